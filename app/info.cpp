@@ -13,6 +13,7 @@
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "app/run/dropped_rows.h"
 #include "app/run/freshness.h"
 #include "app/run/job.h"
 #include "app/run/result_facts.h"
@@ -290,7 +291,7 @@ int run_info(const Arguments& arguments) {
            wanted.verify);
   set.flag({.names = "--fresh",
             .help = "Results of kith: exit code 0 if the inputs are those that they were made from, else 1 with the "
-                    "reason. The inputs are looked for in this folder and beside the result.",
+                    "reason. kith searches for the inputs in this folder and beside the result.",
             .excludes = {"--stats", "--verify"}},
            wanted.fresh);
   set.text({.names = "--command",
@@ -304,6 +305,7 @@ int run_info(const Arguments& arguments) {
   add_memory_option(set, common);
   add_scratch_option(set, common);
   add_input_options(set, common);
+  add_missing_texts_option(set, common);
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;
   if (common.dry_run) wanted = {};

@@ -11,69 +11,123 @@
 #include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "core/error.h"
+#include "data/source.h"
 
 namespace kith::app {
 namespace {
 
-/// For bash and, by its bashcompinit, zsh. Words come from the program itself, so that the script does not age.
-constexpr std::string_view kBash = R"sh(_kith() {
-  local line=${COMP_LINE:0:COMP_POINT} command=${COMP_WORDS[1]} previous=${COMP_WORDS[COMP_CWORD-1]}
-  local word=${line##*[[:space:]]} part=${COMP_WORDS[COMP_CWORD]} words file list=""
-  local at=1
+/// For bash and, by its bashcompinit, zsh. Words come from the program itself, so that the script does not age. bash
+/// divides words at : and =, zsh does not.
+constexpr std::string_view kBash =
+    R"sh(_kith_offer() {  # BEGIN PREFIX: the lines on standard input that begin with BEGIN
+  local line
+  while IFS= read -r line; do
+    [[ $line == "$1"* ]] && COMPREPLY+=("$2$(printf %q "$line")")
+  done
+}
+_kith() {
+  local line=${COMP_LINE:0:$COMP_POINT} command=${COMP_WORDS[1]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local part=${COMP_WORDS[COMP_CWORD]} word file words prefix="" blank=$'\1' at=1
   COMPREPLY=()
+  line=${line//\\ /$blank} word=${line##*[[:space:]]}
+  word=${word//$blank/ } word=${word#[\"\']} part=${part#[\"\']}
   # These take a command themselves.
   if [[ $command == plan || $command == man || $command == help ]]; then at=2 command=${COMP_WORDS[2]}; fi
   if ((COMP_CWORD <= at)); then
-    COMPREPLY=($(compgen -W "$(kith completion words | cut -d ' ' -f 1)" -- "$word"))
-    return
+    _kith_offer "$word" "" < <(kith completion words | cut -d ' ' -f 1)
+    [[ $word == -* ]] && _kith_offer "$word" "" <<< $'--help\n--version'
+    return 0
+  fi
+  if [[ $word == --*=* ]]; then
+    [[ $part == *=* ]] && prefix=${part%%=*}=
+    previous=${word%%=*} word=${word#*=}
   fi
   case $previous in
   --columns | --drop-columns | --id-column | --label-column | --weight-column)
-    [[ $word == *,* ]] && list=${word%,*},
     for file in "${COMP_WORDS[@]:2}"; do
       [[ -f $file ]] || continue
-      words=$(COLUMNS=100000 kith info "$file" 2>/dev/null | sed -n 's/^  columns //p' | tr -d ' ' | tr , '\n')
-      COMPREPLY=($(compgen -P "$list" -W "$words" -- "${word##*,}"))
-      return
+      compopt +o default +o bashdefault 2>/dev/null
+      [[ $word == *,* ]] && prefix+=${word%,*},
+      _kith_offer "${word##*,}" "$prefix" < <(kith completion columns "$file" 2>/dev/null)
+      return 0
     done
     ;;
   esac
-  if [[ $word == -* ]]; then
-    COMPREPLY=($(compgen -W "$(kith completion words "$command" 2>/dev/null | cut -d ' ' -f 1)" -- "$word"))
-  elif [[ $word == *:* ]]; then
-    [[ $part == : ]] && part=""
-    words=$(COLUMNS=100000 kith info "${word%%:*}" 2>/dev/null | sed -n 's|^  \(/[^ ]*\) .*|\1|p')
-    COMPREPLY=($(compgen -W "$words" -- "$part"))
+  if [[ $command == completion ]]; then
+    _kith_offer "$word" "" <<< $'bash\nzsh\nfish'
+  elif [[ $word == -* ]]; then
+    _kith_offer "$word" "" < <(kith completion words "$command" 2>/dev/null | cut -d ' ' -f 1)
+  elif [[ $word == *:* && -f ${word%%:*} ]]; then
+    compopt +o default +o bashdefault 2>/dev/null
+    [[ $part == *?:* ]] && prefix=${part%%:*}:
+    _kith_offer "${word#*:}" "$prefix" < <(kith completion datasets "${word%%:*}" 2>/dev/null)
   else
-    words=$(kith completion words "$command" 2>/dev/null | sed -n "s/^$previous //p")
-    if [[ -n $words ]]; then COMPREPLY=($(compgen -W "$words" -- "$word")); fi
+    words=$(kith completion words "$command" 2>/dev/null | sed -n "s/^$previous //p" | tr ' ' '\n')
+    [[ -n $words ]] && _kith_offer "$word" "$prefix" <<< "$words"
   fi
+  return 0
 }
 complete -o default -o bashdefault -F _kith kith
 )sh";
 
+/// What stands before and after it for zsh, which sources it or finds it as the function _kith.
+constexpr std::string_view kZshBegin = "#compdef kith\nautoload -U +X bashcompinit && bashcompinit\n";
+constexpr std::string_view kZshEnd =
+    "[[ ${funcstack[1]} == _kith ]] && _bash_complete -o default -o bashdefault -F _kith\ntrue\n";
+
 constexpr std::string_view kFish = R"sh(function __kith_words
   set -l words (commandline -opc)
+  set -l current (commandline -ct)
+  if contains -- "$words[2]" plan man help
+    set -e words[2]
+  end
   if test (count $words) -lt 2
     kith completion words | string split -f 1 ' '
+    string match -q -- '-*' $current; and printf '%s\n' --help --version
     return
   end
-  set -l current (commandline -ct)
+  switch $words[-1]
+    case --columns --drop-columns --id-column --label-column --weight-column
+      for file in $words[3..-1]
+        test -f $file; or continue
+        printf '%s\n' (string replace -r '[^,]*$' '' -- "$current")(kith completion columns $file 2>/dev/null)
+        return
+      end
+  end
+  if test $words[2] = completion
+    printf '%s\n' bash zsh fish
+    return
+  end
   if string match -q -- '*:*' $current
     set -l file (string split -m 1 : $current)[1]
-    for path in (COLUMNS=100000 kith info $file 2>/dev/null | string match -r '^  (/\S*) ' --groups-only)
-      echo $file:$path
-    end
+    printf '%s\n' $file:(kith completion datasets $file 2>/dev/null)
     return
   end
+  set -l names
   kith completion words $words[2] 2>/dev/null | while read -l name choices
-    echo $name
-    if test "$name" = "$words[-1]"; string split ' ' $choices; end
+    if test "$name" = "$words[-1]"; and test -n "$choices"
+      string split ' ' $choices
+      return
+    end
+    set -a names $name
   end
+  printf '%s\n' $names
 end
 complete -c kith -n 'test (count (commandline -opc)) -lt 2' -f
 complete -c kith -a '(__kith_words)'
 )sh";
+
+/// The names in a file, a line each: its columns, or what may stand after FILE: in a location.
+std::string names_in(const std::string& file, bool only_columns) {
+  std::string out;
+  for (const data::DatasetInfo& info : data::list_datasets(data::parse_location(file))) {
+    if (!only_columns && !info.path.empty() && info.is_readable) out += info.path + "\n";
+    if (only_columns || info.path.empty()) {
+      for (const std::string& name : info.columns) out += name + "\n";
+    }
+  }
+  return out;
+}
 
 /// Prints the help of a command, or of kith, in another form.
 int print_help(const Arguments& words, HelpForm form) {
@@ -104,23 +158,29 @@ int run_man(const Arguments& arguments) {
 
 int run_completion(const Arguments& arguments) {
   Arguments words;
-  if (!parse({.command = "completion",
-              .summary = "completion scripts for bash, zsh and fish: commands, options, values, datasets and columns.",
-              .usage = "bash | zsh | fish",
-              .examples = {"source <(kith completion bash)                       # in ~/.bashrc",
-                           "source <(kith completion zsh)                        # in ~/.zshrc, after compinit",
-                           "kith completion fish > ~/.config/fish/completions/kith.fish"}},
-             {.names = "SHELL",
-              .help =
-                  "bash, zsh or fish; or words [COMMAND], which the scripts use: a name on each line, and its choices.",
-              .required = "the shell"},
-             arguments, words)) {
+  if (!parse(
+          {.command = "completion",
+           .summary = "completion scripts for bash, zsh and fish: commands, options, values, datasets and columns.",
+           .usage = "bash | zsh | fish",
+           .examples = {"source <(kith completion bash)                       # in ~/.bashrc",
+                        "source <(kith completion zsh)                        # in ~/.zshrc, after compinit",
+                        "kith completion fish > ~/.config/fish/completions/kith.fish"}},
+          {.names = "SHELL",
+           .help =
+               "bash, zsh or fish. The scripts themselves use words [COMMAND], columns FILE and datasets FILE, which "
+               "print a name on each line.",
+           .required = "the shell"},
+          arguments, words)) {
     return 0;
   }
   const std::string shell = words.front();
   if (shell == "words") return print_help({words.begin() + 1, words.end()}, HelpForm::words);
+  if (words.size() == 2 && (shell == "datasets" || shell == "columns")) {
+    print_out(names_in(words[1], shell == "columns"));
+    return 0;
+  }
   if (shell == "bash" || shell == "zsh") {
-    print_out(fmt::format("{}{}", shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "", kBash));
+    print_out(shell == "bash" ? std::string(kBash) : fmt::format("{}{}{}", kZshBegin, kBash, kZshEnd));
     return 0;
   }
   if (shell == "fish") {

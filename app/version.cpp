@@ -13,6 +13,8 @@
 
 namespace kith::app {
 
+std::string commit() { return KITH_COMMIT; }
+
 std::string version_page() {
   std::vector<std::string_view> instructions;
   for (const cpu::Instructions* set : cpu::instruction_sets()) instructions.emplace_back(set->name);
@@ -21,7 +23,7 @@ std::string version_page() {
     const std::string lead = fmt::format("  {:<12} ", name);
     page += hang(lead, wrap(text, prose_width(Stream::output) - lead.size()));
   };
-  line("commit", KITH_COMMIT);
+  line("commit", commit());
   line("compiler", KITH_COMPILER);
   line("libraries", KITH_LIBRARIES);
   line("instructions", fmt::format("{}", fmt::join(instructions, ", ")));

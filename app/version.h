@@ -7,5 +7,7 @@ namespace kith::app {
 
 /// Version, commit, compiler, libraries, instruction sets and GPU architectures that this program was built with.
 std::string version_page();
+/// The commit that this program was built from.
+std::string commit();
 
 }  // namespace kith::app

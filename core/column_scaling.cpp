@@ -66,9 +66,9 @@ std::vector<double> means_of(const RowBlocks& blocks, const ColumnRange& range, 
 
 [[noreturn]] void refuse(const std::string& name, std::size_t column, const ColumnRange& range, const char* what) {
   throw Error(ExitCode::data,
-              fmt::format("{}: column {} (counted from 0) ranges from {} to {}: {} leaves the range of float64; divide "
+              fmt::format("{}: column {} (counted from 1) ranges from {} to {}: {} leaves the range of float64; divide "
                           "the values by a power of ten",
-                          name, column, range.minimum[column], range.maximum[column], what));
+                          name, column + 1, range.minimum[column], range.maximum[column], what));
 }
 
 ColumnScaling zscore(const RowBlocks& blocks, const ColumnRange& range, const Workers& workers,

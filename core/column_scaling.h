@@ -27,7 +27,7 @@ struct ColumnScaling {
 std::vector<double> column_means(const RowBlocks& blocks, const Workers& workers);
 
 /// The parameters of zscore (three passes) or minmax (one) for these rows (n, d). Throws Error(data) naming the column
-/// (counted from 0) if its width or its sum leaves the range of float64. name: of the data set, for messages.
+/// (counted from 1) if its width or its sum leaves the range of float64. name: of the data set, for messages.
 ColumnScaling fit_scaling(const RowBlocks& blocks, Scaling scaling, const Workers& workers, const std::string& name);
 
 /// Scales rows (n, d) in place: computes in float64 and rounds each value to T (float or double). Returns the first row

@@ -37,10 +37,10 @@ void check_box(const ColumnRange& range) {
   }
   if (box < std::numeric_limits<double>::max() / 4) return;
   throw Error(ExitCode::data,
-              fmt::format("column {} (counted from 0) ranges from {} to {}: squared distances leave the "
+              fmt::format("column {} (counted from 1) ranges from {} to {}: squared distances leave the "
                           "range of float64; expected columns whose width squared stays below 1e307; "
                           "divide the values by a power of ten",
-                          widest, range.minimum[widest], range.maximum[widest]));
+                          widest + 1, range.minimum[widest], range.maximum[widest]));
 }
 
 ColumnScales grids(const ColumnRange& range, const Weights& weights) {
@@ -79,7 +79,7 @@ std::vector<std::string> warnings_of_lost_digits(const DataPlan& plan, const Col
     warnings.push_back(
         fmt::format("column {}: {} of {} values lose their digits in the sums, since the largest value is {}; if such "
                     "values mark missing data, remove their rows",
-                    j, magnitudes.lost[j], plan.weights.terms, largest_magnitude(plan.range, j)));
+                    j + 1, magnitudes.lost[j], plan.weights.terms, largest_magnitude(plan.range, j)));
   }
   return warnings;
 }

@@ -17,8 +17,7 @@ Matrix<double> means_of_labels(Points& points, const DataPlan& plan, std::span<c
   const auto none = std::find(counts.begin(), counts.end(), 0);
   if (none != counts.end()) {
     throw Error(ExitCode::data,
-                fmt::format("label {} (counted from 0): expected at least one row with this label, found none",
-                            none - counts.begin()));
+                fmt::format("label {}: expected at least one row with this label, found none", none - counts.begin()));
   }
   points.reset();
   points.set_labels(labels);

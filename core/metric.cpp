@@ -29,14 +29,14 @@ template <class T>
   if (is_zero) {
     throw Error(
         ExitCode::data,
-        fmt::format("{}: row {} (counted from 0) is zero and has no direction; expected rows with a value other "
+        fmt::format("{}: row {} (counted from 1) is zero and has no direction; expected rows with a value other "
                     "than 0 for {}; remove the row",
-                    place.name, place.first_row, place.purpose));
+                    place.name, place.first_row + 1, place.purpose));
   }
   throw Error(ExitCode::data,
-              fmt::format("{}: the squared length of row {} (counted from 0) leaves the range of float64; expected "
+              fmt::format("{}: the squared length of row {} (counted from 1) leaves the range of float64; expected "
                           "lengths from 1e-153 to 1e153 for {}; scale the row",
-                          place.name, place.first_row, place.purpose));
+                          place.name, place.first_row + 1, place.purpose));
 }
 
 /// Normalises a centroid. Returns false if it has no direction.

@@ -49,7 +49,7 @@ std::string similar_name(const std::string& typed, const std::vector<std::string
   const std::string nearest = nearest_name(typed, known), start = typed.substr(0, kMostLetters);
   const std::size_t letters = start.size() - std::min(start.find_first_not_of('-'), start.size());
   const bool begins = letters > 1 && nearest.compare(0, start.size(), start) == 0;  // one letter begins many names
-  return begins || 2 * edits(start, nearest) <= letters ? nearest : "";
+  return begins || 2 * edits(start, nearest) < letters ? nearest : "";
 }
 
 bool is_misspelt(const std::string& typed, const std::string& known) {

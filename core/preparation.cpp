@@ -40,8 +40,8 @@ void scale(const PreparedRows& rows, const Preparation& preparation, const Worke
     if (beyond < 0) return;
     throw Error(
         ExitCode::data,
-        fmt::format("{}: row {} (counted from 0) has a value that leaves the range of its class when it is scaled",
-                    rows.name, number_of(rows, beyond)),
+        fmt::format("{}: row {} (counted from 1) has a value that leaves the range of its class when it is scaled",
+                    rows.name, number_of(rows, beyond) + 1),
         Cause::value_class);
   });
 }

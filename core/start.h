@@ -1,10 +1,19 @@
 // The initial centroids of a run: frozen or known centroids, then those of options.init.
 #pragma once
 
+#include <utility>
+
 #include "core/kmeans.h"
 #include "core/seeding.h"
 
 namespace kith {
+
+/// The names of the rules: of all starts but given centroids.
+inline constexpr std::pair<const char*, Init> kStartRules[] = {{"k-means++", Init::kmeans_plus_plus},
+                                                               {"k-means||", Init::kmeans_parallel},
+                                                               {"random", Init::random},
+                                                               {"first", Init::first},
+                                                               {"farthest", Init::farthest}};
 
 /// The start without --init, a rule in the shape of the points alone: k-means++, which passes over all points for each
 /// centroid, or from 2^33 values on k-means||, which passes a few times.

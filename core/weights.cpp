@@ -20,26 +20,26 @@ constexpr double kLargestRatio = 0x1p40;
 void check_weight(double weight, std::size_t row, const std::string& name) {
   if (weight >= 0.0 && std::isfinite(weight)) return;
   throw Error(ExitCode::data,
-              fmt::format("{}: row {} (counted from 0): expected a weight of 0 or more, found {}; give rows "
+              fmt::format("{}: row {} (counted from 1): expected a weight of 0 or more, found {}; give rows "
                           "to ignore the weight 0",
-                          name, row, weight));
+                          name, row + 1, weight));
 }
 
 /// Throws unless the sums can keep the digits of all weights above 0.
 void check_range(std::span<const double> weights, double smallest, double largest, const std::string& name) {
   const auto row_of = [&](double weight) {
-    return std::find(weights.begin(), weights.end(), weight) - weights.begin();
+    return std::find(weights.begin(), weights.end(), weight) - weights.begin() + 1;
   };
   if (largest > kLargest || smallest < kSmallest) {
     const double outlier = largest > kLargest ? largest : smallest;
     throw Error(ExitCode::data,
-                fmt::format("{}: row {} (counted from 0): expected a weight of 0 or from {:.3g} to {:.3g}, found {}; "
+                fmt::format("{}: row {} (counted from 1): expected a weight of 0 or from {:.3g} to {:.3g}, found {}; "
                             "multiply all weights by one number",
                             name, row_of(outlier), kSmallest, kLargest, outlier));
   }
   if (largest / smallest <= kLargestRatio) return;
   throw Error(ExitCode::data,
-              fmt::format("{}: row {} (counted from 0): expected a weight of 0 or of at least {:.3g}, which is 2^-40 "
+              fmt::format("{}: row {} (counted from 1): expected a weight of 0 or of at least {:.3g}, which is 2^-40 "
                           "of the largest, {} "
                           "(row {}), found {}; give such rows the weight 0",
                           name, row_of(smallest), largest / kLargestRatio, largest, row_of(largest), smallest));

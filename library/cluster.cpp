@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "core/kmeans.h"
 #include "core/start.h"
@@ -15,13 +14,8 @@ namespace {
 
 Init init_named(const std::string& name, const PointData& points) {
   if (name.empty()) return default_init(points.rows(), points.columns());
-  constexpr std::pair<const char*, Init> kNames[] = {{"k-means++", Init::kmeans_plus_plus},
-                                                     {"k-means||", Init::kmeans_parallel},
-                                                     {"random", Init::random},
-                                                     {"first", Init::first},
-                                                     {"farthest", Init::farthest}};
   std::string known;
-  for (const auto& [rule, init] : kNames) {
+  for (const auto& [rule, init] : kStartRules) {
     if (name == rule) return init;
     known += (known.empty() ? "" : ", ") + std::string(rule);
   }

@@ -26,9 +26,9 @@ std::shared_ptr<const PointData::Held> borrowed(std::span<const T> values, std::
     if (wrong != values.end()) {
       const std::int64_t at = wrong - values.begin();
       throw Error(ExitCode::data,
-                  fmt::format("points: expected finite values, found {} in row {}, column {} (counted from 0); drop "
+                  fmt::format("points: expected finite values, found {} in row {}, column {} (counted from 1); drop "
                               "or replace it",
-                              static_cast<double>(*wrong), at / columns, at % columns),
+                              static_cast<double>(*wrong), at / columns + 1, at % columns + 1),
                   Cause::value);
     }
   }

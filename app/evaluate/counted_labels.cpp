@@ -74,8 +74,8 @@ Contingency contingency_of(const data::Labels& labels, const data::Labels& truth
       throw Error(
           ExitCode::usage,
           fmt::format("--truth: expected whole weights with a sum of at most {}, found {} in row {} (counted from "
-                      "0) of {}; leave out the weights, or --truth",
-                      kMaxContingencyRows, weight, i, weighting->name));
+                      "1) of {}; leave out the weights, or --truth",
+                      kMaxContingencyRows, weight, i + 1, weighting->name));
     }
     clusters.push_back(labels.codes[i]);
     classes.push_back(truth.codes[i]);

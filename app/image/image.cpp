@@ -132,6 +132,7 @@ class ImageJob final : public PointsJob {
   void compute() override;
   void show() override;
   void write() override;
+  bool writes_result() const override { return !options_.labels.empty() || !options_.palette.empty(); }
   std::string stored_command() const override {
     return set.stored_command({{"PICTURE", stored_name(options_.picture)}});
   }

@@ -81,7 +81,8 @@ std::vector<Pixel> matrix_palette(const std::string& location) {
     for (const double value : values.row(i)) {
       if (value >= 0.0 && value <= 255.0 && std::rint(value) == value) continue;
       throw Error(ExitCode::data,
-                  fmt::format("{}: row {}: expected whole numbers from 0 to 255, found {}", source->name(), i, value));
+                  fmt::format("{}: row {} (counted from 1): expected whole numbers from 0 to 255, found {}",
+                              source->name(), i + 1, value));
     }
     const auto channel = [&](int j) { return static_cast<unsigned>(values(i, j)); };
     colors.push_back(color_of(channel(0), channel(1), channel(2)));

@@ -25,6 +25,17 @@ void for_rows(std::int64_t first_row, const NeighborGraph& part, Unit unit, cons
   }
 }
 
+/// The distances of all edges of a part, one after another.
+template <class T>
+std::vector<T> distances_of(std::int64_t first_row, const NeighborGraph& part, Unit unit) {
+  std::vector<T> all;
+  all.reserve(part.row.size());
+  for_rows<T>(first_row, part, unit, [&](std::int64_t, std::span<const std::int64_t>, std::span<const T> distances) {
+    all.insert(all.end(), distances.begin(), distances.end());
+  });
+  return all;
+}
+
 /// kith-graph, with distances of type T.
 template <class T>
 class GraphFile final : public GraphOutput {
@@ -43,11 +54,7 @@ class GraphFile final : public GraphOutput {
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     const std::int64_t at = begin_[first_row];
-    Matrix<T> distances(part.edges(), 1);
-    T* next = distances.data();
-    for_rows<T>(first_row, part, unit_, [&](std::int64_t, std::span<const std::int64_t>, std::span<const T> row) {
-      next = std::copy(row.begin(), row.end(), next);
-    });
+    const std::vector<T> distances = distances_of<T>(first_row, part, unit_);
     file_.write_rows<std::int64_t>("indices", at, {part.row.data(), part.edges(), 1});
     file_.write_rows<T>("distances", at, {distances.data(), part.edges(), 1});
   }
@@ -68,10 +75,8 @@ class GraphArchive final : public GraphOutput {
         file_(request.path, request.options, {begin.begin(), begin.end()}, request.base->rows(),
               data::numpy_type<T>()) {}
   void append(std::int64_t first_row, const NeighborGraph& part) override {
-    for_rows<T>(first_row, part, unit_,
-                [&](std::int64_t, std::span<const std::int64_t> to, std::span<const T> distances) {
-                  file_.append(to.data(), distances.data(), std::ssize(to));
-                });
+    const std::vector<T> distances = distances_of<T>(first_row, part, unit_);
+    file_.append(part.row.data(), distances.data(), part.edges());
   }
   void finish() override { file_.finish(); }
 
@@ -90,11 +95,8 @@ class AnnDataGraph final : public GraphOutput {
               {data::parse_location(request.base->name()).file, request.write_obsp, sizeof(T) == sizeof(float)},
               {begin.begin(), begin.end()}) {}
   void append(std::int64_t first_row, const NeighborGraph& part) override {
-    std::vector<double> values;
-    for_rows<T>(first_row, part, unit_, [&](std::int64_t, std::span<const std::int64_t>, std::span<const T> distances) {
-      values.insert(values.end(), distances.begin(), distances.end());
-    });
-    file_.append(part.row, values);
+    const std::vector<T> distances = distances_of<T>(first_row, part, unit_);
+    file_.append(part.row, {distances.begin(), distances.end()});
   }
   void finish() override { file_.finish(); }
 

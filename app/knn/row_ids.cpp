@@ -39,10 +39,10 @@ void write_texts(data::ResultFile& file, const std::string& name, const std::vec
   if (longest->size() <= 64) return write_as<64>(file, name, ids);
   if (longest->size() <= 256) return write_as<256>(file, name, ids);
   throw Error(ExitCode::data,
-              fmt::format("--id-column: row {} (counted from 0): expected at most 256 bytes for a result "
+              fmt::format("--id-column: row {} (counted from 1): expected at most 256 bytes for a result "
                           "in HDF5, found {} ('{}'); shorten it, or leave the column out with "
                           "--drop-columns",
-                          longest - ids.begin(), longest->size(), quoted(*longest, 40)));
+                          longest - ids.begin() + 1, longest->size(), quoted(*longest, 40)));
 }
 
 }  // namespace

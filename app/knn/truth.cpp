@@ -56,9 +56,9 @@ void TruthComparison::read(std::int64_t base_rows) {
         const double value = block(i, j);
         if (!(value >= 0.0 && value < static_cast<double>(base_rows) && value == std::floor(value))) {
           throw Error(ExitCode::data,
-                      fmt::format("{}: row {}, column {} (counted from 0): expected a row number of BASE, 0 to "
+                      fmt::format("{}: row {}, column {} (counted from 1): expected a row number of BASE, 0 to "
                                   "{}, found {}; give the answer for this BASE",
-                                  name_, first + i, j, base_rows - 1, value));
+                                  name_, first + i + 1, j + 1, base_rows - 1, value));
         }
         truth_(first + i, j) = static_cast<std::int64_t>(value);
       }
@@ -106,8 +106,8 @@ void TruthComparison::compare_list(std::int64_t query, std::span<const std::int6
   }
   if (!first_difference_.empty()) return;
   if (wrong == result.size()) wrong = static_cast<std::size_t>(at - result.begin());
-  first_difference_ =
-      fmt::format("query {}, place {}: found row {}, expected row {}", query, wrong, result[wrong], expected[wrong]);
+  first_difference_ = fmt::format("query {}, place {}: found row {}, expected row {} (all counted from 0)", query,
+                                  wrong, result[wrong], expected[wrong]);
 }
 
 TruthReport TruthComparison::report() const {

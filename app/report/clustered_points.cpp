@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "app/cli/shell_word.h"
 #include "app/run/memory.h"
 #include "core/cluster_means.h"
 #include "core/column_deviation.h"
@@ -16,15 +17,6 @@
 
 namespace kith::app {
 namespace {
-
-/// The value of an option in a stored command, up to the next option; empty if the option is absent.
-std::string stored_option(const std::string& command, const std::string& option) {
-  const std::string begin = fmt::format(" {} ", option);
-  const std::size_t found = command.find(begin);
-  if (found == command.npos) return "";
-  const std::size_t first = found + begin.size();
-  return command.substr(first, std::min(command.find(" --", first), command.size()) - first);
-}
 
 /// Evenly spaced rows as float64: all, or as many as hold four million values, but at least a thousand.
 Matrix<double> sample_of(const PointsView& values) {
@@ -163,26 +155,38 @@ std::optional<std::string> find_points(const data::StoredResult& result, const s
 }
 
 void take_input_options(const data::StoredResult& result, CommonOptions& common) {
-  const std::string command = result.text("command");
-  const auto take = [&command](const char* option, std::string& target) {
-    if (const std::string value = stored_option(command, option); !value.empty()) target = value;
+  const std::vector<std::string> words = split_words(result.text("command"));
+  const CommonOptions defaults;
+  const auto take = [&](const char* option, std::string CommonOptions::*target) {
+    const auto found = std::find(words.begin(), words.end(), option);
+    const bool is_given = common.*target != defaults.*target;
+    if (!is_given && found != words.end() && found + 1 != words.end()) common.*target = found[1];
   };
-  take("--columns", common.columns);
-  take("--drop-columns", common.drop_columns);
-  take("--id-column", common.id_column);
-  take("--label-column", common.label_column);
-  take("--weight-column", common.weight_column);
-  take("--delimiter", common.delimiter);
-  take("--header", common.header);
-  take("--decimal", common.decimal);
-  take("--thousands", common.thousands);
-  take("--comment", common.comment);
-  take("--encode", common.encode);
-  take("--precision", common.precision);
-  take("--metric", common.metric);
-  take("--nan", common.nan);
-  take("--na-values", common.na_values);
-  common.transpose = fmt::format("{} ", command).find(" --transpose ") != command.npos;
+  const bool chooses = !common.columns.empty() || !common.drop_columns.empty();
+  std::vector<std::string> names = result.lines("columns");
+  std::sort(names.begin(), names.end());
+  const bool by_name = !names.empty() && std::adjacent_find(names.begin(), names.end()) == names.end();
+  if (by_name) common.like_columns = result.lines("columns");
+  if (common.nan == "error") common.nan.clear();  // the default of the option
+  if (!chooses && !by_name) {
+    take("--columns", &CommonOptions::columns);
+    take("--drop-columns", &CommonOptions::drop_columns);
+  }
+  take("--id-column", &CommonOptions::id_column);
+  take("--label-column", &CommonOptions::label_column);
+  take("--weight-column", &CommonOptions::weight_column);
+  take("--delimiter", &CommonOptions::delimiter);
+  take("--header", &CommonOptions::header);
+  take("--decimal", &CommonOptions::decimal);
+  take("--thousands", &CommonOptions::thousands);
+  take("--comment", &CommonOptions::comment);
+  take("--encode", &CommonOptions::encode);
+  take("--precision", &CommonOptions::precision);
+  take("--metric", &CommonOptions::metric);
+  take("--nan", &CommonOptions::nan);
+  take("--na-values", &CommonOptions::na_values);
+  if (common.nan.empty()) common.nan = "error";
+  common.transpose = common.transpose || std::find(words.begin(), words.end(), "--transpose") != words.end();
 }
 
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
@@ -194,11 +198,10 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   const std::int64_t rows = std::ssize(clustering.labels),
                      columns = before > 0 ? before : clustering.centroids.columns();
   if (source->rows() != rows || source->columns() != columns) {
-    throw Error(
-        ExitCode::data,
-        fmt::format("{}: expected {} x {} points, from which {} was made, found {} x {}; give them with --points "
-                    "and the column options of the clustering",
-                    source->name(), rows, columns, result.file(), source->rows(), source->columns()));
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected {} x {} points, from which {} was made, found {} x {}; give them with "
+                            "--points, and their columns with --columns",
+                            source->name(), rows, columns, result.file(), source->rows(), source->columns()));
   }
   job.report.points = describe(*source);
   constexpr std::int64_t kBytesPerRow = 64;  // coordinates, distances, and copies to sort

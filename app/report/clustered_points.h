@@ -39,7 +39,8 @@ std::optional<std::string> find_points(const data::StoredResult& result, const s
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
                                       const Clustering& clustering, Job& job);
 
-/// Copies the metric and the options of read_options() from the stored command.
+/// Copies the metric and the options of read_options() from the stored command, except those that `common` already
+/// has. The columns are found by their names in the result, unless `common` chooses others or the names are ambiguous.
 void take_input_options(const data::StoredResult& result, CommonOptions& common);
 
 }  // namespace kith::app

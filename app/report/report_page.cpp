@@ -12,6 +12,7 @@
 #include "app/commands.h"
 #include "app/report/clustered_points.h"
 #include "app/report/sweep_page.h"
+#include "app/run/dropped_rows.h"
 #include "app/run/held_points.h"
 #include "data/results/stored_result.h"
 #include "data/results/text_file.h"
@@ -32,11 +33,13 @@ struct ReportOptions {
 
 void declare(OptionSet& set, ReportOptions& options) {
   set.positional({.names = "RESULT", .help = "A result of kith cluster or kith sweep."}, options.result);
-  set.text({.names = "--points",
-            .value = "POINTS",
-            .help = "The points that were clustered, FILE:DATASET, read with the options of that run.",
-            .shown_default = "the file that RESULT names, in this folder or beside RESULT"},
-           options.points);
+  set.text(
+      {.names = "--points",
+       .value = "POINTS",
+       .help = "The points that were clustered, FILE:DATASET. Their columns are found by name; other options about "
+               "the table are those of that run, unless they are given here.",
+       .shown_default = "the file that RESULT names, in this folder or beside RESULT"},
+      options.points);
   set.text({.names = "--tile",
             .value = "RxC",
             .help = "Points are images of R rows and C columns: show the centroids as images, as in --tile 8x8."},
@@ -59,6 +62,8 @@ void declare(OptionSet& set, ReportOptions& options) {
   add_thread_option(set, options.common);
   add_memory_option(set, options.common);
   add_scratch_option(set, options.common);
+  add_input_options(set, options.common);
+  add_missing_options(set, options.common, true, "What the run did with NaN, infinity and missing values of text.");
   add_message_options(set, options.common);
 }
 
@@ -297,7 +302,7 @@ int run_report(const Arguments& arguments) {
   if (!target.empty()) data::check_output(target, output);
   set["--force"].no_effect = {
       when([&] { return target.empty() && options.svg.empty(); }, "there is no --output and no --svg")};
-  for (const char* option : {"--points", "--tile", "--silhouettes"}) {
+  for (const char* option : {"--points", "--tile", "--silhouettes", "--columns", "--drop-columns"}) {
     set[option].no_effect = {when([is_sweep] { return is_sweep; }, "the page of a sweep shows only scores")};
   }
   job.warn(set);

@@ -68,16 +68,6 @@ void check_same(const Checkpoint& found, const Checkpoint& run, const std::strin
   }
 }
 
-/// Whether two names stand for one file, which need not exist yet.
-bool same_place(const std::filesystem::path& a, const std::filesystem::path& b) {
-  std::error_code failure;
-  if (std::filesystem::equivalent(a, b, failure)) return true;
-  const auto folder = [](const std::filesystem::path& file) {
-    return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  };
-  return a.filename() == b.filename() && std::filesystem::equivalent(folder(a), folder(b), failure);
-}
-
 }  // namespace
 
 void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
@@ -141,7 +131,7 @@ void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& 
   run_ = run;
   const std::string& file = options_.file;
   const std::string previous = data::previous_generation(file);
-  if (!output.empty() && (same_place(file, output) || same_place(previous, output))) {
+  if (!output.empty() && (data::same_place(file, output) || data::same_place(previous, output))) {
     throw Error(ExitCode::usage,
                 fmt::format("--checkpoint {}: expected another name than that of the output {}; choose "
                             "another one",

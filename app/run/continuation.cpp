@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <string_view>
 
 #include "app/cli/shell_word.h"
 #include "data/results/stored_result.h"
@@ -47,13 +45,9 @@ std::string rest_of(const std::string& command) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-/// The number of runs that a stored command asks for.
-std::int64_t runs_of(const std::string& command) {
-  constexpr std::string_view kName = "--n-init ";
-  for (const std::string& part : parts_of(command)) {
-    if (part.starts_with(kName)) return std::strtoll(part.c_str() + kName.size(), nullptr, 10);
-  }
-  return 1;
+/// Whether a word is an option with its value behind it: -oFILE.
+bool is_attached(const std::string& word, const std::string& option) {
+  return word.size() > option.size() && word.starts_with(option) && word[option.size()] != '=';
 }
 
 std::vector<std::int64_t> whole_numbers(const std::vector<double>& values) { return {values.begin(), values.end()}; }
@@ -71,7 +65,8 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
   const std::string stopped_by = result.text("stopped_by");
   // A run without iterations ended in its batches; one of several runs was not the last.
   const bool interrupted = stopped_by == "interrupted";
-  const bool is_whole = !interrupted || (iterations > 0 && result.whole("n_init") == runs_of(before));
+  const bool is_whole =
+      !interrupted || (iterations > 0 && result.whole("n_init") == number_in(before, "--n-init").value_or(1));
   const bool resumes = is_whole && result.format() == "kith-clusters" &&
                        (stopped_by == "max-iterations" || interrupted) && iterations && changed &&
                        result.wholes("points_shape") == shape && rest_of(before) == rest_of(command);
@@ -103,7 +98,7 @@ std::string continuing_command(const std::vector<std::string>& words, const std:
   more.replace_filename(more.stem().string() + "-more" + more.extension().string());
   std::string command = fmt::format("kith cluster --init {} -o {}", shell_word(result), shell_word(more.string()));
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (is_option(words[i], {"-f", "--force"})) continue;
+    if (is_option(words[i], {"-f", "--force"}) || is_attached(words[i], "-o")) continue;
     if (is_option(words[i], with_value)) {
       if (words[i].find('=') == std::string::npos) ++i;
       continue;

@@ -27,12 +27,16 @@ void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, cons
   set.choice(
       {.names = "--nan", .value = "HOW", .help = help, .stored = Stored::if_changed, .position = position::kMissing},
       choices, common.nan);
+  add_missing_texts_option(set, common);
+  set["--na-values"].no_effect = {when([&common] { return common.nan == "error"; }, "without --nan they are refused")};
+}
+
+void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--na-values",
             .value = "LIST",
             .help = "More words and numbers that mean a missing value in text files, as in -,unknown,-999.",
             .stored = Stored::if_changed_and_used,
-            .position = position::kMissing,
-            .no_effect = {when([&common] { return common.nan == "error"; }, "without --nan they are refused")}},
+            .position = position::kMissing},
            common.na_values);
 }
 
@@ -40,8 +44,8 @@ void warn_of_dropped_rows(const data::Reading& reading, Progress& progress) {
   if (reading.dropped_rows() == 0) return;
   progress.warning(fmt::format(
       "{}: {} of {} rows dropped for NaN, infinity or empty fields; the first is row {} "
-      "(counted from 0)",
-      reading.source().name(), reading.dropped_rows(), reading.source().rows(), reading.first_dropped_row()));
+      "(counted from 1)",
+      reading.source().name(), reading.dropped_rows(), reading.source().rows(), reading.first_dropped_row() + 1));
 }
 
 void restore_rows(KMeansResult& result, const data::Reading& reading) {

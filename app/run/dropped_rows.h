@@ -19,6 +19,8 @@ inline constexpr const char* kDroppingHelp =
     "drop ignores them and gives them the label -1.";
 /// fills: whether mean and median are choices. They are where all rows that determine the result are in one file.
 void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, const char* help);
+/// --na-values alone.
+void add_missing_texts_option(OptionSet& set, CommonOptions& common);
 
 /// Warns of dropped rows: how many they are, and which is the first.
 void warn_of_dropped_rows(const data::Reading& reading, Progress& progress);

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "data/io/location.h"
-#include "data/results/checkpoint_file.h"
 
 namespace kith::app {
 namespace {
 
+constexpr const char* kMissing = "there is no such file";
 constexpr const char* kUnmarked = "it does not name its inputs, as results of earlier versions do not";
 
 /// The check in progress, of why_stale() with words.
@@ -28,6 +28,12 @@ std::string name_in(const std::string& mark) {
   return mark.substr(mark.find(' ', bytes + 1) + 1);
 }
 
+/// A file that cannot be reached is none of these.
+bool is_missing(const std::string& file) {
+  std::error_code failure;
+  return !std::filesystem::exists(file, failure) && !failure;
+}
+
 std::string differing(const std::vector<std::string>& before, const std::vector<std::string>& now) {
   for (const std::string& mark : before) {
     if (std::ranges::count(now, mark) == 0) return fmt::format("the input {} has changed", name_in(mark));
@@ -37,13 +43,13 @@ std::string differing(const std::vector<std::string>& before, const std::vector<
 
 }  // namespace
 
-std::vector<std::string> marks_of(const std::vector<std::string>& inputs) {
+std::vector<std::string> marks_of(const std::vector<std::string>& inputs, const MarkOf& mark_of) {
   std::vector<std::string> marks;
   for (const std::string& input : inputs) {
     const std::string file = data::parse_location(input).file;
     std::error_code failure;
     if (file == "-" || !std::filesystem::is_regular_file(file, failure)) continue;
-    const data::InputMark mark = data::mark_of(file);
+    const data::InputMark mark = mark_of(file);
     std::string name = mark.name;
     std::replace(name.begin(), name.end(), '\n', '?');
     marks.push_back(fmt::format("{:08x} {} {}", mark.checksum, mark.bytes, name));
@@ -66,7 +72,7 @@ std::vector<std::string> marks_in(const std::string& command, const std::vector<
 }
 
 std::string why_stale(const std::string& result) {
-  if (!std::filesystem::exists(result)) return "there is no such file";
+  if (is_missing(result)) return kMissing;
   const data::StoredResult stored(result);
   const std::vector<std::string> before = stored.lines("inputs");
   if (before.empty()) return kUnmarked;
@@ -80,14 +86,14 @@ std::string why_stale(const std::string& result) {
                          name.string());
     }
     const bool same = std::ranges::any_of(
-        places, [&](const auto& p) { return std::ranges::count(marks_of({p.string()}), mark) > 0; });
+        places, [&](const auto& p) { return std::ranges::count(marks_of({p.string()}, data::mark_of), mark) > 0; });
     if (!same) return fmt::format("the input {} has changed", name.string());
   }
   return "";
 }
 
 std::string why_stale(const std::string& result, const std::function<void()>& run) {
-  if (!std::filesystem::exists(result)) return "there is no such file";
+  if (is_missing(result)) return kMissing;
   const data::StoredResult stored(result);
   Check check{stored};
   current = &check;

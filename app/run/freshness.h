@@ -5,18 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "data/results/checkpoint_file.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
 
-/// A line for each regular file among the inputs: CRC-32 of its samples (data::mark_of), bytes, name without folders.
-/// Throws Error(data) if one cannot be read.
-std::vector<std::string> marks_of(const std::vector<std::string>& inputs);
+/// A line for each regular file among the inputs: CRC-32 of its samples, bytes, name without folders. mark_of: makes
+/// the mark of a file, as data::mark_of() does.
+using MarkOf = std::function<data::InputMark(const std::string& file)>;
+std::vector<std::string> marks_of(const std::vector<std::string>& inputs, const MarkOf& mark_of);
 /// Those of the files that a stored command names, each once.
 std::vector<std::string> marks_in(const std::string& command, const std::vector<std::string>& marks);
 
-/// Why `result` is not what its inputs give now; empty: it is. They are looked for in this folder and beside the
-/// result. Throws Error(data) if it is no result.
+/// Why `result` is not what its inputs give now; empty: it is. kith searches for them in this folder and beside
+/// the result. Throws Error(data) if it is no result.
 std::string why_stale(const std::string& result);
 /// The same for its inputs and options: why the command that `run` runs, with the result as --output, would not write
 /// it again. It ends before it reads values.

@@ -44,7 +44,9 @@ int PointsJob::run() {
                 "standard input reaches one process alone; save the input in a file that all can read");
   }
   open();
-  output.marks = marks_of(output.inputs);
+  if (writes_result() || checks) {
+    output.marks = marks_of(output.inputs, [this](const std::string& file) { return mark_of(file); });
+  }
   if (checks) {
     check_freshness(stored_command(), output.marks);
     return 0;
@@ -82,6 +84,10 @@ void PointsJob::check_report_file() {
   if (common.json_file.empty()) return;
   report_output_ = {.force = common.force, .inputs = output.inputs, .endings = {".json"}};
   data::check_output(common.json_file, report_output_);
+  if (target.empty() || !data::same_place(common.json_file, target)) return;
+  throw Error(ExitCode::usage, fmt::format("--json-file {}: expected another name than that of the output; choose "
+                                           "another one",
+                                           common.json_file));
 }
 
 void PointsJob::write_report_file() {
@@ -123,7 +129,12 @@ void PointsJob::report_processes() {
   }
 }
 
-void PointsJob::agree() const {
+const data::InputMark& PointsJob::mark_of(const std::string& file) {
+  const auto found = marks_.find(file);
+  return found != marks_.end() ? found->second : marks_.emplace(file, data::mark_of(file)).first->second;
+}
+
+void PointsJob::agree() {
   std::string reason = needs_memory();
   if (reason.empty()) reason = why_not_streamed(weighting);
   if (reason.empty()) reason = why_counted(common);
@@ -132,7 +143,7 @@ void PointsJob::agree() const {
     std::string run = fmt::format("kith {} {}, {} {}", KITH_VERSION, set.stored_command({}),
                                   show_shape(source->rows(), source->columns()), name_of(source->value_class()));
     for (const std::string& input : output.inputs) {
-      const data::InputMark mark = data::mark_of(input);
+      const data::InputMark& mark = mark_of(input);
       run += fmt::format(", {} of {} bytes with checksum {:08x}", mark.name, mark.bytes, mark.checksum);
     }
     // What decides how often the processes exchange something.
@@ -262,7 +273,7 @@ void PointsJob::open_checkpoint(const CheckpointOptions& options, const std::vec
                   "--checkpoint cannot be combined with standard input, which cannot be read again; "
                   "save the input in a file");
     }
-    run.inputs.push_back(data::mark_of(input));
+    run.inputs.push_back(mark_of(input));
   }
   checkpoint->open(run, output.inputs, target);
 }

@@ -1,6 +1,7 @@
 // The steps of a command that computes with points. A command supplies what differs between commands.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -39,7 +40,9 @@ class PointsJob : protected Job {
   void report_processes();
   /// Throws Error(usage) if the rows cannot be divided among the processes, or if these do not run the same command
   /// with the same files.
-  void agree() const;
+  void agree();
+  /// data::mark_of(), once per file.
+  const data::InputMark& mark_of(const std::string& file);
   /// How the rows of `source` are kept if the run does not fit into memory. Throws as require_memory() does if they
   /// cannot be read in passes.
   std::optional<StreamPlan> plan_memory() const;
@@ -47,6 +50,7 @@ class PointsJob : protected Job {
   Error named(const Error& error) const;
 
   data::OutputOptions report_output_;  // of --json-file
+  std::map<std::string, data::InputMark> marks_;
 
  protected:
   /// Opens all inputs, sets `inputs` and `source`, and rejects whatever can be known to be wrong before values are
@@ -58,6 +62,8 @@ class PointsJob : protected Job {
   virtual std::string needs_memory() const { return "this command needs all rows in memory"; }
   /// What compute() does with all rows, for the plan; empty: its passes and time are not known.
   virtual std::vector<Work> work() const { return {}; }
+  /// Whether a result is written, which names its inputs.
+  virtual bool writes_result() const { return !target.empty(); }
   /// Of the output.
   virtual std::int64_t result_bytes() const { return 0; }
   /// Computes with `held`, and writes large results while it computes them.

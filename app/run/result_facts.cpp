@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <utility>
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "app/run/results.h"
 #include "data/format/shape.h"
 
 namespace kith::app {
@@ -52,18 +52,6 @@ std::vector<std::int64_t> counts_of(const data::StoredResult& result) {
   return {counts.begin(), counts.end()};
 }
 
-/// The number behind --neighbors in a stored command; 0: none.
-std::int64_t neighbors_in(const std::string& command) {
-  constexpr std::string_view kOption = " --neighbors ";
-  const std::size_t at = command.find(kOption);
-  std::int64_t count = 0;
-  if (at != command.npos) {
-    const char* text = command.c_str() + at + kOption.size();
-    std::from_chars(text, command.c_str() + command.size(), count);
-  }
-  return count;
-}
-
 std::string value_text(const std::string& name, const Json& value) {
   if (name == "command") return "kith " + value.get<std::string>();
   if (value.is_string()) return value.get<std::string>();
@@ -89,7 +77,8 @@ nlohmann::ordered_json result_facts(const data::StoredResult& result) {
                {"empty", std::count(counts.begin(), counts.end(), 0)},
                {"counts", counts}};
     }
-  } else if (const std::int64_t neighbors = neighbors_in(result.text("command")); neighbors > 0) {
+  } else if (const std::int64_t neighbors = number_in(result.text("command"), "--neighbors").value_or(0);
+             neighbors > 0) {
     all["k"] = neighbors;
   } else if (result.format() == "kith-sweep" && result.has("k")) {
     Json numbers = Json::array();

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
+#include <system_error>
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
@@ -84,6 +86,16 @@ void write_origin(data::ResultFile& file, const std::string& format, const std::
   }
 }
 
+std::optional<std::int64_t> number_in(const std::string& command, const std::string& option) {
+  const std::string word = fmt::format(" {} ", option);
+  const std::size_t at = command.find(word);
+  std::int64_t number = 0;
+  if (at == command.npos) return std::nullopt;
+  const char* text = command.c_str() + at + word.size();
+  const auto [end, problem] = std::from_chars(text, command.c_str() + command.size(), number);
+  return problem == std::errc() ? std::optional(number) : std::nullopt;
+}
+
 void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names) {
   constexpr std::size_t kMostBytes = 60'000;  // HDF5 1.8 has 64 KiB for an attribute
   const std::string text = fmt::format("{}", fmt::join(names, "\n"));
@@ -122,10 +134,11 @@ Matrix<T> convert_distances(MatrixView<const double> d, Unit unit, std::int64_t 
       out(i, j) = static_cast<T>(distance);
       if (std::isfinite(out(i, j)) || std::isnan(d(i, j))) continue;
       const bool helps = is_narrow && std::isfinite(distance);
-      throw Error(ExitCode::data,
-                  fmt::format("row {}: the {} distance{} exceeds the range of {}; {}", first + i, name_of(unit),
-                              helps ? fmt::format(" of {:g}", distance) : "", helps ? "float32" : "float64",
-                              helps ? "give --precision f64" : "divide the values by a power of two"));
+      throw Error(
+          ExitCode::data,
+          fmt::format("row {} (counted from 1): the {} distance{} exceeds the range of {}; {}", first + i + 1,
+                      name_of(unit), helps ? fmt::format(" of {:g}", distance) : "", helps ? "float32" : "float64",
+                      helps ? "give --precision f64" : "divide the values by a power of two"));
     }
   }
   return out;

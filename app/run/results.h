@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ namespace kith::app {
 
 /// The root attributes of all files: format, format_version, kith_version, command, and the inputs that it names.
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command);
+/// The number behind an option ("--n-init") of a stored command.
+std::optional<std::int64_t> number_in(const std::string& command, const std::string& option);
 /// Names as an attribute, one per line; their checksum as `<attribute>_crc32` if they are too long together, or if one
 /// contains a line feed.
 void write_names(data::ResultFile& file, const std::string& attribute, const std::vector<std::string>& names);

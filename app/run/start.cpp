@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "app/cli/suggest.h"
@@ -14,18 +13,12 @@
 namespace kith::app {
 namespace {
 
-constexpr std::pair<const char*, Init> kRules[] = {{"k-means++", Init::kmeans_plus_plus},
-                                                   {"k-means||", Init::kmeans_parallel},
-                                                   {"random", Init::random},
-                                                   {"first", Init::first},
-                                                   {"farthest", Init::farthest}};
-
 /// Every row that counts needs a label.
 [[noreturn]] void refuse_unlabelled(const data::Labels& labels, std::int64_t row) {
   throw Error(ExitCode::data,
-              fmt::format("{}: row {} (counted from 0): expected the label of a cluster, found none or -1; give these "
+              fmt::format("{}: row {} (counted from 1): expected the label of a cluster, found none or -1; give these "
                           "rows a label, or the weight 0",
-                          labels.name, row));
+                          labels.name, row + 1));
 }
 
 /// Labels of clusters. Rows without a label, such as DBSCAN's noise and dropped rows, have the code -1.
@@ -46,7 +39,7 @@ data::Labels read_start_labels(const std::string& location, const CommonOptions&
 const std::vector<std::string>& start_rules() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const auto& [name, init] : kRules) all.emplace_back(name);
+    for (const auto& [name, init] : kStartRules) all.emplace_back(name);
     return all;
   }();
   return names;
@@ -58,7 +51,8 @@ bool is_start_rule(const std::string& init) {
 
 std::string default_start(const data::PointSource& points) {
   const Init init = default_init(points.rows(), points.columns());
-  return std::find_if(std::begin(kRules), std::end(kRules), [&](const auto& rule) { return rule.second == init; })
+  return std::find_if(std::begin(kStartRules), std::end(kStartRules),
+                      [&](const auto& rule) { return rule.second == init; })
       ->first;
 }
 
@@ -80,14 +74,14 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
     start.stored = stored_name(init_labels);
     return start;
   }
-  for (const auto& [name, rule] : kRules) {
+  for (const auto& [name, rule] : kStartRules) {
     if (init != name) continue;
     start.init = rule;
     start.stored = name;
     return start;
   }
   const std::string file = data::parse_location(init).file;
-  if (!std::filesystem::exists(file)) {
+  if (!data::file_exists(file)) {
     throw Error(ExitCode::usage, fmt::format("--init: expected {} or an existing FILE[:DATASET], found '{}', which is "
                                              "neither a rule nor an existing file{}",
                                              fmt::join(start_rules(), ", "), init, suggestion(init, start_rules())));

@@ -279,7 +279,7 @@ TEST_CASE("a warning reports values that lose their digits next to markers of mi
   warnings.said.clear();
   run(*reference_points(values.view()), options, warnings);
   REQUIRE(!warnings.said.empty());
-  CHECK(warnings.said[0].find("column 0") == 0);
+  CHECK(warnings.said[0].find("column 1:") == 0);
 }
 
 TEST_CASE("a centroid far from all points does not coarsen the inertia", "[kmeans]") {

@@ -92,10 +92,10 @@ TEST_CASE("normalised rows equal the definition", "[metric]") {
 
 TEST_CASE("the error for a row without a direction names the row", "[metric]") {
   CHECK(refused(1e-3, 2).empty());
-  CHECK(refused(0.0, 2).find("points.h5:/train: row 102 (counted from 0) is zero") == 0);
-  CHECK(refused(-0.0, 4).find("row 104 (counted from 0) is zero") != std::string::npos);
-  CHECK(refused(1e-170, 3).find("squared length of row 103") != std::string::npos);
-  CHECK(refused(1e160, 0).find("squared length of row 100") != std::string::npos);
+  CHECK(refused(0.0, 2).find("points.h5:/train: row 103 (counted from 1) is zero") == 0);
+  CHECK(refused(-0.0, 4).find("row 105 (counted from 1) is zero") != std::string::npos);
+  CHECK(refused(1e-170, 3).find("squared length of row 104") != std::string::npos);
+  CHECK(refused(1e160, 0).find("squared length of row 101") != std::string::npos);
 }
 
 TEST_CASE("normalising centroids twice gives the same bits", "[metric]") {

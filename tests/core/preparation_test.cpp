@@ -172,7 +172,7 @@ TEST_CASE("unit scaling gives rows of length 1, and the error for a zero row nam
           [&] {
             prepare({rows, "x", numbers}, {.scaling = Scaling::unit}, {});
           },
-          {"x: row 17 (counted from 0) is zero", "for scaling to length 1"});
+          {"x: row 18 (counted from 1) is zero", "for scaling to length 1"});
 }
 
 TEST_CASE("principal components are eigenvectors of the covariance, in order and with fixed signs") {
@@ -277,7 +277,7 @@ TEST_CASE("data that cannot be prepared are refused") {
     Matrix<double> values = table<double>(2, 2);
     values(0, 0) = -1.5e308;
     values(1, 0) = 1.5e308;
-    refuse(std::move(values), {.scaling = scaling}, ExitCode::data, {"x: column 0", "1.5e+308", "float64"});
+    refuse(std::move(values), {.scaling = scaling}, ExitCode::data, {"x: column 1", "1.5e+308", "float64"});
   }
   Matrix<double> wide = table<double>(2, 2);
   wide(0, 0) = 1e200;
@@ -294,5 +294,5 @@ TEST_CASE("data that cannot be prepared are refused") {
           [&, &actual = actual] {
             apply_preparation({rows, "y"}, actual, {});
           },
-          {"y: row 1", "the range of its class"});
+          {"y: row 2", "the range of its class"});
 }

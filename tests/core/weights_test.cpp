@@ -275,22 +275,22 @@ TEST_CASE("the error for an invalid weight names its row", "[weights]") {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   CHECK(refused({1, 0, 2.5}) == "accepted");
   CHECK(refused({1, 2, -0.5}) ==
-        "w.npy: row 2 (counted from 0): expected a weight of 0 or more, found -0.5; give rows to ignore "
+        "w.npy: row 3 (counted from 1): expected a weight of 0 or more, found -0.5; give rows to ignore "
         "the weight 0");
   CHECK(
-      refused({1, std::nan(""), 3}).find("w.npy: row 1 (counted from 0): expected a weight of 0 or more, found nan") ==
+      refused({1, std::nan(""), 3}).find("w.npy: row 2 (counted from 1): expected a weight of 0 or more, found nan") ==
       0);
-  CHECK(refused({kInfinity}).find("w.npy: row 0 (counted from 0): expected a weight of 0 or more, found inf") == 0);
+  CHECK(refused({kInfinity}).find("w.npy: row 1 (counted from 1): expected a weight of 0 or more, found inf") == 0);
   CHECK(refused({0, 0, 0}) ==
         "w.npy: expected a weight above 0, found none in 3 rows; leave the weights out to count "
         "every row once");
   CHECK(refused({0.5, 1e40})
-            .find("w.npy: row 1 (counted from 0): expected a weight of 0 or from 7.89e-31 to 1.27e+30, found 1e+40; "
+            .find("w.npy: row 2 (counted from 1): expected a weight of 0 or from 7.89e-31 to 1.27e+30, found 1e+40; "
                   "multiply all weights by one number") == 0);
   CHECK(refused({1.5, 0, 1e-13})
-            .find("w.npy: row 2 (counted from 0): expected a weight of 0 or of at least 1.36e-12, which is 2^-40 of "
-                  "the largest, 1.5 (row 0), found 1e-13; give such rows the weight 0") == 0);
-  CHECK(refused({1e300, 1}).find("row 0") != std::string::npos);
+            .find("w.npy: row 3 (counted from 1): expected a weight of 0 or of at least 1.36e-12, which is 2^-40 of "
+                  "the largest, 1.5 (row 1), found 1e-13; give such rows the weight 0") == 0);
+  CHECK(refused({1e300, 1}).find("row 1") != std::string::npos);
 }
 
 TEST_CASE("the parameters of weights follow from their values", "[weights]") {

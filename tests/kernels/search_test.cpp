@@ -1,62 +1,35 @@
 // Neighbour searches large enough for the fp16 screen of a GPU, on every backend against the definition.
 #include <algorithm>
-#include <cstring>
 
-#include "core/data_plan.h"
-#include "tests/support/cases.h"
-#include "tests/support/catch.h"
-#include "tests/support/reference.h"
+#include "tests/support/points_everywhere.h"
 
 using namespace kith;
 using namespace kith::test;
 
 namespace {
 
-/// A base, held by the reference and by the backends.
-struct Base {
-  Matrix<double> values;
-  PointsMatrix stored;
-  std::unique_ptr<Points> expected;
-  DataPlan plan;
-  std::vector<std::pair<std::string, std::unique_ptr<Points>>> actual;  // their backends outlive them
+std::vector<Stored> floating_storages(const Kind& kind) {
+  if (kind.exact_in_float32) return {Stored::float32, Stored::float64};
+  return {Stored::float64};
+}
 
-  Base(Matrix<double> made, ValueClass c, const std::vector<Tested>& backends)
-      : Base(std::move(made), c == ValueClass::f32 ? Stored::float32 : Stored::float64, backends) {}
-  Base(Matrix<double> made, Stored as, const std::vector<Tested>& backends)
-      : values(std::move(made)),
-        stored(stored_as(values.view(), as)),
-        expected(reference_points(values.view())),
-        plan(make_plan(*expected)) {
-    expected->prepare(plan);
-    for (const Tested& tested : backends) {
-      actual.emplace_back(tested.name, tested.backend->hold({view_of(stored), 0}));
-      actual.back().second->prepare(plan);
+MatrixView<const double> rows_of(const Bench& base, std::int64_t first, std::int64_t count) {
+  return base.values.view().middle(first, count);
+}
+
+/// Checks two equal searches: the second reuses the prepared state of the first.
+void check(const Bench& base, const Queries& queries, std::int64_t k) {
+  NeighborLists expected(queries.values.rows, k);
+  base.expected->search(queries, expected);
+  base.on_each([&](const Points& points) {
+    for (int turn = 0; turn < 2; ++turn) {
+      INFO(queries.values.rows << " queries, k " << k << ", turn " << turn);
+      NeighborLists actual(queries.values.rows, k);
+      points.search(queries, actual);
+      check_same(expected, actual);
     }
-  }
-
-  MatrixView<const double> rows(std::int64_t first, std::int64_t count) const {
-    return values.view().middle(first, count);
-  }
-
-  /// Checks two equal searches: the second reuses the prepared state of the first.
-  void check(const Queries& queries, std::int64_t k) const {
-    NeighborLists expected_lists(queries.values.rows, k);
-    expected->search(queries, expected_lists);
-    for (const auto& [name, points] : actual) {
-      for (int turn = 0; turn < 2; ++turn) {
-        INFO(name << ", " << queries.values.rows << " queries, k " << k << ", turn " << turn);
-        NeighborLists actual_lists(queries.values.rows, k);
-        points->search(queries, actual_lists);
-        const std::int64_t size = expected_lists.index.size();
-        const auto wrong =
-            std::mismatch(expected_lists.index.data(), expected_lists.index.data() + size, actual_lists.index.data());
-        INFO("first wrong neighbour at place " << wrong.first - expected_lists.index.data());
-        CHECK((wrong.first == expected_lists.index.data() + size));
-        CHECK(std::memcmp(expected_lists.distance.data(), actual_lists.distance.data(), size * sizeof(double)) == 0);
-      }
-    }
-  }
-};
+  });
+}
 
 }  // namespace
 
@@ -64,20 +37,17 @@ struct Base {
 TEST_CASE("neighbours among thousands of rows equal the definition", "[search]") {
   const std::vector<Tested> backends = every_backend();
   for (const Kind& kind : kinds()) {
-    for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
-      if (c == ValueClass::f32 && !kind.exact_in_float32) continue;
-      for (const Shape s :
-           {Shape{2600, 5, 10}, Shape{2611, 33, 20}, Shape{2049, 64, 30}, Shape{2600, 129, 1}, Shape{1021, 321, 10}}) {
-        INFO(kind.name << ", " << name_of(c) << ", n " << s.n << ", d " << s.d);
-        const Base base(kind.make(s.n, s.d, 11), c, backends);
-        for (const std::int64_t count : {1, 20}) {
-          const Matrix<double> queries = centroids_near(base.values.view(), count);
-          base.check({queries.view(), -1}, s.k);
-        }
-        base.check({base.rows(s.n - 10, 10), s.n - 10}, s.k);
-        // On a GPU two groups of warps share a tile, and rows are too wide for registers.
-        if (s.d > 300) base.check({base.rows(0, 70), 0}, s.k);
+    for (const Shape s :
+         {Shape{2600, 5, 10}, Shape{2611, 33, 20}, Shape{2049, 64, 30}, Shape{2600, 129, 1}, Shape{1021, 321, 10}}) {
+      INFO(kind.name << ", n " << s.n << ", d " << s.d);
+      const Bench base(kind, floating_storages(kind), s, backends);
+      for (const std::int64_t count : {1, 20}) {
+        const Matrix<double> queries = centroids_near(base.values.view(), count);
+        check(base, {queries.view(), -1}, s.k);
       }
+      check(base, {rows_of(base, s.n - 10, 10), s.n - 10}, s.k);
+      // On a GPU two groups of warps share a tile, and rows are too wide for registers.
+      if (s.d > 300) check(base, {rows_of(base, 0, 70), 0}, s.k);
     }
   }
 }
@@ -85,16 +55,14 @@ TEST_CASE("neighbours among thousands of rows equal the definition", "[search]")
 TEST_CASE("neighbours by cells equal the definition", "[search][cells]") {
   const std::vector<Tested> backends = every_backend({}, {.cells = true});
   for (const Kind& kind : kinds()) {
-    for (const Stored stored : storages(kind)) {
-      for (const Shape s :
-           {Shape{1300, 5, 10}, Shape{1025, 64, 30}, Shape{401, 321, 1}, Shape{50, 7, 2}, Shape{51, 20, 3}}) {
-        INFO(kind.name << ", " << name_of(stored) << ", n " << s.n << ", d " << s.d);
-        const Base base(kind.make(s.n, s.d, 11), stored, backends);
-        const Matrix<double> queries = centroids_near(base.values.view(), 100);
-        base.check({queries.view(), -1}, s.k);
-        base.check({base.rows(s.n - 10, 10), s.n - 10}, s.k);
-        base.check({base.rows(0, s.n / 3), 0}, s.n / 40);
-      }
+    for (const Shape s :
+         {Shape{1300, 5, 10}, Shape{1025, 64, 30}, Shape{401, 321, 1}, Shape{50, 7, 2}, Shape{51, 20, 3}}) {
+      INFO(kind.name << ", n " << s.n << ", d " << s.d);
+      const Bench base(kind, storages(kind), s, backends);
+      const Matrix<double> queries = centroids_near(base.values.view(), 100);
+      check(base, {queries.view(), -1}, s.k);
+      check(base, {rows_of(base, s.n - 10, 10), s.n - 10}, s.k);
+      check(base, {rows_of(base, 0, s.n / 3), 0}, s.n / 40);
     }
   }
 }
@@ -105,10 +73,10 @@ TEST_CASE("neighbours by inner product among thousands of rows equal the definit
     const Stored stored = storages(kind).back();
     for (const Shape s : {Shape{2611, 33, 20}, Shape{1021, 130, 3}}) {
       INFO(kind.name << ", " << name_of(stored) << ", n " << s.n << ", d " << s.d);
-      const Base base(kind.make(s.n, s.d, 11), stored, backends);
+      const Bench base(kind, stored, s, backends);
       const Matrix<double> queries = centroids_near(base.values.view(), 16);
-      base.check({queries.view(), -1, Measure::inner_product}, s.k);
-      base.check({base.rows(s.n - 3, 3), s.n - 3, Measure::inner_product}, s.k);
+      check(base, {queries.view(), -1, Measure::inner_product}, s.k);
+      check(base, {rows_of(base, s.n - 3, 3), s.n - 3, Measure::inner_product}, s.k);
     }
   }
 }
@@ -117,13 +85,13 @@ TEST_CASE("neighbours by inner product among thousands of rows equal the definit
 // others, or so small that products underflow.
 TEST_CASE("short, long and zero queries by inner product equal the definition", "[search]") {
   const std::vector<Tested> backends = every_backend();
-  const Base base(kinds()[1].make(2600, 24, 3), Stored::float64, backends);
+  const Bench base(kinds()[1], Stored::float64, {2600, 24, 0}, backends);
   Matrix<double> queries = kinds()[1].make(60, 24, 4);
   const double lengths[] = {1.0, 1e-8, 1e8, 0.0, 1e-160, 1e-300, 1e-310, 1e150};
   for (std::int64_t q = 0; q < 60; ++q) {
     for (double& v : queries.row(q)) v *= lengths[q % std::size(lengths)];
   }
-  base.check({std::as_const(queries).view(), -1, Measure::inner_product}, 10);
+  check(base, {std::as_const(queries).view(), -1, Measure::inner_product}, 10);
 }
 
 TEST_CASE("neighbours among tens of thousands of rows equal the definition", "[search]") {
@@ -131,31 +99,31 @@ TEST_CASE("neighbours among tens of thousands of rows equal the definition", "[s
   for (const Shape s : {Shape{40000, 12, 10}, Shape{40011, 12, 100}, Shape{70001, 6, 1025}, Shape{9000, 200, 60}}) {
     for (const int kind : {0, 2, 5, 10}) {
       INFO(kinds()[kind].name << ", n " << s.n << ", d " << s.d);
-      const Base base(kinds()[kind].make(s.n, s.d, 11), ValueClass::f32, backends);
+      const Bench base(kinds()[kind], Stored::float32, s, backends);
       const Matrix<double> queries = centroids_near(base.values.view(), 36);  // queries that share tiles on a GPU
-      base.check({queries.view(), -1}, s.k);
+      check(base, {queries.view(), -1}, s.k);
     }
   }
 }
 
 TEST_CASE("neighbours equal the definition for k from 1 to 8192 and to the number of rows", "[search]") {
   const std::vector<Tested> backends = every_backend();
-  const Base base(kinds()[1].make(140'000, 6, 3), ValueClass::f32, backends);
+  const Bench base(kinds()[1], Stored::float32, {140'000, 6, 0}, backends);
   const Matrix<double> queries = centroids_near(base.values.view(), 3);
-  for (const std::int64_t k : {1, 10, 100, 1025, 2049, 139'999, 140'000}) base.check({queries.view(), -1}, k);
+  for (const std::int64_t k : {1, 10, 100, 1025, 2049, 139'999, 140'000}) check(base, {queries.view(), -1}, k);
 }
 
 // Some queries are far outside the base, or outside the range of fp16.
 TEST_CASE("a mixture of far and near queries equals the definition", "[search]") {
   const std::vector<Tested> backends = every_backend();
-  const Base base(kinds()[0].make(2600, 17, 3), ValueClass::f32, backends);
+  const Bench base(kinds()[0], Stored::float32, {2600, 17, 0}, backends);
   for (const double far : {1e2, 1e4, 1e15, 1e30, 1e100}) {
     INFO("at " << far);
     Matrix<double> queries = centroids_near(base.values.view(), 60);
     for (std::int64_t q = 0; q < 60; q += 7) {
       for (double& v : queries.row(q)) v += far;
     }
-    base.check({std::as_const(queries).view(), -1}, 10);
+    check(base, {std::as_const(queries).view(), -1}, 10);
   }
 }
 
@@ -169,34 +137,34 @@ TEST_CASE("lists that end among many ties equal the definition", "[search]") {
     Matrix<double> copy(values.rows(), values.columns());
     std::copy_n(values.data(), values.size(), copy.data());
     const std::vector<Tested> backends = every_backend();
-    const Base base(std::move(copy), ValueClass::f32, backends);
-    for (const std::int64_t k : {10, 100}) base.check({base.rows(500, 20), 500}, k);
+    const Bench base(std::move(copy), {Stored::float32}, backends);
+    for (const std::int64_t k : {10, 100}) check(base, {rows_of(base, 500, 20), 500}, k);
   }
 }
 
 // Not enough memory for fp16 rows, for their group minima, or for all points.
 TEST_CASE("little device memory does not change lists", "[search]") {
-  BackendOptions options;
+  std::vector<Tested> backends;
   for (const std::int64_t bytes : {3 << 20, 6 << 20, 9 << 20, 12 << 20, 20 << 20}) {
-    options.device_memory = bytes;
-    const std::vector<Tested> backends = tested_backends(options);
-    const Base base(kinds()[0].make(9000, 128, 11), ValueClass::f32, backends);  // 4.6 MB as float32
-    const Matrix<double> queries = centroids_near(base.values.view(), 100);
-    base.check({queries.view(), -1}, 20);
+    for (Tested& tested : tested_backends({.device_memory = bytes})) {
+      backends.push_back({tested.name + " with " + std::to_string(bytes) + " bytes", std::move(tested.backend)});
+    }
   }
+  const Bench base(kinds()[0], Stored::float32, {9000, 128, 0}, backends);  // 4.6 MB as float32
+  const Matrix<double> queries = centroids_near(base.values.view(), 100);
+  check(base, {queries.view(), -1}, 20);
 }
 
 TEST_CASE("lists of well-separated rows need no fallback queries on any path", "[search]") {
   const std::vector<Tested> backends = every_backend();
-  const Base base(kinds()[1].make(20011, 40, 19), ValueClass::f32, backends);
+  const Bench base(kinds()[1], Stored::float32, {20011, 40, 0}, backends);
   const Matrix<double> queries = kinds()[1].make(300, 40, 20);
-  for (const auto& [name, points] : base.actual) {
-    INFO(name);
-    NeighborLists actual_lists(queries.rows(), 10);
-    points->search({queries.view()}, actual_lists);
-    CHECK(actual_lists.fallback_queries == 0);
-    CHECK(actual_lists.candidates <= 20 * queries.rows());
-  }
+  base.on_each([&](const Points& points) {
+    NeighborLists lists(queries.rows(), 10);
+    points.search({queries.view()}, lists);
+    CHECK(lists.fallback_queries == 0);
+    CHECK(lists.candidates <= 20 * queries.rows());
+  });
 }
 
 // A device searches rows that it does not hold in parts of several blocks, one after another.
@@ -207,10 +175,10 @@ TEST_CASE("searches of rows that are sent equal the definition", "[search]") {
   for (const std::size_t kind : {std::size_t{0}, std::size_t{2}, std::size_t{5}}) {
     for (const Shape s : {Shape{2600, 33, 20}, Shape{1021, 129, 300}}) {
       INFO(kinds()[kind].name << ", n " << s.n << ", d " << s.d);
-      const Base base(kinds()[kind].make(s.n, s.d, 11), ValueClass::f64, backends);
-      base.check({base.rows(100, 70), 100}, s.k);
-      base.check({base.rows(100, 70), -1, Measure::inner_product}, s.k);
-      base.check({base.rows(7, 3), 7}, s.k);
+      const Bench base(kinds()[kind], Stored::float64, s, backends);
+      check(base, {rows_of(base, 100, 70), 100}, s.k);
+      check(base, {rows_of(base, 100, 70), -1, Measure::inner_product}, s.k);
+      check(base, {rows_of(base, 7, 3), 7}, s.k);
     }
   }
 }

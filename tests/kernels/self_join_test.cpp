@@ -67,14 +67,12 @@ void check_everything(Shape shape, const std::vector<Wanted>& all, const Backend
   for (const Kind& kind : kinds()) {
     std::vector<Stored> stored = storages(kind);
     if (shape.n > 100) stored.erase(stored.begin(), stored.end() - 1);  // slow
-    for (const Stored as : stored) {
-      for (const Measure measure : {Measure::squared_euclidean, Measure::inner_product}) {
-        INFO(kind.name << ", " << name_of(as) << ", n " << shape.n << ", d " << shape.d
-                       << (measure == Measure::inner_product ? ", inner product" : ""));
-        const Bench bench(kind, as, shape, backends);
-        const Order order(bench, measure);
-        for (const Wanted& wanted : all) check(bench, order, wanted);
-      }
+    const Bench bench(kind, stored, shape, backends);
+    for (const Measure measure : {Measure::squared_euclidean, Measure::inner_product}) {
+      INFO(kind.name << ", n " << shape.n << ", d " << shape.d
+                     << (measure == Measure::inner_product ? ", inner product" : ""));
+      const Order order(bench, measure);
+      for (const Wanted& wanted : all) check(bench, order, wanted);
     }
   }
 }

@@ -2,11 +2,12 @@
 // those of the definition, and few distances are computed where clusters are apart.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
+#include <tuple>
 
 #include "core/data_plan.h"
 #include "core/distance.h"
-#include "core/philox.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"
@@ -17,15 +18,7 @@ using namespace kith::test;
 namespace {
 
 /// An approximately normal number, determined by the arguments.
-double noise(std::uint64_t seed, std::int64_t i, std::int64_t j) {
-  double sum = -2.0;
-  for (std::uint64_t part = 0; part < 4; ++part) {
-    const std::uint64_t bits =
-        random_bits(4 * seed + part, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j));
-    sum += static_cast<double>(bits >> 11) * 0x1p-53;
-  }
-  return 1.7 * sum;
-}
+double noise(std::uint64_t seed, std::int64_t i, std::int64_t j) { return 1.7 * centered_sum(seed, i, j); }
 
 /// A kind of data. value: of row i, column j. clustered: most centroids are far from most rows.
 struct DataKind {
@@ -120,30 +113,48 @@ Labelled assigned(Points& points, const Matrix<double>& centroids) {
 /// Many centroids, few columns, and columns beyond one tile; lists of all other centroids, and of the nearest ones.
 const std::vector<Shape> kShapes{{1021, 24, 64}, {700, 130, 70}, {515, 64, 800}, {1021, 5, 200}, {401, 6, 3100}};
 
+/// Rows, centroids of consecutive assignments, and the labels of the definition.
+struct Problem {
+  Matrix<double> rows;
+  DataPlan plan;
+  std::vector<Matrix<double>> centroids;
+  std::vector<Labelled> expected;
+
+  Problem(const DataKind& kind, Shape s) : rows(rows_of(kind, s)) {
+    const auto reference = reference_points(rows.view());
+    plan = make_plan(*reference);
+    reference->prepare(plan);
+    for (const double amount : {0.0, 0.0, 1e-3, 0.2}) {
+      const bool repeats = expected.size() == 1;
+      centroids.push_back(centroids_of(rows, s.k, amount));
+      expected.push_back(repeats ? expected.front() : assigned(*reference, centroids.back()));
+    }
+  }
+};
+
+/// Made once for all paths.
+const Problem& problem_of(const DataKind& kind, Shape s) {
+  static std::map<std::tuple<const char*, std::int64_t, std::int64_t, std::int64_t>, Problem> made;
+  return made.try_emplace({kind.name, s.n, s.d, s.k}, kind, s).first->second;
+}
+
 void check_labels(const ForcedPaths& forced, const std::vector<Shape>& shapes, const BackendOptions& options = {}) {
   const std::vector<Tested> backends = every_backend(options, forced);
   for (const DataKind& kind : data_kinds()) {
     for (const Shape s : shapes) {
       INFO(kind.name << ", n " << s.n << ", d " << s.d << ", k " << s.k);
-      const Matrix<double> rows = rows_of(kind, s);
-      const auto reference = reference_points(rows.view());
-      const DataPlan plan = make_plan(*reference);
-      reference->prepare(plan);
-      std::vector<Matrix<double>> centroids;
-      for (const double amount : {0.0, 0.0, 1e-3, 0.2}) centroids.push_back(centroids_of(rows, s.k, amount));
-      std::vector<Labelled> expected;
-      for (const Matrix<double>& c : centroids) expected.push_back(assigned(*reference, c));
+      const Problem& problem = problem_of(kind, s);
       for (const ValueClass as : {ValueClass::f32, ValueClass::f64}) {
-        const PointsMatrix stored = as_class(rows.view(), as);
+        const PointsMatrix stored = as_class(problem.rows.view(), as);
         for (const Tested& tested : backends) {
           INFO(tested.name << ", " << name_of(as));
           const auto points = tested.backend->hold({view_of(stored), 0});
-          points->prepare(plan);
-          for (std::size_t step = 0; step < centroids.size(); ++step) {
+          points->prepare(problem.plan);
+          for (std::size_t step = 0; step < problem.centroids.size(); ++step) {
             INFO("assignment " << step);
-            const Labelled result = assigned(*points, centroids[step]);
-            CHECK((result.labels == expected[step].labels));
-            CHECK(result.assignment.counts == expected[step].assignment.counts);
+            const Labelled result = assigned(*points, problem.centroids[step]);
+            CHECK((result.labels == problem.expected[step].labels));
+            CHECK(result.assignment.counts == problem.expected[step].assignment.counts);
           }
         }
       }

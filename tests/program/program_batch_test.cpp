@@ -221,6 +221,8 @@ TEST_CASE("table: a row for each result; --json-file: the report beside the resu
   CHECK(nlohmann::json::parse(bytes_of(json)) == run.json());
   refuses(5, {"cluster", kDigits, "-k", "3", "-q", "--json-file", json}, {"a.json: exists"});
   refuses(5, {"cluster", kDigits, "-k", "3", "-qf", "--json-file", kDigits}, {"is the input"});
+  const std::string both = folder / "both";  // an ending would show the format
+  refuses(2, {"cluster", kDigits, "-k", "3", "-f", "-o", both, "--json-file", both}, {"expected another name"});
   done({"evaluate", a, "--truth", kDigits + ":/labels", "-o", b, "-q"});
   const std::string table = done({"table", a, b}).out;
   const std::string head = table.substr(0, table.find('\n'));
@@ -236,6 +238,13 @@ TEST_CASE("table: a row for each result; --json-file: the report beside the resu
   CHECK(rows[0]["inertia"] == 1169531.744934875);
   CHECK(rows[1]["rows"] == 1797);
   refuses(3, {"table", kDigits}, {"expected a result of kith"});
+  refuses(3, {"table", folder / ""}, {"expected a result of kith, found a directory"});
+  const std::string endless = folder / std::string(300, 'a');  // longer than names of files may be
+  for (Words words : {Words{"table"}, {"info", "--fresh"}, {"report"}}) {
+    words.push_back(endless);
+    refuses(3, words, {"cannot be opened: File name too long"});
+  }
+  refuses(2, {"cluster", kDigits, "-k", "3", "--init", endless}, {"neither a rule nor an existing file"});
 }
 
 TEST_CASE("the shell loop and the Makefile of docs/batch.md do the same, and once") {

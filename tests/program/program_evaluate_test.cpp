@@ -121,10 +121,10 @@ TEST_CASE("evaluate: columns of AnnData's obs, categorical and text") {
   };
   refused_column(
       "missing",
-      {"cells.h5ad:/obs/missing: row 2 (counted from 0): expected a label, found none; leave such rows out"});
+      {"cells.h5ad:/obs/missing: row 3 (counted from 1): expected a label, found none; leave such rows out"});
   refused_column(
-      "beyond", {"cells.h5ad:/obs/beyond: row 2 (counted from 0): expected a label, found the code 3 of 3 categories"});
-  refused_column("holes", {"cells.h5ad:/obs/holes: row 2 (counted from 0): expected a label, found an empty text"});
+      "beyond", {"cells.h5ad:/obs/beyond: row 3 (counted from 1): expected a label, found the code 3 of 3 categories"});
+  refused_column("holes", {"cells.h5ad:/obs/holes: row 3 (counted from 1): expected a label, found an empty text"});
   for (const char* column : {"missing", "holes"}) {
     const Outcome run = done({"evaluate", cells + ":/obs/" + column, "--truth", cells + ":/obs/kind"});
     CHECK(run.says("1 of 4 rows have no label"));
@@ -138,7 +138,7 @@ TEST_CASE("evaluate: results without labels are refused") {
   done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});
   refuses(3, {"evaluate", kDigits, "--truth", folder / "n.h5"}, {"n.h5:/labels: no such dataset", "neighbors"});
   refuses(3, {"evaluate", kDigits, "--truth", folder / "n.h5:/distances"},
-          {"n.h5:/distances: row 0 (counted from 0): expected a whole number as label, found"});
+          {"n.h5:/distances: row 1 (counted from 1): expected a whole number as label, found"});
 }
 
 TEST_CASE("--n-init: the report has every run, the file the best one") {

@@ -81,6 +81,8 @@ TEST_CASE("which results a run resumes, which it starts from, and the messages")
   CHECK(stopped.says("kith cluster --init " + part + " -o " + plus(folder / "part", "-more.h5") + " " + kDigits +
                      " -k 10 --max-iterations 3\n"));
   CHECK(done({"cluster", kDigits, "-k", "10", "--max-iterations", "3"}).says("write a result with -o"));
+  CHECK(done({"cluster", kDigits, "-k", "10", "--max-iterations", "1", "-o" + more})
+            .says(" " + kDigits + " -k 10 --max-iterations 1\n"));
 
   // With another tolerance, or by the name of the dataset, the centroids are an ordinary start.
   const auto iterations = [&](const Words& words) {

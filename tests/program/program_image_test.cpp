@@ -44,7 +44,9 @@ TEST_CASE("image reduces a picture to its colours, and writes palette and labels
       CHECK(palette.find(color) != std::string::npos);
     }
   }
-  CHECK(done({"image", "p.ppm", "-k", "3"}, there).out.find("#c90a0a       120   33.3 %") != std::string::npos);
+  CHECK(done({"image", "p.ppm", "-k", "3", "--labels", "without.h5"}, there).out.find("#c90a0a       120   33.3 %") !=
+        std::string::npos);
+  done({"info", "--fresh", "without.h5"}, there);  // it names its input
   // The written picture has these colours and no others.
   CHECK(done({"image", "o.png", "-k", "9"}, there).says("has 3 colours, fewer than -k 9"));
 }
@@ -95,7 +97,7 @@ TEST_CASE("image takes the colours of a palette in every format") {
   write_bytes(folder / "bad.txt", "#c80a0a\nred\n");
   refuses(3, {"image", "p.ppm", "--palette-from", "bad.txt"}, {"bad.txt: line 2", "found 'red'"}, there);
   write_bytes(folder / "bad.csv", "r,g,b\n1,2,3\n1,2,300\n");
-  refuses(3, {"image", "p.ppm", "--palette-from", "bad.csv"}, {"bad.csv", "row 1", "300"}, there);
+  refuses(3, {"image", "p.ppm", "--palette-from", "bad.csv"}, {"bad.csv", "row 2", "300"}, there);
 }
 
 TEST_CASE("image refuses what it cannot do, before it reads") {

@@ -27,7 +27,8 @@ Words options_of(const std::string& command) {
 std::string completed(const Scratch& folder, const std::string& line) {
   write_bytes(folder / "try.sh", R"(source <(kith completion bash)
 COMP_LINE=$1; COMP_POINT=${#1}
-read -ra COMP_WORDS <<< "${1//:/ : }"
+words=${1//:/ : } words=${words//=/ = }
+read -ra COMP_WORDS <<< "$words"
 [[ $1 == *' ' ]] && COMP_WORDS+=("")
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _kith
@@ -99,6 +100,7 @@ TEST_CASE("bash completes commands, options, values, datasets and columns") {
   FileMaker(folder / "p.h5").floats("train", {2, 2}, {1, 2, 3, 4});
   FileMaker(folder / "q.h5").floats("test", {2, 2}, {1, 2, 3, 4});
   write_bytes(folder / "t.csv", "width,height,weight\n1,2,3\n4,5,6\n");
+  write_bytes(folder / "n.csv", "petal length,plain,other\n1,2,3\n4,5,6\n");
   const std::vector<std::pair<std::string, std::string>> cases{
       {"kith clu", "cluster"},
       {"kith plan clu", "cluster"},
@@ -110,6 +112,11 @@ TEST_CASE("bash completes commands, options, values, datasets and columns") {
       {"kith knn p.h5 --queries q.h5:/t", "/test"},
       {"kith cluster t.csv --columns w", "width weight"},
       {"kith cluster t.csv --columns width,h", "width,height"},
+      {"kith cluster --metric=c", "cosine chebyshev"},
+      {"kith cluster n.csv --label-column p", "petal\\ length plain"},
+      {"kith evaluate t.csv:w", "width weight"},
+      {"kith --ver", "--version"},
+      {"kith completion z", "zsh"},
       {"kith cluster missing.h5:", ""},
       {"kith nonsense --", ""},
   };

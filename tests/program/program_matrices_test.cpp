@@ -126,7 +126,7 @@ TEST_CASE("MatrixMarket files with errors are refused with the line") {
            Fault{begin + "2 2 3\n1 1 1\n1 2 1\n", {"line 2: expected 3 entries, as line 2 says, found 2"}},
            Fault{begin + "2 2 1\n1 1 1\n1 2 1\n", {"line 4: expected 1 entries, as line 2 says, found more"}},
            Fault{begin + "2 2\n1 1 1\n", {"line 2: expected 3 whole numbers, the sizes"}},
-           Fault{begin + "2 2 1\n1 1 nan\n", {"row 0, column 0", "found NaN"}},
+           Fault{begin + "2 2 1\n1 1 nan\n", {"row 1, column 1", "found NaN"}},
            Fault{begin + "999999999999 2 1\n1 1 1\n", {"line 2: expected less than 2^31 rows"}},
            Fault{begin + "9999999999999 9999999999999 1\n1 1 1\n", {"x.mtx: declared as"}},
            Fault{begin, {"found nothing but comments"}},
@@ -167,7 +167,7 @@ TEST_CASE("svmlight files hold the points of the same table, and their labels") 
         std::pair{"1 1:1 2:1\n1 1:x\n", "line 2: expected INDEX:VALUE, found '1:x'"},
         std::pair{"1 1:1 2:1\n1:1 2:2\n", "line 2: expected a label, a number, before INDEX:VALUE, found '1:1'"},
         std::pair{"1 1:1 2:1\n1 9999999999:1\n", "line 2: expected ascending indices"},
-        std::pair{"1 1:1 2:inf\n1\n", "row 0, column 1 (counted from 0): expected a finite number, found infinity"},
+        std::pair{"1 1:1 2:inf\n1\n", "row 1, column 2 (counted from 1): expected a finite number, found infinity"},
         std::pair{"1\n2\n", "expected INDEX:VALUE in some line, found none"}}) {
     INFO(text);
     write_bytes(folder / "y.svm", text);
@@ -228,7 +228,7 @@ TEST_CASE("arrays are read from standard input, from compressed files, and as bf
     CHECK(done({"info", file}).out.find("bfloat16") != std::string::npos);
   }
   write_bytes(file, npy("'<V2'", false, "(2, 2)", raw(std::vector<std::uint16_t>{0x3f80, 0xc020, 0x7fc0, 0x8000})));
-  refuses(3, {"cluster", file, "-k", "1"}, {"row 1, column 0", "found NaN"});
+  refuses(3, {"cluster", file, "-k", "1"}, {"row 2, column 1", "found NaN"});
 }
 
 TEST_CASE("text compressed with zstd is read by builds with libzstd, and refused by others") {
@@ -344,7 +344,7 @@ TEST_CASE("HDF5 chunks compressed with lzf and zstd are decoded, and damaged one
         std::pair{std::string("\3\1\0\2\0\xe0\4\3", 8), "inflates to more than 16 bytes"},
         std::pair{std::string("\3\1\0\2\0", 5), "it has 4 bytes, expected 16"}}) {
     make(32000, bytes, 0, false);
-    refuses(3, {"cluster", file, "-k", "1"}, {"x.h5:/x: data damaged in chunk (0, 0)", said});
+    refuses(3, {"cluster", file, "-k", "1"}, {"x.h5:/x: data damaged in the chunk of rows 1 to", said});
   }
   // Texts are read by the library.
   {
@@ -373,5 +373,6 @@ TEST_CASE("HDF5 chunks compressed with lzf and zstd are decoded, and damaged one
   CHECK(reads());
   CHECK(done({"info", file}).out.find("shuffle, zstd") != std::string::npos);
   make(32015, (frame + values).substr(0, 20), 0, false);
-  refuses(3, {"cluster", file, "-k", "1"}, {"data damaged in chunk (0, 0)", "it is no zstd frame of up to 16 bytes"});
+  refuses(3, {"cluster", file, "-k", "1"},
+          {"data damaged in the chunk of rows 1 to", "it is no zstd frame of up to 16 bytes"});
 }

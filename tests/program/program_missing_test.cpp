@@ -51,7 +51,7 @@ TEST_CASE("rows with NaN or infinity are left out: the answer is that of the oth
         return words;
       };
       const Outcome run = done(with({"cluster", file, "-k", "7"}, {"--nan", "drop", "-o", out}));
-      CHECK(run.says("all.h5:/x: 6 of 400 rows dropped for NaN, infinity or empty fields; the first is row 0"));
+      CHECK(run.says("all.h5:/x: 6 of 400 rows dropped for NaN, infinity or empty fields; the first is row 1"));
       done(with({"cluster", other, "-k", "7"}, {"-o", expected}));
       for (const char* dataset : {"centroids", "counts", "inertia_per_cluster"}) {
         CHECK(stored(out + ":/" + dataset) == stored(expected + ":/" + dataset));
@@ -78,7 +78,7 @@ TEST_CASE("rows with NaN or infinity are left out: the answer is that of the oth
   CHECK(head.find("dropped_rows") != head.npos);
   CHECK(head.find("--nan drop") != head.npos);
   refuses(3, {"cluster", file, "-k", "2"},
-          {"all.h5:/x: row 0, column 0 (counted from 0): expected a finite number, found NaN", "--nan drop"});
+          {"all.h5:/x: row 1, column 1 (counted from 1): expected a finite number, found NaN", "--nan drop"});
   refuses(3, {"cluster", file, "-k", "2", "--nan", "error"}, {"found NaN"});
   refuses(2, {"cluster", file, "-k", "395", "--nan", "drop"}, {"395", "394"});
 }
@@ -132,10 +132,10 @@ TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
     CHECK(stored(folder / "again.npy") == labels);
     write_bytes(folder / "whole.csv", "0,0\n0,7\n0,1\n9,9\n");
     refuses(3, {"cluster", folder / "whole.csv", "--init-labels", folder / start},
-            {"row 1 (counted from 0): expected the label of a cluster, found none or -1"});
+            {"row 2 (counted from 1): expected the label of a cluster, found none or -1"});
   }
   write_bytes(folder / "none.csv", "label\n-1\n-1\n-1\n-1\n");
-  refuses(3, {"cluster", table, "--init-labels", folder / "none.csv"}, {"row 0 (counted from 0): expected the label"});
+  refuses(3, {"cluster", table, "--init-labels", folder / "none.csv"}, {"row 1 (counted from 1): expected the label"});
   refuses(3, {"evaluate", folder / "truth.txt", "--truth", folder / "out.csv"},
           {"out.csv: line 3, column 2 ('label'): expected a label, found an empty field"});
   refuses(2, {"cluster", table, "-k", "2", "--nan", "maybe"}, {"--nan", "error", "drop"});

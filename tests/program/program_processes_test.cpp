@@ -174,8 +174,8 @@ TEST_CASE("an error of one process is shown once, with its place, and ends all",
   INFO(outcome.err);
   CHECK(outcome.code == 3);
   CHECK(outcome.says("process 2 on host"));
-  CHECK(outcome.says("row 966, column 2"));
-  CHECK(outcome.err.find("row 966") == outcome.err.rfind("row 966"));
+  CHECK(outcome.says("row 967, column 3"));
+  CHECK(outcome.err.find("row 967") == outcome.err.rfind("row 967"));
   CHECK(files_in(folder) == Words{"x.h5"});
 }
 

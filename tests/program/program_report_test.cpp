@@ -156,6 +156,22 @@ TEST_CASE("report: names like markup, one cluster, one column, empty clusters, c
   CHECK(has(page_of({result, "--points", kDigits}), "All 1797 rows are drawn"));
 }
 
+TEST_CASE("report: points in another table are found by the names of their columns, or as its options say") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "id,x,y\n7,0,1\n9,1,0\n4,9,8\n5,8,?\n");
+  done({"cluster", "t.csv", "-k", "2", "--drop-columns", "id", "--nan", "drop", "-q", "-o", "r.h5"}, there);
+  write_bytes(folder / "u.csv", "label;y;x;a\n0;1;0;2\n0;0;1;2\n1;8;9;2\n-1;NA;8;2\n");
+  const std::string page = page_of({"r.h5"}, there);
+  CHECK(page_of({"r.h5", "--points", "u.csv"}, there) == page);
+  CHECK(page_of({"r.h5", "--points", "u.csv", "--columns", "3,2"}, there) == page);
+  CHECK(page_of({"r.h5", "--points", "u.csv", "--drop-columns", "label,a"}, there) != page);
+  write_bytes(folder / "v.csv", "0 - 1\n0 - 0\n1 - 9\n-1 - 8\n");
+  refuses(3, {"report", "r.h5", "--points", "v.csv"}, {"expected numbers, found text in column 2"}, there);
+  write_bytes(folder / "v.csv", "1,5;0\n0;1\n8;9\n;8\n");
+  CHECK(page_of({"r.h5", "--points", "v.csv", "--columns", "2,1", "--decimal", "comma"}, there) != page);
+}
+
 TEST_CASE("report: silhouettes from kith evaluate, for all rows and for a sample") {
   const Scratch folder;
   const std::string result = folder / "c.h5", scores = folder / "s.h5";

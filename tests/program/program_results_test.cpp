@@ -180,7 +180,7 @@ TEST_CASE("cosine depends on directions alone, and refuses rows of zeros") {
 
   std::fill(digits.begin() + 64 * 1234, digits.begin() + 64 * 1235, 0.0F);
   refuses(3, {"cluster", stored("zero.h5", digits), "-k", "3", "--metric", "cosine"},
-          {"zero.h5", "row 1234 (counted from 0) is zero", "--metric cosine"});
+          {"zero.h5", "row 1235 (counted from 1) is zero", "--metric cosine"});
 }
 
 TEST_CASE("shifting by a million and adding columns of zeros do not change labels and neighbours") {
@@ -323,11 +323,12 @@ TEST_CASE("distances beyond the range of their type are refused with row and rem
   FileMaker(folder / "far.h5").dataset("x", H5T_IEEE_F64LE, {3, 1}, H5T_NATIVE_DOUBLE, far);
   FileMaker(folder / "wide.h5").dataset("x", H5T_IEEE_F32LE, {4, 1}, H5T_NATIVE_FLOAT, wide);
   const std::string out = folder / "out.h5",
-                    range = "row 2: the euclidean distance exceeds the range of float64; divide";
+                    range = "row 3 (counted from 1): the euclidean distance exceeds the range of float64; divide";
   refuses(3, {"distances", folder / "far.h5", folder / "near.h5", "-o", out}, {range});
   refuses(3, {"distances", folder / "far.h5", folder / "near.h5"}, {range});
   refuses(3, {"knn", folder / "near.h5", "--queries", folder / "far.h5", "-k", "1"}, {range});
-  refuses(3, {"distances", folder / "wide.h5", "--squared", "-o", out}, {"row 0: ", "float32; give --precision f64"});
+  refuses(3, {"distances", folder / "wide.h5", "--squared", "-o", out},
+          {"row 1 (counted from 1): ", "float32; give --precision f64"});
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
@@ -339,10 +340,10 @@ TEST_CASE("--truth: values that are not row numbers are refused with their posit
     refuses(3, {"knn", folder / "x.h5", "-k", "2", "--truth", folder / "t.h5"},
             {"t.h5:/neighbors: " + place, "0 to 2"});
   };
-  refused_with({1, 2, 0, 2, 1, 3}, "row 2, column 1");
-  refused_with({1, 2, -1, 2, 1, 0}, "row 1, column 0");
-  refused_with({1, 0.5F, 0, 2, 1, 0}, "row 0, column 1");
-  refused_with({1, 2, 1e30F, 2, 1, 0}, "row 1, column 0");
+  refused_with({1, 2, 0, 2, 1, 3}, "row 3, column 2");
+  refused_with({1, 2, -1, 2, 1, 0}, "row 2, column 1");
+  refused_with({1, 0.5F, 0, 2, 1, 0}, "row 1, column 2");
+  refused_with({1, 2, 1e30F, 2, 1, 0}, "row 2, column 1");
 }
 
 TEST_CASE("answers equal those of other exact programs") {

@@ -132,7 +132,7 @@ TEST_CASE("fractional weights: scores equal the formulas in plain loops") {
   const auto found = scores({"l.csv", "--points", "p.csv", "--weights", "f.csv"}, {.folder = folder / ""});
   CHECK(std::abs(found["silhouette"].get<double>() - sum / total) <= 1e-12);
   refuses(2, {"evaluate", "l.csv", "--truth", "t.csv", "--weights", "f.csv"},
-          {"--truth: expected whole weights", "in row 1 (counted from 0) of f.csv:w", "leave out the weights"},
+          {"--truth: expected whole weights", "in row 2 (counted from 1) of f.csv:w", "leave out the weights"},
           {.folder = folder / ""});
 }
 

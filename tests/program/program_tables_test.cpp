@@ -1,7 +1,9 @@
 // Tables as people have them: numbers of other locales, columns that hold no numbers.
+#include "tests/support/hdf5_attributes.h"
 #include "tests/support/program.h"
 
 using namespace kith::testing;
+using namespace std::string_literals;
 
 TEST_CASE("decimal commas and marks of thousands are read as they are named, and the message names them") {
   const Scratch folder;
@@ -143,21 +145,103 @@ TEST_CASE("files of other programs are refused by name, with the command that co
   const Scratch folder;
   const Setting there{.folder = folder / ""};
   struct File {
-    const char *name, *begin, *kind, *command;
+    std::string name, begin, kind, command;
   };
-  for (const File& file : {File{"x.parquet", "PAR1xxxx", "a Parquet file", "pandas.read_parquet('IN')"},
-                           File{"x.feather", "ARROW1xx", "an Arrow file", "pandas.read_feather('IN')"},
-                           File{"x.orc", "ORC\x01\x02", "an ORC file", "pandas.read_orc('IN')"},
-                           File{"x.dta", "<stata_dta><header>", "a Stata file", "pandas.read_stata('IN')"},
-                           File{"x.xlsx", "PK\x03\x04xxxx", ".xlsx", "pandas.read_excel('IN')"},
-                           File{"x.db", "SQLite format 3", "an SQLite database", "sqlite3 -csv -header IN"},
-                           File{"x.csv.xz",
-                                "\xfd"
-                                "7zXZxx",
-                                "xz", "xz -dc IN | kith COMMAND -"}}) {
+  for (const File& file :
+       {File{"x.parquet", "PAR1xxxx", "a Parquet file", "pandas.read_parquet('IN')"},
+        File{"x.feather", "ARROW1xx", "an Arrow file", "pandas.read_feather('IN')"},
+        File{"x.orc", "ORC\x01\x02", "an ORC file", "pandas.read_orc('IN')"},
+        File{"x.dta", "<stata_dta><header>", "a Stata file", "pandas.read_stata('IN')"},
+        File{"y.dta", "r\x01\x01\0data"s, "a Stata file", "pandas.read_stata('IN')"},
+        File{"x.pkl", "\x80\x02]q\x01.", "a Python pickle", "pandas.read_pickle('IN')"},
+        File{"x.safetensors", "\x10\0\0\0\0\0\0\0{\"a\":{}}"s, "a safetensors file", "safetensors.numpy"},
+        File{"x.bin", "2 3\nthe \x01\x02\0"s, "binary vectors of word2vec", "load_word2vec_format('IN'"},
+        File{"x.vec", "2 3\nthe 1 2 3\nof 1 2 4\n", "vectors of word2vec", "tail -n +2 IN |"},
+        File{"x.zip", "PK\x03\x04xx.zgroup", "a zarr archive", "zarr.open('IN'"},
+        File{"x.pt", "PK\x03\x04xx/data.pkl", "a PyTorch file", "torch.load('IN'"},
+        File{"x.xlsx", "PK\x03\x04xxxx", ".xlsx", "pandas.read_excel('IN')"},
+        File{"x.db", "SQLite format 3", "an SQLite database", "sqlite3 -csv -header IN"},
+        File{"x.csv.xz",
+             "\xfd"
+             "7zXZxx",
+             "xz", "xz -dc IN | kith COMMAND -"}}) {
     write_bytes(folder / file.name, file.begin);
     refuses(3, {"cluster", file.name, "-k", "2"}, {file.kind, file.command}, there);
   }
+  {
+    FileMaker file(folder / "x.h5");
+    file.group("df");
+    const hid_t group = H5Gopen2(file.id(), "df", H5P_DEFAULT);
+    write_text_attribute(group, "pandas_type", "frame", false);
+    H5Gclose(group);
+    file.floats("df/block0_values", {2, 1}, {1, 2});
+    file.floats("df/block1_values", {2, 1}, {1, 2});
+  }
+  for (const char* name : {"x.h5", "x.h5:/df"}) {
+    refuses(3, {"knn", name, "-k", "1"},
+            {"x.h5:/df: expected a dataset of numbers, found a frame of pandas", "read_hdf('IN', 'df')"}, there);
+  }
+  std::filesystem::create_directories(folder / "x.zarr/obs");
+  std::filesystem::create_directories(folder / "x.zarr/var");
+  write_bytes(folder / "x.zarr/.zgroup", "{}");
+  write_bytes(folder / "x.zarr/obs/.zarray", "{}");
+  refuses(3, {"info", "x.zarr"}, {"an AnnData set in a zarr folder", "read_zarr('IN')"}, there);
+  refuses(3, {"info", "x.zarr/obs"}, {"a zarr folder", "zarr.open('IN', mode='r')[:]"}, there);
+}
+
+TEST_CASE("columns of structured arrays and of compounds are chosen by name") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  struct Row {
+    std::int64_t id;
+    float x;
+    char text[4];
+    float pair[2];
+  };
+  const Row rows[] = {{10, 1, "a", {5, 6}}, {20, 2, "b", {7, 8}}, {30, 4, "c", {9, 1}}};
+  static_assert(sizeof rows == 3 * 24);
+  std::string header =
+      "{'descr': [('id', '<i8'), ('x', '<f4'), ('text', '|S4'), ('pair', '<f4', (2,))], 'fortran_order': False, "
+      "'shape': (3,), }";
+  header += std::string(63 - (10 + header.size()) % 64, ' ') + "\n";
+  write_bytes(folder / "r.npy", "\x93NUMPY\x01\0"s + static_cast<char>(header.size() & 0xff) +
+                                    static_cast<char>(header.size() >> 8) + header +
+                                    std::string(reinterpret_cast<const char*>(rows), sizeof rows));
+  {
+    const hid_t row = H5Tcreate(H5T_COMPOUND, sizeof(Row)), text = H5Tcopy(H5T_C_S1);
+    const hsize_t two = 2;
+    const hid_t pair = H5Tarray_create2(H5T_NATIVE_FLOAT, 1, &two);
+    H5Tset_size(text, 4);
+    H5Tinsert(row, "id", 0, H5T_NATIVE_INT64);
+    H5Tinsert(row, "x", 8, H5T_NATIVE_FLOAT);
+    H5Tinsert(row, "text", 12, text);
+    H5Tinsert(row, "pair", 16, pair);
+    FileMaker file(folder / "r.h5"), chunked(folder / "c.h5");
+    file.dataset("t", row, {3}, row, rows);
+    chunked.dataset("t", row, {3}, row, rows, {.chunk = {2}, .shuffle = true, .deflate = 4});
+    chunked.dataset("plain", row, {3}, row, rows, {.chunk = {2}});
+    for (const hid_t type : {row, text, pair}) H5Tclose(type);
+  }
+  write_bytes(folder / "r.csv", "id,x,pair_1,pair_2\n10,1,5,6\n20,2,7,8\n30,4,9,1\n");
+  const auto distances = [&](const std::string& file, const Words& more) {
+    Words words{"distances", file, "--precision", "f64"};
+    words.insert(words.end(), more.begin(), more.end());
+    return done(words, there).out;
+  };
+  for (const char* file : {"r.npy", "r.h5", "c.h5:/t", "c.h5:/plain"}) {
+    INFO(file);
+    CHECK(distances(file, {"--drop-columns", "text"}) == distances("r.csv", {}));
+    CHECK(distances(file, {"--columns", "pair,x"}) == distances("r.csv", {"--columns", "pair_1,pair_2,x"}));
+    CHECK(distances(file, {"--columns", "5,2"}) == distances("r.csv", {"--columns", "pair_2,x"}));
+    refuses(3, {"knn", file, "-k", "1"},
+            {"expected numbers, found column 3 ('text', ", "leave it out with --drop-columns text"}, there);
+    refuses(2, {"knn", file, "-k", "1", "--columns", "y"}, {"'y' is neither a column's name nor a number"}, there);
+    CHECK(done({"info", file, "--stats"}, there).out.find("pair_2") != std::string::npos);
+  }
+  // A model finds its columns by name, in a table of another format.
+  done({"cluster", "r.csv", "-k", "2", "-q", "-o", "m.h5"}, there);
+  const std::string labels = done({"assign", "r.csv", "--centroids", "m.h5", "-q", "-o", "-"}, there).out;
+  CHECK(done({"assign", "c.h5:/t", "--centroids", "m.h5", "-q", "-o", "-"}, there).out == labels);
 }
 
 TEST_CASE("--encode makes features of texts, and a model finds them by name") {

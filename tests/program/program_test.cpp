@@ -92,7 +92,7 @@ TEST_CASE("41: a bad value far behind is refused while a backend takes the rows 
   FileMaker(folder / "late.h5").floats("x", {400'000, 17}, values);
   for (const std::string& backend : usable_backends()) {
     refuses(3, {"cluster", folder / "late.h5", "-k", "2", "-o", folder / "out.h5", "--backend", backend},
-            {"late.h5:/x: row 390000, column 5", "found NaN"});
+            {"late.h5:/x: row 390001, column 6", "found NaN"});
   }
   refuses(4, {"cluster", folder / "late.h5", "-k", "2", "--backend", "cuda", "--device", "1023"}, {"--backend cuda: "});
   CHECK(files_in(folder) == Words{"late.h5", "text.h5"});
@@ -142,7 +142,7 @@ TEST_CASE("control characters in names are shown, not sent to the terminal") {
   const Outcome table = done({"info", file, "--stats"});
   CHECK(table.out.find("/a\\x1b[31m\\nb\\x9b") != std::string::npos);
   CHECK(table.out.find('\x1b') == std::string::npos);
-  refuses(3, {"cluster", file, "-k", "2"}, {"x.h5:/a\\x1b[31m\\nb\\x9b: row 1"});
+  refuses(3, {"cluster", file, "-k", "2"}, {"x.h5:/a\\x1b[31m\\nb\\x9b: row 2"});
 }
 
 TEST_CASE("79, 80, 81: outputs that may not be written are refused before the work") {

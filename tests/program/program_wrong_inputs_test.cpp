@@ -62,24 +62,24 @@ const Wrong kArrays[] = {
      "it again"},
     {3, "cluster header.npy -k 2", "header.npy | header | expected 65535 bytes | found 8 | save the array again"},
     {3, "sweep nan.npy -k 2-3",
-     "nan.npy | row 2, column 1 (counted from 0) | expected a finite number | found NaN | replace the value or remove "
+     "nan.npy | row 3, column 2 (counted from 1) | expected a finite number | found NaN | replace the value or remove "
      "the row"},
     {3, "cluster cut.npz -k 2", "cut.npz | its directory | damaged zip archive | is missing | copy or save it again"},
     {3, "knn changing.fvecs -k 1",
-     "changing.fvecs | record 1 (counted from 0) | expected records of 12 bytes | found 4 bytes after | copy or create "
+     "changing.fvecs | record 2 (counted from 1) | expected records of 12 bytes | found 4 bytes after | copy or create "
      "it again"},
     {3, "cluster long.fbin -k 2",
      "long.fbin | begin with 2 x 2 | expected a header of rows and columns | found 28 bytes | copy it again, or name "
      "it by its type"},
     {3, "knn p.csv --queries nan.fbin -k 1",
-     "nan.fbin | row 1, column 1 (counted from 0) | expected a finite number | found NaN | replace the value"},
+     "nan.fbin | row 2, column 2 (counted from 1) | expected a finite number | found NaN | replace the value"},
 };
 
 const Wrong kHdf5[] = {
     {3, "cluster x.h5 -k 2",
      "x.h5 | /nan (2 x 2, float32) | expected one 2-dimensional dataset | found 8 | name one, as in x.h5:/"},
     {3, "cluster x.h5:/nan -k 2",
-     "x.h5:/nan | row 1, column 1 (counted from 0) | expected a finite number | found NaN | --nan drop"},
+     "x.h5:/nan | row 2, column 2 (counted from 1) | expected a finite number | found NaN | --nan drop"},
     {3, "cluster x.h5:/vector -k 2",
      "x.h5:/vector |  | expected 2 dimensions | found 1 (4) | store a vector as rows x 1"},
     {3, "assign x.h5:/cube --centroids p.csv",
@@ -87,15 +87,15 @@ const Wrong kHdf5[] = {
     {3, "cluster x.h5:/rows -k 2",
      "x.h5:/rows | 0 x 3 | expected at least 1 row | found none | name a dataset that holds points"},
     {3, "cluster x.h5:/big -k 2",
-     "x.h5:/big | row 1, column 0 (counted from 0) | expected an integer that is exactly a float64 | found "
+     "x.h5:/big | row 2, column 1 (counted from 1) | expected an integer that is exactly a float64 | found "
      "9007199254740993 | replace the value"},
     {3, "cluster x.h5:/zero -k 2 --metric cosine",
-     "x.h5:/zero | row 1 (counted from 0) | expected rows with a value other than 0 for --metric cosine | is zero | "
+     "x.h5:/zero | row 2 (counted from 1) | expected rows with a value other than 0 for --metric cosine | is zero | "
      "remove the row"},
     {3, "cluster x.h5:/zero -k 2 --scale unit",
-     "x.h5:/zero | row 1 (counted from 0) | for scaling to length 1 | is zero | remove the row"},
+     "x.h5:/zero | row 2 (counted from 1) | for scaling to length 1 | is zero | remove the row"},
     {3, "cluster x.h5:/far -k 2",
-     "x.h5:/far | column 0 (counted from 0) | expected columns whose width squared | -1e+200 to 1e+200 | divide the "
+     "x.h5:/far | column 1 (counted from 1) | expected columns whose width squared | -1e+200 to 1e+200 | divide the "
      "values"},
     {3, "cluster x.h5:/words -k 2", "x.h5:/words |  | expected numbers | found string | name a dataset of numbers"},
     {3, "cluster x.h5:/group -k 2", "x.h5:/group |  | expected a dataset | found a group | the file holds"},
@@ -107,21 +107,21 @@ const Wrong kHdf5[] = {
     {3, "cluster cut.h5 -k 2", "cut.h5 |  | expected 55080 bytes | truncated | copy or download it again"},
     {3, "info cut.h5", "cut.h5 |  | expected 55080 bytes | found 20000 | copy or download it again"},
     {3, "cluster damaged.h5:/train -k 2",
-     "damaged.h5:/train | chunk (0, 0), rows 0 to 1796 | data damaged | it inflates to more than | copy or create the "
+     "damaged.h5:/train | the chunk of rows 1 to 1797 | data damaged | it inflates to more than | copy or create the "
      "file again"},
 };
 
 const Wrong kBeside[] = {
     {3, "cluster p.csv -k 2 --weights w.csv",
-     "w.csv:w | row 1 (counted from 0) | expected a weight of 0 or more | found -2 | the weight 0"},
+     "w.csv:w | row 2 (counted from 1) | expected a weight of 0 or more | found -2 | the weight 0"},
     {3, "cluster p.csv -k 2 --weights w_nan.csv",
-     "w_nan.csv:w | row 3 (counted from 0) | expected a weight of 0 or more | found nan | the weight 0"},
+     "w_nan.csv:w | row 4 (counted from 1) | expected a weight of 0 or more | found nan | the weight 0"},
     {3, "assign p.csv --centroids p.csv --weights w_inf.csv",
-     "w_inf.csv:w | row 2 | expected a weight of 0 or more | found inf | the weight 0"},
+     "w_inf.csv:w | row 3 | expected a weight of 0 or more | found inf | the weight 0"},
     {3, "cluster p.csv -k 2 --weights w_word.csv",
-     "w_word.csv:w | row 5 | expected a number as weight | found 'much' | the weight 0"},
+     "w_word.csv:w | row 6 | expected a number as weight | found 'much' | the weight 0"},
     {3, "cluster p.csv -k 2 --weights w_small.csv",
-     "w_small.csv:w | row 1 | expected a weight of 0 or of at least | found 1e-30 | give such rows the weight 0"},
+     "w_small.csv:w | row 2 | expected a weight of 0 or of at least | found 1e-30 | give such rows the weight 0"},
     {3, "cluster p.csv -k 2 --weights w0.csv",
      "w0.csv:w | in 6 rows | expected a weight above 0 | found none | leave the weights out"},
     {2, "cluster p.csv -k 2 --weights w5.csv",
@@ -135,7 +135,7 @@ const Wrong kBeside[] = {
     {2, "cluster p.csv --init-labels l5.csv",
      "--init-labels l5.csv:label |  | expected 6 labels, one for each row of p.csv | found 5 | give every row a label"},
     {3, "cluster p.csv --init-labels noise.csv",
-     "noise.csv:label | row 2 (counted from 0) | expected the label of a cluster | found none or -1 | give these "
+     "noise.csv:label | row 3 (counted from 1) | expected the label of a cluster | found none or -1 | give these "
      "rows a label"},
     {2, "cluster p.csv -k 2 --init q.csv",
      "--init q.csv |  | expected 2 centroids of 2 columns, for -k and p.csv | found 3 x 3 | give centroids of "
@@ -158,7 +158,7 @@ const Wrong kBeside[] = {
     {3, "knn p.csv -k 2 --truth q.csv",
      "q.csv |  | expected 6 lists, one for each query | found 3 | give the answer to these queries"},
     {3, "knn p.csv -k 1 --truth x.h5:/lists",
-     "x.h5:/lists | row 5, column 0 (counted from 0) | expected a row number of BASE, 0 to 5 | found "
+     "x.h5:/lists | row 6, column 1 (counted from 1) | expected a row number of BASE, 0 to 5 | found "
      "6 | give the answer for this BASE"},
     {3, "distances q.csv p.csv",
      "p.csv |  | expected 3 columns, as q.csv has | found 2 | give points of the same columns"},
@@ -171,7 +171,7 @@ const Wrong kBeside[] = {
      "words.csv | line 1 | is 'x' the name of the column or a label | as it is further down | say --header yes or "
      "--header no"},
     {3, "evaluate x.h5:/half --truth l.csv",
-     "x.h5:/half | row 1 (counted from 0) | expected a whole number as label | found 0.5 | name the dataset that holds "
+     "x.h5:/half | row 2 (counted from 1) | expected a whole number as label | found 0.5 | name the dataset that holds "
      "the labels"},
     {3, "evaluate digits.h5:/train --truth l.csv",
      "digits.h5:/train |  | expected labels, one number for each row | found 1797 x 64 | name a vector"},

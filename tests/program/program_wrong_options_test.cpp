@@ -1,5 +1,7 @@
 // Wrong options of every command, run as a user runs them: what is said of each, with which exit code, and nothing
 // left.
+#include <sstream>
+
 #include "tests/support/wrong_inputs.h"
 #include "tests/support/wrong_runs.h"
 
@@ -233,14 +235,43 @@ TEST_CASE("a value that resembles no choice gets no suggestion") {
   const Scratch folder;
   make_wrong_inputs(folder);
   const Setting here{.folder = folder.path()};
-  for (const Words& words :
-       {Words{"--scale", "robust"}, Words{"--metric", "hamming"}, Words{"--header", "maybe"}, Words{"--init", "p9"}}) {
+  for (const Words& words : {Words{"--scale", "robust"}, Words{"--metric", "hamming"}, Words{"--header", "maybe"},
+                             Words{"--init", "p9"}, Words{"--algorithm", "yinyang"}}) {
     Words command{"cluster", "p.csv", "-k", "2"};
     command.insert(command.end(), words.begin(), words.end());
     const Outcome outcome = run_kith(command, here);
     CHECK(outcome.code == 2);
     CHECK(outcome.says("found '" + words[1] + "'"));
     CHECK(!outcome.says("nearest"));
+  }
+}
+
+TEST_CASE("words of other programs are answered with those of kith, and no others") {
+  for (const auto& [line, name] : {std::pair{"cluster --restarts 3", "--n-init"},
+                                   {"cluster --dtype x", "--precision"},
+                                   {"cluster --one-hot", "--encode"},
+                                   {"knn --query x", "--queries"},
+                                   {"knn --top-k 3", "--neighbors"},
+                                   {"sweep --k-max 9", "--clusters"},
+                                   {"cluster --whiten", "--scale"},
+                                   {"cluster --algorithm elkan", "lloyd"},
+                                   {"cluster --header true", "yes"},
+                                   {"evaluate --silhouette full", "exact"},
+                                   {"silhouette", "'evaluate'"},
+                                   {"kmean", "'cluster'"},
+                                   {"neighbours", "'knn'"},
+                                   {"umap", ""},
+                                   {"cluster --zip", ""},
+                                   {"cluster --svg x", ""}}) {
+    INFO(line);
+    Words words;
+    std::istringstream stream(line);
+    for (std::string word; stream >> word;) words.push_back(word);
+    const Outcome outcome = run_kith(words);
+    CHECK(outcome.code == 2);
+    const std::string nearest = "the nearest is ";
+    CHECK(outcome.says(nearest + name) != (*name == '\0'));
+    CHECK(outcome.says(nearest) == (*name != '\0'));
   }
 }
 

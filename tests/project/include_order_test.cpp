@@ -65,6 +65,7 @@ const std::vector<Module> kModules{
 
     // The entry points of the commands are declared beside their folders, which define them.
     {"commands", {"app/commands.h"}, {}},
+    {"version", {"app/version.h"}, {}},
     {"app/cli", {"app/cli/"}, {"data", "kernels"}},
     {"app/plan", {"app/plan/"}, {"app/cli"}},
     {"app/run", {"app/run/"}, {"app/plan"}},
@@ -73,8 +74,8 @@ const std::vector<Module> kModules{
     {"app/evaluate", {"app/evaluate/"}, {"app/run", "commands"}},
     {"app/report", {"app/report/"}, {"app/run", "commands", "pictures"}},
     {"app/synthetic", {"app/synthetic/"}, {"app/cli"}},
-    {"app/bench", {"app/bench/"}, {"app/run", "app/synthetic", "commands"}},
-    {"app", {"app/"}, {"app/cluster", "app/knn", "app/evaluate", "app/report", "app/bench"}},
+    {"app/bench", {"app/bench/"}, {"app/run", "app/synthetic", "commands", "version", "pictures"}},
+    {"app", {"app/"}, {"app/cluster", "app/knn", "app/evaluate", "app/report", "app/bench", "version"}},
 
     {"library", {"library/"}, {"data", "kernels"}},
     {"samples", {"samples/"}, {"data"}},

@@ -7,9 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 
 #include "core/composed_backend.h"
 #include "core/philox.h"
@@ -17,8 +19,6 @@
 
 namespace kith::test {
 namespace {
-
-using Value = std::function<double(std::int64_t, std::int64_t)>;
 
 double uniform(std::uint64_t seed, std::int64_t i, std::int64_t j) {
   return static_cast<double>(random_bits(seed, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)) >> 11) *
@@ -31,6 +31,7 @@ double normal(std::uint64_t seed, std::int64_t i, std::int64_t j) {
 }
 double rounded(double v) { return static_cast<double>(static_cast<float>(v)); }
 
+template <class Value>
 Matrix<double> fill(std::int64_t n, std::int64_t d, const Value& value) {
   Matrix<double> m(n, d);
   for (std::int64_t i = 0; i < n; ++i) {
@@ -39,8 +40,32 @@ Matrix<double> fill(std::int64_t n, std::int64_t d, const Value& value) {
   return m;
 }
 
+/// normal(seed, i, j) for n rows and d columns. Several kinds use the same numbers, which are kept for the next.
+class Normals {
+ public:
+  Normals(std::uint64_t seed, std::int64_t n, std::int64_t d) {
+    constexpr std::int64_t kMostKept = 1 << 22;
+    static std::map<std::tuple<std::uint64_t, std::int64_t, std::int64_t>, std::shared_ptr<const Matrix<double>>> kept;
+    static std::int64_t total = 0;
+    std::shared_ptr<const Matrix<double>>& mine = kept[{seed, n, d}];
+    if (mine == nullptr) {
+      mine = std::make_shared<const Matrix<double>>(fill(n, d, [=](auto i, auto j) { return normal(seed, i, j); }));
+      total += n * d;
+    }
+    values_ = mine;
+    if (total <= kMostKept) return;
+    kept.clear();
+    total = 0;
+  }
+  double operator()(std::int64_t i, std::int64_t j) const { return (*values_)(i, j); }
+
+ private:
+  std::shared_ptr<const Matrix<double>> values_;
+};
+
 Matrix<double> blobs(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) { return rounded(10 * normal(seed, i % 7, j) + normal(seed + 20, i, j)); });
+  const Normals centers(seed, 7, d), at(seed + 20, n, d);
+  return fill(n, d, [&](auto i, auto j) { return rounded(10 * centers(i % 7, j) + at(i, j)); });
 }
 Matrix<double> uniforms(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   return fill(n, d, [=](auto i, auto j) { return rounded(uniform(seed, i, j)); });
@@ -53,19 +78,22 @@ Matrix<double> all_equal(std::int64_t n, std::int64_t d, std::uint64_t) {
   return fill(n, d, [](auto, auto j) { return rounded(0.1 * static_cast<double>(j + 1)); });
 }
 Matrix<double> duplicates(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i % 5, j)); });
+  const Normals rows(seed, 5, d);
+  return fill(n, d, [&](auto i, auto j) { return rounded(rows(i % 5, j)); });
 }
 /// Far from the origin: expanding |x - c|^2 in float32 loses all digits.
 Matrix<double> offset(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) { return rounded(1e6 + normal(seed, i, j)); });
+  const Normals at(seed, n, d);
+  return fill(n, d, [&](auto i, auto j) { return rounded(1e6 + at(i, j)); });
 }
 Matrix<double> one_wide_column(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i, j) * (j == d / 2 ? 1e4 : 1.0)); });
+  const Normals at(seed, n, d);
+  return fill(n, d, [&](auto i, auto j) { return rounded(at(i, j) * (j == d / 2 ? 1e4 : 1.0)); });
 }
 /// Unit vectors that differ by 1e-4 or less.
 Matrix<double> near_duplicate_units(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  Matrix<double> m =
-      fill(n, d, [=](auto i, auto j) { return normal(seed, i % 3, j) + 1e-4 * normal(seed + 20, i, j); });
+  const Normals centers(seed, 3, d), at(seed + 20, n, d);
+  Matrix<double> m = fill(n, d, [&](auto i, auto j) { return centers(i % 3, j) + 1e-4 * at(i, j); });
   for (std::int64_t i = 0; i < n; ++i) {
     double length = 0;
     for (const double v : m.row(i)) length += v * v;
@@ -81,35 +109,41 @@ Matrix<double> near_float32_limit(std::int64_t n, std::int64_t d, std::uint64_t 
 }
 /// A few huge values in a column of small ones: sums need two limbs.
 Matrix<double> heavy_tails(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) { return rounded(normal(seed, i, j) * (i % 97 == 0 ? 1e12 : 1e-3)); });
+  const Normals at(seed, n, d);
+  return fill(n, d, [&](auto i, auto j) { return rounded(at(i, j) * (i % 97 == 0 ? 1e12 : 1e-3)); });
 }
 /// One row in fifty holds a marker of missing values, which dominates the mean of its column.
 Matrix<double> fill_values(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) {
-    return rounded(i % 50 == 7 && j == 0 ? 1e20 : 10 * static_cast<double>(i % 3) + normal(seed, i, j));
+  const Normals at(seed, n, d);
+  return fill(n, d, [&](auto i, auto j) {
+    return rounded(i % 50 == 7 && j == 0 ? 1e20 : 10 * static_cast<double>(i % 3) + at(i, j));
   });
 }
 /// Rows 1e-7 apart, and one large column: sums of products with few bits lose the differences.
 Matrix<double> near_ties(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) {
-    return rounded((j == 0 ? 1000.0 * static_cast<double>(i % 2) : normal(seed, i % 3, j)) +
-                   1e-7 * normal(seed + 20, i, j));
+  const Normals centers(seed, 3, d), at(seed + 20, n, d);
+  return fill(n, d, [&](auto i, auto j) {
+    return rounded((j == 0 ? 1000.0 * static_cast<double>(i % 2) : centers(i % 3, j)) + 1e-7 * at(i, j));
   });
 }
 /// Values that float32 cannot represent, which differ in the last bits of float64.
 Matrix<double> fine_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) { return 1.0 / 3 + 1e-13 * normal(seed, i, j); });
+  const Normals at(seed, n, d);
+  return fill(n, d, [&](auto i, auto j) { return 1.0 / 3 + 1e-13 * at(i, j); });
 }
 Matrix<double> wide_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) { return normal(seed, i, j) * (i % 2 == 0 ? 1e150 : 1e140); });
+  const Normals at(seed, n, d);
+  return fill(n, d, [&](auto i, auto j) { return at(i, j) * (i % 2 == 0 ? 1e150 : 1e140); });
 }
 Matrix<double> tiny_float64(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) { return normal(seed, i, j) * 1e-310; });
+  const Normals at(seed, n, d);
+  return fill(n, d, [&](auto i, auto j) { return at(i, j) * 1e-310; });
 }
 /// Blobs of whole numbers of eight bits, with ties and repeated rows.
 Matrix<double> bytes(std::int64_t n, std::int64_t d, std::uint64_t seed) {
-  return fill(n, d, [=](auto i, auto j) {
-    const double value = 128 + 60 * normal(seed, i % 7, j) + 20 * normal(seed + 20, i % 300, j);
+  const Normals centers(seed, 7, d), at(seed + 20, 300, d);
+  return fill(n, d, [&](auto i, auto j) {
+    const double value = 128 + 60 * centers(i % 7, j) + 20 * at(i % 300, j);
     return std::clamp(std::nearbyint(value) + 0.0, 0.0, 255.0);  // no negative zero
   });
 }
@@ -130,6 +164,12 @@ Matrix<T> exactly(MatrixView<const double> values) {
 }
 
 }  // namespace
+
+double centered_sum(std::uint64_t seed, std::int64_t i, std::int64_t j) {
+  double sum = -2.0;
+  for (std::uint64_t part = 0; part < 4; ++part) sum += uniform(4 * seed + part, i, j);
+  return sum;
+}
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table{{"blobs", true, blobs},

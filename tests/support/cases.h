@@ -9,6 +9,9 @@
 
 namespace kith::test {
 
+/// The sum of four uniform random numbers, which the arguments determine, minus 2: almost normal.
+double centered_sum(std::uint64_t seed, std::int64_t i, std::int64_t j);
+
 struct Shape {
   std::int64_t n, d, k;
 };

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/data_plan.h"
@@ -32,7 +33,9 @@ struct Bench {
       : Bench(kind, std::vector<Stored>{as}, shape, backends) {}
   /// Every backend holds the values in each of these types.
   Bench(const Kind& kind, const std::vector<Stored>& types, Shape shape, const std::vector<Tested>& backends)
-      : values(kind.make(shape.n, shape.d, 11)), expected(reference_points(values.view())), plan(make_plan(*expected)) {
+      : Bench(kind.make(shape.n, shape.d, 11), types, backends) {}
+  Bench(Matrix<double> made, const std::vector<Stored>& types, const std::vector<Tested>& backends)
+      : values(std::move(made)), expected(reference_points(values.view())), plan(make_plan(*expected)) {
     expected->prepare(plan);
     for (const Stored as : types) stored.push_back(stored_as(values.view(), as));  // held until the end
     for (std::size_t type = 0; type < types.size(); ++type) {
