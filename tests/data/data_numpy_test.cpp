@@ -106,7 +106,8 @@ TEST_CASE("arrays that are not tables of numbers are refused, and pickles are ne
   };
   refuses_bytes(npy("'|O'", false, "(3, 2)", "cos\nsystem\n"),
                 {"x.npy: expected numbers, found Python objects", "never loaded"});
-  refuses_bytes(npy("[('a', '|O'), ('b', '<i4')]", false, "(3,)", values), {"Python objects", "structured_to_unstructured"});
+  refuses_bytes(npy("[('a', '|O'), ('b', '<i4')]", false, "(3,)", values),
+                {"Python objects", "structured_to_unstructured"});
   refuses_bytes(npy("[('a', [('b', '<f4')])]", false, "(6,)", values), {"records within records"});
   refuses_bytes(npy("[('', '|V8')]", false, "(3,)", values), {"found a structured array without fields"});
   refuses_bytes(npy("[]", false, "(3,)", ""), {"found a structured array without fields"});

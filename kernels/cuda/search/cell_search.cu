@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::int64_t kSampleRows = 1 << 15;
 constexpr std::int64_t kSampleQueries = 128;
+constexpr double kManySeconds = 0.1;  // of products
 
 // Estimated durations on an H200; a wrong one costs time only.
 /// Of products of `pairs` rows and queries. Where a tree of many columns leaves out most rows, these are in clusters,
@@ -42,9 +43,10 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
   return 1e-3 + static_cast<double>(rows) * (levels * 0.4e-9 + static_cast<double>(d) * 10e-12);
 }
 
-/// Of products with the rows of `groups` groups, of which each query needs one or two.
-double group_seconds(double pairs, std::int64_t d, std::int64_t groups) {
-  return static_cast<double>(groups) * 0.3e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15);
+/// Of products of `pairs` queries and rows in `groups` groups, `queries` queries in all. The host gathers these by
+/// group and merges their lists.
+double group_seconds(double pairs, double queries, std::int64_t d, std::int64_t groups) {
+  return static_cast<double>(groups) * 0.3e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15) + queries * 0.2e-6;
 }
 
 double pairs_of(const Queries& queries, std::int64_t rows) {
@@ -143,9 +145,14 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   held.cells.share = static_cast<double>(distances) / static_cast<double>(count * rows);
   held.cells.neighbors = neighbors;
   held.cells.too_dense = is_too_dense(held, queries, sample, rounding.error, neighbors);
-  const bool needs_groups = held.cells.too_dense && fits(queries, group_bytes(held));
-  if (held.cells.groups == nullptr && n > 1 && (needs_groups || held.context->forced.groups))
-    held.cells.groups = make_centered_groups(held, sample);
+  const bool is_forced = held.context->forced.groups;
+  // Groups that prune are tried where finding them takes little of the time of the products.
+  const bool may_pay = product_seconds(pairs_of(queries, n), d, false) > kManySeconds;
+  if (held.cells.groups != nullptr || n < 2) return;
+  if (!is_forced && !((held.cells.too_dense || may_pay) && fits(queries, group_bytes(held)))) return;
+  const bool for_precision = held.cells.too_dense || is_forced;
+  held.cells.groups =
+      make_centered_groups(held, sample, for_precision ? GroupPurpose::precision : GroupPurpose::pruning);
 }
 
 /// Whether the share is known for lists of about this length.
@@ -171,16 +178,17 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
   try {
     if (!forced.cells) {
       if (!fits(queries, cell_tree_bytes<T>(n, d))) return SearchMethod::products;
-      const double products = product_seconds(pairs, d, cells.too_dense);
-      cells.requested_seconds += products;
+      cells.requested_seconds += product_seconds(pairs, d, cells.too_dense);
       const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
       if (cells.tree.is_empty() && cells.groups == nullptr && !pays) return SearchMethod::products;
       if (!knows_share(cells, neighbors)) sample_cells(held, queries, neighbors);
-      const double walk = cell_seconds(pairs * cells.share, d);
-      if (cells.groups != nullptr &&
-          (forced.groups || group_seconds(pairs, d, std::ssize(cells.groups->groups)) < walk))
-        return SearchMethod::groups;
-      if (walk > product_seconds(pairs, d, cells.too_dense)) return SearchMethod::products;
+      const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.too_dense);
+      if (cells.groups != nullptr) {
+        const double grouped = group_seconds(pairs * cells.groups->share, static_cast<double>(queries.values.rows), d,
+                                             std::ssize(cells.groups->groups));
+        if (forced.groups || grouped < std::min(walk, products)) return SearchMethod::groups;
+      }
+      if (walk > products) return SearchMethod::products;
     }
     if (cells.tree.is_empty()) cells.tree = build_cell_tree<T>(held, nullptr, 1, n);
   } catch (const OutOfMemory&) {  // products need less memory

@@ -235,14 +235,46 @@ bool decides(const Matrix<double>& centers, const Division& division, const Sear
   return kShare * ambiguous <= sample.queries.rows();
 }
 
+/// The share of the sampled rows in groups that a sampled query needs, on average.
+double needed_share(const Matrix<double>& centers, const Division& division, const SearchSample& sample) {
+  constexpr double kLarger = 1.25;  // radius of all rows of a group / of the sampled ones
+  const auto groups = static_cast<std::size_t>(2 * centers.rows());
+  const auto group_of = [&](std::size_t center, double distance) {
+    return 2 * center + (distance > division.limit[center] ? 1 : 0);
+  };
+  std::vector<double> rows(groups), radius(groups);
+  for (std::size_t i = 0; i < division.nearest.size(); ++i) {
+    const std::size_t group = group_of(division.nearest[i], division.distance[i]);
+    rows[group] += 1;
+    radius[group] = std::max(radius[group], kLarger * std::sqrt(division.distance[i]));
+  }
+  double needed = 0.0;
+  for (std::int64_t q = 0; q < sample.queries.rows(); ++q) {
+    const std::span<const double> query = sample.queries.row(q);
+    double own_distance = 0.0;
+    const std::size_t center = nearest_center(query, centers, own_distance);
+    const std::size_t own = group_of(center, own_distance);
+    const double reach = std::sqrt(sample.nearest[static_cast<std::size_t>(q)]);
+    for (std::size_t g = 0; g < groups; ++g) {
+      const double distance = std::sqrt(squared_distance(query, centers.row(static_cast<std::int64_t>(g / 2))));
+      const double hole = g % 2 == 1 ? std::sqrt(division.limit[g / 2]) : 0.0;
+      const bool is_beyond = std::max(distance - radius[g], hole - distance) > reach;
+      if (g == own || !is_beyond) needed += rows[g];
+    }
+  }
+  return needed / static_cast<double>(sample.queries.rows() * std::ssize(division.nearest));
+}
+
 struct ChosenCenters {
-  Matrix<double> values;      // none if kMostCenters do not decide most queries
+  Matrix<double> values;      // none if no number of centers up to kMostCenters serves the purpose
   std::vector<double> limit;  // of D of their near rows
+  double share = 1.0;         // needed_share()
 };
 
-/// As few centers as decide most queries.
+/// For precision, as few centers as decide most queries; for pruning, those for which queries need the fewest rows.
 template <class T>
-ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample) {
+ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample, GroupPurpose purpose) {
+  constexpr double kLargestShare = 0.5, kFewer = 0.9;
   const std::int64_t d = held.columns(), count = std::min(kSampleRows, held.rows());
   std::vector<std::int32_t> chosen;
   for (std::int64_t i = 0; i < count; ++i)
@@ -258,16 +290,19 @@ ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample
   Matrix<double> rows(count, d);
   std::transform(values.begin(), values.end(), rows.data(), [](T value) { return static_cast<double>(value); });
   FirstCenters first(rows);
-  ChosenCenters last{Matrix<double>(0, d), {}};
+  ChosenCenters none{Matrix<double>(0, d), {}}, best{Matrix<double>(0, d), {}};
   for (std::int64_t centers = 1; centers <= kMostCenters && first.add(); ++centers) {
     if ((centers & (centers - 1)) != 0) continue;
     Matrix<double> means = near_means(rows, near_means(rows, first.centers()));
     const Division division = divide(rows, means);
-    const bool enough = decides(means, division, sample);
-    last = {std::move(means), division.limit};
-    if (enough) return last;
+    const double share = needed_share(means, division, sample);
+    const bool enough = purpose == GroupPurpose::precision && decides(means, division, sample);
+    const bool better = purpose == GroupPurpose::precision || centers == 1 || share < kFewer * best.share;
+    if (better) best = {std::move(means), division.limit, share};
+    if (enough) return best;
   }
-  return held.context->forced.groups ? std::move(last) : ChosenCenters{Matrix<double>(0, d), {}};
+  const bool serves = purpose == GroupPurpose::pruning && best.share <= kLargestShare;
+  return serves || held.context->forced.groups ? std::move(best) : std::move(none);
 }
 
 /// The transform of a screen around a center: no value of a row within the radius is beyond 1.
@@ -281,12 +316,13 @@ ScreenTransform screen_around(std::span<const double> center, double radius, Scr
 }  // namespace
 
 template <class T>
-std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held, const SearchSample& sample) {
+std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held, const SearchSample& sample,
+                                                        GroupPurpose purpose) {
   using Side = CellSide<T>;
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t n = held.rows(), d = held.columns();
-  const ChosenCenters chosen = choose_centers(held, sample);
+  const ChosenCenters chosen = choose_centers(held, sample, purpose);
   const Matrix<double>& centers = chosen.values;
   const std::int64_t count = centers.rows();
   if (count == 0) return nullptr;
@@ -327,6 +363,7 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   auto made = std::make_shared<CenteredGroups<T>>();
   made->centers = Buffer<double>(held.pool(), count * d);
   made->center_count = count;
+  made->share = chosen.share;
   // Distances to the centers are measured to those that the radii are of.
   Matrix<double> measured(count, d);
   for (std::int64_t i = 0; i < measured.size(); ++i)
@@ -353,8 +390,9 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   return made;
 }
 
-#define KITH_INSTANTIATE(T) \
-  template std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>&, const SearchSample&);
+#define KITH_INSTANTIATE(T)                                                                                 \
+  template std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>&, const SearchSample&, \
+                                                                   GroupPurpose);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -27,6 +27,13 @@ struct CenteredGroups {
   Buffer<double> centers;  // (center_count, d)
   std::int64_t center_count = 0;
   std::vector<CenteredGroup<T>> groups;  // in ascending order of their centers, near rows before far ones
+  double share = 1.0;                    // estimate: of the rows, those in groups that a query needs
+};
+
+/// Why the rows are divided.
+enum class GroupPurpose {
+  precision,  // products in fp16 relative to few centers decide most queries
+  pruning     // most queries need few groups
 };
 
 /// What a search of a sample of the queries in a sample of the rows showed.
@@ -36,9 +43,10 @@ struct SearchSample {
   double error = 0.0;           // of D by fp16, for rows at distance 1 from their center
 };
 
-/// Few groups in which products in fp16 decide most of the sampled queries; null if there are none. Requires resident
-/// rows. Throws OutOfMemory. Waits for the device.
+/// Few groups that serve the purpose for the sampled queries; null if there are none. Requires resident rows. Throws
+/// OutOfMemory. Waits for the device.
 template <class T>
-std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held, const SearchSample& sample);
+std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held, const SearchSample& sample,
+                                                        GroupPurpose purpose);
 
 }  // namespace kith::cuda

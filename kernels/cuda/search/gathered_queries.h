@@ -19,9 +19,12 @@ inline void merge_list(const NeighborLists& from, std::int64_t i, std::int64_t o
     return exists ? Neighbor{lists.distance(list, at), lists.index(list, at)} : Neighbor{0.0, -1};
   };
   const std::int64_t k = to.index.columns();
-  if (to.index(q, 0) < 0 && own < 0) {
-    std::copy_n(from.distance.row(i).data(), k, to.distance.row(q).data());
-    std::copy_n(from.index.row(i).data(), k, to.index.row(q).data());
+  if (to.index(q, 0) < 0) {
+    for (std::int64_t at = 0, b = 0; at < k && b < from.index.columns(); ++b) {
+      if (own >= 0 && from.index(i, b) == own) continue;
+      to.distance(q, at) = from.distance(i, b);
+      to.index(q, at++) = from.index(i, b);
+    }
     return;
   }
   merged.clear();

@@ -1,12 +1,13 @@
 // Searches groups of rows, one after another, for the queries to which a group may matter.
 //
 // A row within r of a center c is at least |q - c| - r from a query q, and one outside of h at least h - |q - c|. A
-// group is left out if the square of that, rounded down by far more than the definition may be rounded, exceeds the
-// k-th D of the list.
+// group is left out if that, rounded down by far more than the definition may be rounded, exceeds the root of the k-th
+// D of the list.
 #include "kernels/cuda/search/group_search.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -47,14 +48,14 @@ Matrix<double> center_distances(const HeldRows<T>& held, MatrixView<const double
   return distances;
 }
 
-/// Whether all rows of a group are beyond D = last of a query. squared: of the distance between query and center. A NaN
-/// proves nothing.
+/// Whether all rows of a group are farther from a query than `reach`, the root of the last D of its list. squared: of
+/// the distance between query and center. A NaN proves nothing. Compares squares, since a root per pair takes longer.
 template <class T>
-bool is_beyond(const CenteredGroup<T>& group, double squared, double last) {
-  constexpr double kDown = 1 - 0x1p-30, kUp = 1 + 0x1p-30;
-  const double distance = std::sqrt(squared);
-  const double apart = std::max(distance * kDown - group.radius, group.hole - distance * kUp);
-  return std::isfinite(squared) && apart > 0 && apart * apart * kDown > last;
+bool is_beyond(const CenteredGroup<T>& group, double squared, double reach) {
+  constexpr double kUp = 1 + 0x1p-20, kSmallest = 0x1p-900;  // smaller squares may have lost digits
+  const double outer = group.radius + reach * kUp, inner = group.hole - reach * kUp;
+  if (!std::isfinite(squared) || squared < kSmallest) return false;
+  return squared > outer * outer * kUp || (inner > 0 && inner * inner > squared * kUp);
 }
 
 /// The group to which a query with these squared distances to the centers would belong, or one of the same center.
@@ -78,26 +79,40 @@ void search_groups(const HeldRows<T>& held, const Queries& queries, const GroupS
   const CenteredGroups<T>& all = *held.cells.groups;
   const std::int64_t q = queries.values.rows, last = lists.index.columns() - 1;
   const Matrix<double> distances = center_distances(held, queries.values);
-  std::vector<std::size_t> own;
-  for (std::int64_t i = 0; i < q; ++i) own.push_back(own_group(all, distances.row(i)));
-  for (const bool first : {true, false}) {
-    for (std::size_t g = 0; g < all.groups.size(); ++g) {
-      const CenteredGroup<T>& group = all.groups[g];
-      std::vector<std::int64_t> chosen;
-      for (std::int64_t i = 0; i < q; ++i) {
-        if ((own[static_cast<std::size_t>(i)] == g) != first) continue;
-        const bool needed =
-            first || lists.index(i, last) < 0 || !is_beyond(group, distances(i, group.center), lists.distance(i, last));
-        if (needed) chosen.push_back(i);
+  const auto search_group = [&](const CenteredGroup<T>& group, const std::vector<std::int64_t>& chosen,
+                                const SearchRows<T>& search_rows) {
+    search_gathered(queries, chosen, lists, [&](const Queries& some, NeighborLists& found) {
+      search_rows(*group.rows, some, found);
+      for (std::int64_t& row : std::span(found.index.data(), static_cast<std::size_t>(found.index.size()))) {
+        if (row >= 0) row = held.first_row + group.position[static_cast<std::size_t>(row)];
       }
-      search_gathered(queries, chosen, lists, [&](const Queries& some, NeighborLists& found) {
-        (first ? search.own : search.others)(*group.rows, some, found);
-        for (std::int64_t& row : std::span(found.index.data(), static_cast<std::size_t>(found.index.size()))) {
-          if (row >= 0) row = held.first_row + group.position[static_cast<std::size_t>(row)];
-        }
-        lists.fallback_queries += found.fallback_queries;
-      });
+      lists.fallback_queries += found.fallback_queries;
+    });
+  };
+  std::vector<std::vector<std::int64_t>> members(all.groups.size());
+  std::vector<std::size_t> own;
+  for (std::int64_t i = 0; i < q; ++i) {
+    own.push_back(own_group(all, distances.row(i)));
+    members[own.back()].push_back(i);
+  }
+  for (std::size_t g = 0; g < all.groups.size(); ++g) search_group(all.groups[g], members[g], search.own);
+
+  std::vector<double> reach;  // infinite until a list is full
+  const auto update_reach = [&](std::int64_t i) {
+    reach[static_cast<std::size_t>(i)] =
+        lists.index(i, last) < 0 ? std::numeric_limits<double>::infinity() : std::sqrt(lists.distance(i, last));
+  };
+  reach.resize(static_cast<std::size_t>(q));
+  for (std::int64_t i = 0; i < q; ++i) update_reach(i);
+  for (std::size_t g = 0; g < all.groups.size(); ++g) {
+    const CenteredGroup<T>& group = all.groups[g];
+    std::vector<std::int64_t> chosen;
+    for (std::int64_t i = 0; i < q; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (own[at] != g && !is_beyond(group, distances(i, group.center), reach[at])) chosen.push_back(i);
     }
+    search_group(group, chosen, search.others);
+    for (const std::int64_t i : chosen) update_reach(i);
   }
 }
 
