@@ -59,6 +59,7 @@ struct Cells {
   std::int64_t neighbors = 0;                 // length of the lists for which the share was measured; 0: it was not
   double share = 0.0;                         // of the rows whose distances a query computes
   bool too_dense = false;                     // products in fp16 leave many queries ambiguous
+  bool tried_groups = false;                  // there are groups, or they would not pay
 };
 
 }  // namespace kith::cuda

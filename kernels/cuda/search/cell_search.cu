@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::int64_t kSampleRows = 1 << 15;
 constexpr std::int64_t kSampleQueries = 128;
-constexpr double kManySeconds = 0.1;  // of products
 
 // Estimated durations on an H200; a wrong one costs time only.
 /// Of products of `pairs` rows and queries. Where a tree of many columns leaves out most rows, these are in clusters,
@@ -43,10 +42,15 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
   return 1e-3 + static_cast<double>(rows) * (levels * 0.4e-9 + static_cast<double>(d) * 10e-12);
 }
 
+/// Of finding out whether groups pay, and of making them.
+double grouping_seconds(std::int64_t rows, std::int64_t d) {
+  return 30e-3 + static_cast<double>(rows) * (6e-9 + static_cast<double>(d) * 30e-12);
+}
 /// Of products of `pairs` queries and rows in `groups` groups, `queries` queries in all. The host gathers these by
 /// group and merges their lists.
 double group_seconds(double pairs, double queries, std::int64_t d, std::int64_t groups) {
-  return static_cast<double>(groups) * 0.3e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15) + queries * 0.2e-6;
+  return static_cast<double>(groups) * 0.3e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15) +
+         queries * (0.2e-6 + static_cast<double>(d) * 0.2e-9);
 }
 
 double pairs_of(const Queries& queries, std::int64_t rows) {
@@ -106,6 +110,15 @@ bool is_too_dense(const HeldRows<T>& held, const Queries& queries, const SearchS
   return kShare * std::ssize(search_fp16(held, some, lists)) > count;
 }
 
+/// Whether searches like those so far have taken longer than finding groups that could be pruned.
+template <class T>
+bool groups_may_pay(const HeldRows<T>& held, const Queries& queries) {
+  const std::int64_t d = held.columns();
+  const double pairs = pairs_of(queries, held.rows()), products = product_seconds(pairs, d, false);
+  const double saved_by_tree = std::min(1.0, cell_seconds(pairs * held.cells.share, d) / products);
+  return held.cells.requested_seconds * saved_by_tree > grouping_seconds(held.rows(), d);
+}
+
 /// What a tree over a sample of the rows tells about searches for lists of this length.
 template <class T>
 void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
@@ -146,10 +159,10 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   held.cells.neighbors = neighbors;
   held.cells.too_dense = is_too_dense(held, queries, sample, rounding.error, neighbors);
   const bool is_forced = held.context->forced.groups;
-  // Groups that prune are tried where finding them takes little of the time of the products.
-  const bool may_pay = product_seconds(pairs_of(queries, n), d, false) > kManySeconds;
   if (held.cells.groups != nullptr || n < 2) return;
-  if (!is_forced && !((held.cells.too_dense || may_pay) && fits(queries, group_bytes(held)))) return;
+  if (!is_forced && !((held.cells.too_dense || groups_may_pay(held, queries)) && fits(queries, group_bytes(held))))
+    return;
+  held.cells.tried_groups = true;
   const bool for_precision = held.cells.too_dense || is_forced;
   held.cells.groups =
       make_centered_groups(held, sample, for_precision ? GroupPurpose::precision : GroupPurpose::pruning);
@@ -181,7 +194,9 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
       cells.requested_seconds += product_seconds(pairs, d, cells.too_dense);
       const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
       if (cells.tree.is_empty() && cells.groups == nullptr && !pays) return SearchMethod::products;
-      if (!knows_share(cells, neighbors)) sample_cells(held, queries, neighbors);
+      const bool tries_groups = !cells.tried_groups && cells.neighbors > 0 && groups_may_pay(held, queries);
+      cells.tried_groups = cells.tried_groups || tries_groups;
+      if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors);
       const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.too_dense);
       if (cells.groups != nullptr) {
         const double grouped = group_seconds(pairs * cells.groups->share, static_cast<double>(queries.values.rows), d,

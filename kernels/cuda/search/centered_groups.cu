@@ -274,7 +274,7 @@ struct ChosenCenters {
 /// For precision, as few centers as decide most queries; for pruning, those for which queries need the fewest rows.
 template <class T>
 ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample, GroupPurpose purpose) {
-  constexpr double kLargestShare = 0.5, kFewer = 0.9;
+  constexpr double kLargestShare = 0.25, kFewer = 0.9;
   const std::int64_t d = held.columns(), count = std::min(kSampleRows, held.rows());
   std::vector<std::int32_t> chosen;
   for (std::int64_t i = 0; i < count; ++i)
