@@ -4,6 +4,10 @@
     pip install numpy pandas scipy scikit-learn
     jobs.py --kith build/kith                 # all jobs
     jobs.py --kith build/kith --jobs table,dbscan --repeat 5
+    jobs.py --kith build/kith --files descriptions.h5:/train,digits.h5:/train        # also needs h5py and faiss-cpu
+
+With --files, the jobs are `kith cluster FILE -k 100` and `kith knn FILE -k 10` for each file, beside scikit-learn and
+FAISS: from HDF5 file to HDF5 file, from the start of the process to its end.
 
 Jobs:
     table       200 000 rows of a CSV table with words, decimal commas and missing values in 8 clusters; the table with labels
@@ -12,7 +16,8 @@ Jobs:
     classes     the classes of 20 000 rows of a CSV table by the 5 nearest of 20 000 known ones
     dbscan      100 000 places of a CSV table in clusters of any shape, and noise
 
-Each script does what users of these packages write for the job. The data are clusters; both programs use all cores.
+Each script does what users of these packages write for the job. The data of these jobs are clusters; all programs use
+all cores.
 """
 import argparse
 import pathlib
@@ -64,6 +69,34 @@ x = pd.read_csv("places.csv")
 pd.Series(DBSCAN(eps=0.05, min_samples=5, n_jobs=-1).fit_predict(x), name="label").to_csv("out.csv", index=False)
 """,
 }
+
+# For --files: NAME and DATASET are replaced.
+READ = "import h5py, numpy as np\nx = h5py.File('NAME')['DATASET'][:].astype(np.float32)\n"
+WRITE = "with h5py.File('out.h5', 'w') as f:\n  for name, value in out.items(): f[name] = value\n"
+FILE_SCRIPTS = {
+    "cluster": {
+        "scikit-learn": READ + """
+from sklearn.cluster import KMeans
+model = KMeans(100, random_state=0).fit(x)
+out = {"labels": model.labels_, "centroids": model.cluster_centers_}
+""" + WRITE,
+    },
+    "knn": {
+        "scikit-learn": READ + """
+from sklearn.neighbors import NearestNeighbors
+distances, neighbors = NearestNeighbors(n_neighbors=10, n_jobs=-1).fit(x).kneighbors()
+out = {"neighbors": neighbors, "distances": distances}
+""" + WRITE,
+        "FAISS": READ + """
+import faiss
+index = faiss.IndexFlatL2(x.shape[1])
+index.add(x)
+distances, neighbors = index.search(x, 11)
+out = {"neighbors": neighbors, "distances": distances}
+""" + WRITE,
+    },
+}
+FILE_COMMANDS = {"cluster": "cluster FILE -k 100 -o out.h5", "knn": "knn FILE -k 10 -o out.h5"}
 
 COMMANDS = {
     "table": "cluster table.csv -k 8 --id-column name --decimal comma --encode onehot --nan median --scale zscore "
@@ -120,6 +153,10 @@ def make_dbscan(folder, random):
     write_csv(folder / "places.csv", "x,y,z", [",".join(f"{value:.4f}" for value in row) for row in values])
 
 
+MAKERS = {"table": make_table, "embeddings": make_embeddings, "duplicates": make_duplicates, "classes": make_classes,
+          "dbscan": make_dbscan}
+
+
 def seconds(words, folder, repeat):
     """The median of `repeat` whole processes, after one that is not counted."""
     times = []
@@ -135,21 +172,46 @@ def seconds(words, folder, repeat):
     return statistics.median(times)
 
 
+def time_files(kith, files, repeat):
+    print("| job | file | kith, s | scikit-learn, s | FAISS, s |\n|---|---|---|---|---|")
+    for location in files.split(","):
+        name, dataset = location.split(":")
+        path = pathlib.Path(name).resolve()
+        for job, scripts in FILE_SCRIPTS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                command = FILE_COMMANDS[job].replace("FILE", f"{path}:{dataset}")
+                cells = [seconds([kith, *command.split(), "-q"], pathlib.Path(folder), repeat)]
+                for peer in ("scikit-learn", "FAISS"):
+                    script = scripts.get(peer, "").replace("NAME", str(path)).replace("DATASET", dataset)
+                    words = [sys.executable, "-W", "ignore", "-c", script]
+                    cells.append(seconds(words, pathlib.Path(folder), repeat) if script else None)
+                shown = " | ".join("" if cell is None else f"{cell:.2f}" for cell in cells)
+                print(f"| {job} | {path.name} | {shown} |", flush=True)
+
+
+def time_jobs(kith, jobs, repeat):
+    print("| job | kith, s | pandas and scikit-learn, s | times |\n|---|---|---|---|")
+    for job in jobs.split(","):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            MAKERS[job](folder, np.random.default_rng(0))
+            ours = seconds([kith, *COMMANDS[job].split(), "-q"], folder, repeat)
+            theirs = seconds([sys.executable, "-W", "ignore", "-c", SCRIPTS[job]], folder, repeat)
+            print(f"| {job} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.1f} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kith", default="build/kith")
     parser.add_argument("--jobs", default=",".join(COMMANDS))
+    parser.add_argument("--files", default="", help="FILE:DATASET of HDF5 files, with commas between them")
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     kith = str(pathlib.Path(options.kith).resolve())
-    print("| job | kith, s | pandas and scikit-learn, s | times |\n|---|---|---|---|")
-    for job in options.jobs.split(","):
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            globals()[f"make_{job}"](folder, np.random.default_rng(0))
-            ours = seconds([kith, *COMMANDS[job].split(), "-q"], folder, options.repeat)
-            theirs = seconds([sys.executable, "-W", "ignore", "-c", SCRIPTS[job]], folder, options.repeat)
-            print(f"| {job} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.1f} |", flush=True)
+    if options.files:
+        time_files(kith, options.files, options.repeat)
+    else:
+        time_jobs(kith, options.jobs, options.repeat)
 
 
 if __name__ == "__main__":
