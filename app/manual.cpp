@@ -113,7 +113,13 @@ constexpr std::string_view kFish = R"sh(function __kith_words
   end
   printf '%s\n' $names
 end
-complete -c kith -n 'test (count (commandline -opc)) -lt 2' -f
+function __kith_takes_no_files
+  set -l words (commandline -opc)
+  test (count $words) -lt 2; and return
+  contains -- $words[-1] --columns --drop-columns --id-column --label-column --weight-column; and return
+  string match -q -- '*:*' (commandline -ct)
+end
+complete -c kith -n __kith_takes_no_files -f
 complete -c kith -a '(__kith_words)'
 )sh";
 

@@ -67,7 +67,7 @@ def program() -> str:
 
 def _folder() -> tempfile.TemporaryDirectory[str]:
     memory = "/dev/shm"
-    return tempfile.TemporaryDirectory(prefix="kith-", dir=memory if os.access(memory, os.W_OK) else None)
+    return tempfile.TemporaryDirectory(prefix=f"kith-{os.getpid()}-", dir=memory if os.access(memory, os.W_OK) else None)
 
 
 def _save(folder: str, name: str, array: ArrayLike) -> str:

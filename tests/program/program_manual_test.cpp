@@ -1,7 +1,5 @@
-// kith man and kith completion: pages of all commands from their help, and completion in a bash.
+// kith man: pages of all commands from their help.
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <regex>
 #include <sstream>
 
@@ -21,26 +19,6 @@ Words options_of(const std::string& command) {
     if (line.starts_with("--")) options.push_back(line.substr(0, line.find(' ')));
   }
   return options;
-}
-
-/// What bash would offer for the word at the end of `line`.
-std::string completed(const Scratch& folder, const std::string& line) {
-  write_bytes(folder / "try.sh", R"(source <(kith completion bash)
-COMP_LINE=$1; COMP_POINT=${#1}
-words=${1//:/ : } words=${words//=/ = }
-read -ra COMP_WORDS <<< "$words"
-[[ $1 == *' ' ]] && COMP_WORDS+=("")
-COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-_kith
-echo "${COMPREPLY[*]}"
-)");
-  const std::string path = std::filesystem::path(KITH_BINARY).parent_path().string();
-  const std::string command =
-      "cd '" + (folder / "") + "' && PATH='" + path + "':$PATH bash try.sh '" + line + "' > out";
-  REQUIRE(std::system(command.c_str()) == 0);
-  std::string out = bytes_of(folder / "out");
-  if (!out.empty()) out.pop_back();
-  return out;
 }
 
 }  // namespace
@@ -93,38 +71,4 @@ TEST_CASE("a help speaks only of options and properties that its command has") {
     const Words unplanned{"info", "generate", "report", "bench", "image"};
     if (std::ranges::find(unplanned, command) != unplanned.end()) CHECK(!says("(kith plan)"));
   }
-}
-
-TEST_CASE("bash completes commands, options, values, datasets and columns") {
-  const Scratch folder;
-  FileMaker(folder / "p.h5").floats("train", {2, 2}, {1, 2, 3, 4});
-  FileMaker(folder / "q.h5").floats("test", {2, 2}, {1, 2, 3, 4});
-  write_bytes(folder / "t.csv", "width,height,weight\n1,2,3\n4,5,6\n");
-  write_bytes(folder / "n.csv", "petal length,plain,other\n1,2,3\n4,5,6\n");
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"kith clu", "cluster"},
-      {"kith plan clu", "cluster"},
-      {"kith plan cluster --max-i", "--max-iterations"},
-      {"kith cluster p.h5 --max-i", "--max-iterations"},
-      {"kith cluster p.h5 --metric c", "cosine chebyshev"},
-      {"kith cluster p.h5 --header ", "auto yes no"},
-      {"kith cluster p.h5:", "/train"},
-      {"kith knn p.h5 --queries q.h5:/t", "/test"},
-      {"kith cluster t.csv --columns w", "width weight"},
-      {"kith cluster t.csv --columns width,h", "width,height"},
-      {"kith cluster --metric=c", "cosine chebyshev"},
-      {"kith cluster n.csv --label-column p", "petal\\ length plain"},
-      {"kith evaluate t.csv:w", "width weight"},
-      {"kith --ver", "--version"},
-      {"kith completion z", "zsh"},
-      {"kith cluster missing.h5:", ""},
-      {"kith nonsense --", ""},
-  };
-  for (const auto& [line, expected] : cases) {
-    INFO(line);
-    CHECK(completed(folder, line) == expected);
-  }
-  CHECK(done({"completion", "zsh"}).out.find("bashcompinit") != std::string::npos);
-  CHECK(done({"completion", "fish"}).out.find("complete -c kith") != std::string::npos);
-  refuses(2, {"completion", "csh"}, {"bash, zsh or fish", "found 'csh'"});
 }

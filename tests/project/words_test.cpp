@@ -43,8 +43,9 @@ const std::vector<Term> kTerms{
 };
 
 const std::vector<std::string> kScanned{
-    "app",   "core", "data",      "kernels",         "pictures", "samples",        "tests",   "docs",     "dev",
-    "cmake", ".ci",  "README.md", "CONTRIBUTING.md", "extras",   "CMakeLists.txt", "library", "examples", "python"};
+    "app",      "core",   "data",      "kernels",   "pictures",        "samples", "tests",          "docs",
+    "dev",      "cmake",  ".ci",       "README.md", "CONTRIBUTING.md", "extras",  "CMakeLists.txt", "library",
+    "examples", "python", "containers"};
 /// Pages about the words themselves, and about the past.
 const std::vector<std::string> kExcluded{"tests/project/words_test.cpp", "docs/glossary.md", "docs/history/"};
 const std::vector<std::string> kEndings{".h", ".cpp", ".cu", ".cuh", ".inc", ".md", ".txt", ".cmake", ".py", ".sh", ""};
