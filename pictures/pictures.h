@@ -76,6 +76,26 @@ struct LimitBar {
 /// Horizontal bars, and a dashed line at the limit.
 Picture limit_bars(const std::string& name, const std::string& title, const std::vector<LimitBar>& bars);
 
+/// A picture before and after its colours were reduced.
+struct Comparison {
+  std::string name;                    // identifier on the page
+  std::string title, caption;          // title: its file
+  std::int64_t width = 0, height = 0;  // of both images, in pixels
+  std::string before, after;           // their data URLs
+  bool is_small = false;               // not made smaller for the page
+};
+/// Both images, one above the other if they are wide, else side by side.
+Picture comparison(const Comparison& images);
+
+/// A colour of a palette and its share of the pixels, from 0 to 1.
+struct Swatch {
+  std::string color;  // "#1a2b3c"
+  double share = 0.0;
+};
+/// A bar for each colour, as long as its share; of many colours those of the largest shares. swatches: in descending
+/// order of shares
+Picture palette(const std::string& name, const std::string& title, const std::vector<Swatch>& swatches);
+
 // Shared by several charts.
 
 /// The `most` largest non-empty clusters in ascending order of their numbers; ties: the lower number.

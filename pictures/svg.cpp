@@ -107,11 +107,17 @@ void Canvas::vertical_text(Point at, const std::string& text, std::string_view c
                          coordinate(at.y), with_class(classes), escaped(text));
 }
 
-void Canvas::image(const Box& box, const std::string& address) {
-  shapes_ += fmt::format(
-      "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
-      "class=\"pixels\" href=\"{}\"/>\n",
-      coordinate(box.x), coordinate(box.y), coordinate(box.width), coordinate(box.height), address);
+void Canvas::swatch(const Box& box, const std::string& color) {
+  shapes_ +=
+      fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" class=\"outline\"/>\n",
+                  coordinate(box.x), coordinate(box.y), coordinate(box.width), coordinate(box.height), escaped(color));
+}
+
+void Canvas::image(const Box& box, const std::string& address, bool smooth) {
+  shapes_ +=
+      fmt::format("<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\"{} href=\"{}\"/>\n",
+                  coordinate(box.x), coordinate(box.y), coordinate(box.width), coordinate(box.height),
+                  smooth ? "" : " class=\"pixels\"", address);
 }
 
 std::string line_through(const std::vector<Point>& points) {

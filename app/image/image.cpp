@@ -1,160 +1,85 @@
-// kith image: fewer colours in a picture, by k-means; borders of regions, and edges.
+// kith image: fewer colours in pictures, by k-means; borders of regions, and edges.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
-#include <span>
+#include <set>
 #include <utility>
 
-#include "app/cli/shell_word.h"
 #include "app/commands.h"
+#include "app/image/color_clusters.h"
+#include "app/image/image_options.h"
+#include "app/image/image_outputs.h"
+#include "app/image/image_page.h"
 #include "app/image/palette_file.h"
 #include "app/run/memory.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
-#include "core/color_space.h"
 #include "core/quoted.h"
 #include "data/picture/picture.h"
-#include "kernels/cpu/picture/distinct_colors.h"
+#include "data/results/text_file.h"
 #include "kernels/cpu/picture/dither.h"
 #include "kernels/cpu/picture/edges.h"
+#include "kernels/cpu/picture/preview.h"
 
 namespace kith::app {
 namespace {
 
-struct ImageOptions {
-  std::string picture;
-  std::int64_t colors = 0;
-  std::string space = "lab";
-  bool dither = false;
-  double spatial = 0.0;
-  std::string edges = "none";
-  std::string palette, palette_from, labels;
-  CommonOptions common;
-
-  bool is_sobel() const { return edges == "sobel"; }
-};
-
-void declare(OptionSet& set, ImageOptions& options) {
-  const Reason sobel = when([&options] { return options.is_sobel(); }, "--edges sobel has no clusters");
-  const Reason unwritten = when([&options] { return options.common.output.empty(); }, "there is no --output");
-  const Reason given = when([&options] { return !options.palette_from.empty(); }, "--palette-from gives the colours");
-  set.positional({.names = "PICTURE",
-                  .help = "A PNG, JPEG or PNM file. Colour profiles are ignored: values are taken as sRGB.",
-                  .required = "the picture",
-                  .input = Input::file},
-                 options.picture);
-  set.integer({.names = "-k,--colors",
-               .value = "K",
-               .help = "Number of colours.",
-               .shown_default = "the number of colours in --palette-from",
-               .stored = Stored::always,
-               .no_effect = {sobel, given}},
-              {1, 65536}, options.colors);
-  set.choice({.names = "--space",
-              .value = "NAME",
-              .help = "Space of the distances: lab (CIELAB, as people see them), linear (light) or srgb.",
-              .stored = Stored::always,
-              .no_effect = {sobel}},
-             {"lab", "linear", "srgb"}, options.space);
-  set.flag({.names = "--dither",
-            .help = "Mix colours of neighbouring pixels (Floyd-Steinberg), in place of flat areas.",
-            .stored = Stored::if_changed,
-            .no_effect = {sobel, unwritten}},
-           options.dither);
-  set.number({.names = "--spatial",
-              .value = "W",
-              .help = "Add the position to the colour, so that clusters are regions: the longer side counts as W times "
-                      "the distance from black to white.",
-              .stored = Stored::if_changed,
-              .no_effect = {sobel},
-              .refused = {when([&options] { return !(options.spatial >= 0.0 && options.spatial <= 1e6); },
-                               "--spatial: expected a number from 0 to 1000000"),
-                          when([&options] { return options.spatial > 0.0 && !options.palette_from.empty(); },
-                               "--spatial cannot be combined with --palette-from, whose colours have no position; "
-                               "leave one of them out"),
-                          when([&options] { return options.spatial > 0.0 && options.dither; },
-                               "--spatial cannot be combined with --dither, which breaks regions up; leave one of "
-                               "them out")}},
-             options.spatial);
-  set.choice({.names = "--edges",
-              .value = "KIND",
-              .help = "Draw the borders between regions of equal colour in black (regions), or the Sobel magnitude of "
-                      "the picture in place of its colours (sobel).",
-              .stored = Stored::if_changed,
-              .no_effect = {unwritten}},
-             {"none", "regions", "sobel"}, options.edges);
-  set.text({.names = "--palette",
-            .value = "FILE",
-            .help = "Write the colours and their shares: text, .gpl (GIMP) or .h5.",
-            .no_effect = {sobel}},
-           options.palette);
-  set.text(
-      {.names = "--palette-from",
-       .value = "FILE",
-       .help = "Use these colours: text (#rrggbb), .gpl, or k x 3 values from 0 to 255 in any file that kith reads.",
-       .input = Input::file,
-       .stored = Stored::if_changed,
-       .no_effect = {sobel}},
-      options.palette_from);
-  set.text({.names = "--labels",
-            .value = "FILE",
-            .help = "Write the number of each pixel's colour to this HDF5 file; -1: transparent.",
-            .no_effect = {sobel}},
-           options.labels);
-  set.begin_common();
-  add_output_options(set, options.common, "Write the picture to this PNG file; without it, the colours are printed.");
-  set["--force"].no_effect.clear();
-  add_backend_options(set, options.common);
-  add_thread_option(set, options.common);
-  add_memory_option(set, options.common);
-  add_seed_option(set, options.common);
-  add_message_options(set, options.common);
-  set["--seed"].stored = Stored::always;
-  set["--seed"].no_effect = {sobel, given};
-}
-
-ColorSpace space_of(const std::string& name) {
-  return name == "lab" ? ColorSpace::lab : name == "linear" ? ColorSpace::linear : ColorSpace::srgb;
-}
-
 class ImageJob final : public PointsJob {
  public:
   ImageJob(OptionSet& set, ImageOptions& options)
-      : PointsJob(set, options.common), options_(options), space_(space_of(options.space)) {
+      : PointsJob(set, options.common), options_(options), space_(color_space(options)) {
     output.endings = {".png"};
+    if (!target.empty()) image_target_ = image_target(target, options.pictures);
   }
 
  private:
+  /// A picture with the labels and colours that its pixels got.
+  struct Reduced {
+    data::Picture picture;
+    std::vector<PaletteColor> palette;
+    UninitializedVector<std::int32_t> labels;  // (n), -1: transparent
+  };
+
+  void check_target() const override { check_image_target(image_target_, output); }
   void open() override;
-  std::int64_t bytes() const override { return 0; }  // there is no source; open() requires the memory
+  std::int64_t bytes() const override { return 0; }  // there is no source; read() requires the memory
   void compute() override;
   void show() override;
-  void write() override;
+  void write() override {}  // each picture is written before the next one is read
   bool writes_result() const override { return !options_.labels.empty() || !options_.palette.empty(); }
-  std::string stored_command() const override {
-    return set.stored_command({{"PICTURE", stored_name(options_.picture)}});
-  }
+  std::string stored_command() const override;
 
-  /// Throws unless the picture and the work with it fit in memory.
-  void require(PictureSize size) const;
   data::OutputOptions other_output(std::vector<std::string> endings) const;
-  void cluster(cpu::Threads& threads);
-  /// The rows to cluster: distinct colours, or all visible pixels with their positions.
-  Matrix<float> rows(cpu::Threads& threads) const;
-  /// Orders colours and labels by the number of pixels.
-  void order_palette(std::span<std::int32_t> labels);
-  void count_pixels();
+  /// Throws unless the picture and the work with it fit in memory, beside the colours of other pictures.
+  data::Picture read(const std::string& file);
+  void find_edges(std::size_t i, cpu::Threads& threads);
+  /// Reads all pictures, and clusters their colours together.
+  void cluster_all(cpu::Threads& threads);
+  /// Clusters the colours of one picture, or takes those of the common palette.
+  void reduce(std::size_t i, cpu::Threads& threads);
+  ColorClusters clusters_of(const Matrix<float>& rows, const std::vector<double>& counts, const std::string& name);
+  /// Writes what is wanted of the picture.
+  void finish(std::size_t i, Reduced& reduced, const cpu::DistinctColors& distinct, cpu::Threads& threads);
+  void begin_write();
+  void write_labels(const Reduced& reduced);
 
   ImageOptions& options_;
   ColorSpace space_;
-  std::vector<Pixel> given_;  // of --palette-from
-  data::Picture picture_;
-  std::optional<cpu::DistinctColors> distinct_;
-  std::vector<PaletteColor> palette_;
-  std::vector<std::int32_t> labels_;  // (n)
-  std::vector<std::uint8_t> sobel_;   // (n)
+  ImageTarget image_target_;
+  std::vector<Pixel> given_;                   // of --palette-from
+  std::optional<data::Picture> first_;         // the only picture, read before the work begins
+  cpu::ColorCounts all_colors_;                // of several pictures with one palette
+  std::optional<ColorClusters> all_clusters_;  // of these
+  std::vector<PaletteColor> common_palette_;   // with the pixels of all pictures
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<ImagePage> page_;
+  std::map<std::string, std::set<std::string>> noted_;  // pictures of each note
+  std::string tables_;                                  // to print
+  std::int64_t pixels_ = 0;
 };
 
 data::OutputOptions ImageJob::other_output(std::vector<std::string> endings) const {
@@ -163,22 +88,31 @@ data::OutputOptions ImageJob::other_output(std::vector<std::string> endings) con
   return options;
 }
 
-void ImageJob::require(PictureSize size) const {
-  constexpr std::int64_t kPixelBytes = 64;     // as read and turned, keys, label, a colour and its weight, the output
+std::string ImageJob::stored_command() const {
+  std::string names;
+  for (const std::string& picture : options_.pictures) names += (names.empty() ? "" : " ") + stored_name(picture);
+  return set.stored_command({{"PICTURE", names}});
+}
+
+data::Picture ImageJob::read(const std::string& file) {
+  constexpr std::int64_t kPixelBytes = 76;     // as read and turned, keys, label, a colour, its weight, the output
   constexpr std::int64_t kSpatialBytes = 80;   // five columns and the state of each row
-  constexpr std::int64_t kTables = 128 << 20;  // of colours
-  require_memory(size.pixels() * (kPixelBytes + (options_.spatial > 0.0 ? kSpatialBytes : 0)) + kTables,
-                 options_.picture, common.memory);
+  constexpr std::int64_t kColorBytes = 96;     // of several pictures: while they are merged, and while clustered
+  constexpr std::int64_t kTables = 192 << 20;  // of colours
+  progress.phase("read", 0);
+  data::Picture picture = data::read_picture(file, [&](PictureSize size) {
+    require_memory(size.pixels() * (kPixelBytes + (options_.spatial > 0.0 ? kSpatialBytes : 0)) +
+                       all_colors_.size() * kColorBytes + kTables,
+                   file, common.memory);
+  });
+  if (!picture.note.empty()) noted_[picture.note].insert(file);
+  return picture;
 }
 
 void ImageJob::open() {
-  if (!target.empty() && !target.ends_with(".png")) {
-    throw Error(ExitCode::output, fmt::format("{}: expected a name that ends with .png, the format of the picture that "
-                                              "kith writes; give another name",
-                                              target));
-  }
   if (!options_.palette.empty()) data::check_output(options_.palette, other_output(palette_endings()));
   if (!options_.labels.empty()) data::check_output(options_.labels, other_output({".h5"}));
+  if (!options_.page.empty()) data::check_output(options_.page, other_output({".html", ".htm"}));
   if (!options_.labels.empty() && options_.labels == options_.palette) {
     throw Error(ExitCode::usage,
                 fmt::format("--labels {}: --palette names the same file; give another name", options_.labels));
@@ -187,196 +121,182 @@ void ImageJob::open() {
   if (!options_.is_sobel() && !options_.palette_from.empty()) given_ = read_palette(options_.palette_from);
   if (!options_.is_sobel() && given_.empty() && options_.colors == 0) set.refuse_missing("-k, the number of colours,");
   if (given_.empty() && !options_.is_sobel()) report.seed = common.seed;
-  progress.phase("read", 0);
-  picture_ = data::read_picture(options_.picture, [this](PictureSize size) { require(size); });
+  if (!options_.has_several()) first_ = read(options_.pictures.front());
 }
 
 void ImageJob::compute() {
   cpu::Threads threads(static_cast<int>(common.threads));
-  report.points = PointsReport{options_.picture, picture_.size.height, picture_.size.width,
-                               fmt::format("{} pixels of {} bits", picture_.format, picture_.bits), false};
-  labels_.resize(picture_.pixels.size());
-  if (options_.is_sobel()) {
-    progress.phase("edges", 0);
-    report.backend = "cpu";
-    report.threads = threads.count();
-    std::vector<std::uint8_t> grey(picture_.pixels.size());
-    cpu::grey_values(picture_.pixels, grey, threads);
-    sobel_.resize(grey.size());
-    return cpu::sobel(grey, picture_.size, sobel_, threads);
+  const std::size_t count = options_.pictures.size();
+  if (!options_.page.empty() && !options_.is_sobel()) {
+    page_ = std::make_unique<ImagePage>(count, options_.has_common_palette());
   }
+  if (options_.has_several() && options_.palette_of_all && given_.empty() && !options_.is_sobel()) {
+    cluster_all(threads);
+  }
+  for (std::size_t i = 0; i < count; ++i) options_.is_sobel() ? find_edges(i, threads) : reduce(i, threads);
+  if (!options_.has_several()) return;
+  report.points = PointsReport{fmt::format("{} and {} more", options_.pictures.front(), count - 1), pixels_,
+                               options_.is_sobel()      ? 1
+                               : options_.spatial > 0.0 ? 5
+                                                        : 3,
+                               "values of pixels", false};
+}
+
+void ImageJob::find_edges(std::size_t i, cpu::Threads& threads) {
+  const data::Picture picture = first_ ? std::move(*first_) : read(options_.pictures[i]);
+  progress.phase("edges", 0);
+  report.points = PointsReport{options_.pictures[i], picture.size.height, picture.size.width,
+                               fmt::format("{} pixels of {} bits", picture.format, picture.bits), false};
+  report.backend = "cpu";
+  report.threads = threads.count();
+  pixels_ += picture.size.pixels();
+  std::vector<std::uint8_t> grey(picture.pixels.size()), edges(grey.size());
+  cpu::grey_values(picture.pixels, grey, threads);
+  cpu::sobel(grey, picture.size, edges, threads);
+  begin_write();
+  data::PngPicture out{picture.size};
+  out.pixels = edges;
+  out.channels = 1;
+  data::write_png(image_target_.names[i], output, out);
+}
+
+ColorClusters ImageJob::clusters_of(const Matrix<float>& rows, const std::vector<double>& counts,
+                                    const std::string& name) {
+  if (!backend_) backend_ = choose_backend(*this);
+  ColorClusters clusters = cluster_colors(rows, counts, given_, options_, name, *backend_, progress);
+  const double before = report.inertia.value_or(0.0);
+  if (given_.empty() && options_.has_common_palette()) note_iterations(report, clusters.result);
+  report.inertia = before + clusters.result.inertia;  // of several pictures: the sum
+  return clusters;
+}
+
+void ImageJob::cluster_all(cpu::Threads& threads) {
+  for (const std::string& file : options_.pictures) {
+    const data::Picture picture = read(file);
+    progress.phase("prepare", 0);
+    all_colors_.add(cpu::DistinctColors(picture.pixels, picture.bits, threads).colors());
+  }
+  if (all_colors_.size() == 0) {
+    throw Error(ExitCode::data, fmt::format("{} and {} more: expected a visible pixel, found only transparent ones",
+                                            kith::quoted(options_.pictures.front()), options_.pictures.size() - 1));
+  }
+  const Matrix<float> rows = color_rows(all_colors_, space_, threads);
+  all_clusters_ = clusters_of(rows, all_colors_.counts, fmt::format("the {} pictures", options_.pictures.size()));
+}
+
+void ImageJob::reduce(std::size_t i, cpu::Threads& threads) {
+  const std::string& file = options_.pictures[i];
+  Reduced reduced{first_ ? std::move(*first_) : read(file), {}, {}};
+  const data::Picture& picture = reduced.picture;
+  report.points = PointsReport{file, picture.size.height, picture.size.width,
+                               fmt::format("{} pixels of {} bits", picture.format, picture.bits), false};
+  pixels_ += picture.size.pixels();
   progress.phase("prepare", 0);
-  distinct_.emplace(picture_.pixels, picture_.bits, threads);
-  if (distinct_->size() == 0) {
-    throw Error(ExitCode::data, fmt::format("{}: expected a visible pixel, found only transparent ones",
-                                            kith::quoted(options_.picture)));
+  const cpu::DistinctColors distinct(picture.pixels, picture.bits, threads);
+  reduced.labels.resize(picture.pixels.size());
+  if (all_clusters_) {
+    const std::vector<std::int32_t> own = cpu::labels_of(distinct.colors(), all_colors_, all_clusters_->result.labels);
+    if (std::ranges::count(own, -1) > 0) {
+      throw Error(ExitCode::data, fmt::format("{}: the file changed while kith read it twice; run the command again",
+                                              kith::quoted(file)));
+    }
+    reduced.palette = all_clusters_->palette;
+    distinct.spread(own, reduced.labels);
+  } else {
+    if (distinct.size() == 0) {
+      throw Error(ExitCode::data,
+                  fmt::format("{}: expected a visible pixel, found only transparent ones", kith::quoted(file)));
+    }
+    const bool is_spatial = options_.spatial > 0.0;
+    ColorClusters clusters =
+        is_spatial ? clusters_of(pixel_rows(picture.pixels, picture.size, space_, options_.spatial), {}, file)
+                   : clusters_of(color_rows(distinct.colors(), space_, threads), distinct.counts(), file);
+    reduced.palette = std::move(clusters.palette);
+    progress.phase("assign", 0);
+    if (!is_spatial) distinct.spread(clusters.result.labels, reduced.labels);
+    for (std::size_t n = 0, row = 0; is_spatial && n < reduced.labels.size(); ++n) {
+      reduced.labels[n] = picture.pixels[n].alpha == 0 ? -1 : clusters.result.labels[row++];
+    }
   }
-  cluster(threads);
   if (options_.dither) {
     progress.phase("dither", 0);
     std::vector<Pixel> colors;
-    for (const PaletteColor& entry : palette_) colors.push_back(entry.color);
-    cpu::dither(picture_.pixels, picture_.size, colors, labels_);
-    count_pixels();
+    for (const PaletteColor& entry : reduced.palette) colors.push_back(entry.color);
+    cpu::dither(picture.pixels, picture.size, colors, reduced.labels);
   }
-}
-
-Matrix<float> ImageJob::rows(cpu::Threads& threads) const {
-  constexpr std::int64_t kTaskRows = 4096;
-  const ColorConverter convert(space_);
-  const auto put = [&](const Pixel& pixel, std::span<float> row) {
-    const Color color = convert(pixel);
-    for (int j = 0; j < 3; ++j) row[j] = static_cast<float>(color[j]);
-  };
-  if (options_.spatial == 0.0) {
-    Matrix<float> out(distinct_->size(), 3);
-    threads.run((out.rows() + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int) {
-      const std::int64_t last = std::min((task + 1) * kTaskRows, out.rows());
-      for (std::int64_t i = task * kTaskRows; i < last; ++i) put(distinct_->color(i), out.row(i));
-    });
-    return out;
-  }
-  const auto [width, height] = picture_.size;
-  const double unit = options_.spatial * lightness_range(space_) / static_cast<double>(std::max(width, height));
-  Matrix<float> out(distinct_->pixels(), 5);
-  for (std::int64_t i = 0, row = 0; i < picture_.size.pixels(); ++i) {
-    if (picture_.pixels[i].alpha == 0) continue;
-    put(picture_.pixels[i], out.row(row));
-    out(row, 3) = static_cast<float>(unit * static_cast<double>(i % width));
-    out(row++, 4) = static_cast<float>(unit * static_cast<double>(i / width));
-  }
-  return out;
-}
-
-void ImageJob::cluster(cpu::Threads& threads) {
-  const Matrix<float> points = rows(threads);
-  std::int64_t clusters = given_.empty() ? options_.colors : std::ssize(given_);
-  if (given_.empty() && clusters > points.rows()) {
-    progress.warning(
-        fmt::format("{} has {} colours, fewer than -k {}; all are kept", options_.picture, points.rows(), clusters));
-    clusters = points.rows();
-  }
-  const auto backend = choose_backend(*this);
-  const bool is_spatial = options_.spatial > 0.0;
-  const Weights weights = is_spatial ? equal_weights(points.rows()) : checked_weights(distinct_->counts(), "pixels");
-  const auto block = backend->hold({.values = points.view(), .weights = weights.rows});
-  const DataPlan plan = make_plan(*block, weights);
-  block->prepare(plan);
-  KMeansResult result;
-  if (given_.empty()) {
-    result = kmeans(*block, plan, {.clusters = clusters, .seed = static_cast<std::uint64_t>(common.seed)}, progress);
-    note_iterations(report, result);
-  } else {
-    const ColorConverter convert(space_);
-    Matrix<double> centroids(clusters, 3);
-    for (std::int64_t c = 0; c < clusters; ++c) {
-      const Color color = convert(given_[c]);
-      std::copy(color.begin(), color.end(), centroids.row(c).begin());
-    }
-    result = assign_only(*block, plan, std::as_const(centroids).view(), progress);
-  }
-  report.inertia = result.inertia;
-  for (std::int64_t c = 0; c < clusters; ++c) {
-    if (!given_.empty()) {
-      palette_.push_back({given_[c]});
-    } else {
-      const auto centroid = std::as_const(result.centroids).row(c);
-      palette_.push_back({to_pixel({centroid[0], centroid[1], centroid[2]}, space_)});
+  if (options_.dither || all_clusters_) {
+    for (PaletteColor& entry : reduced.palette) entry.pixels = 0;
+    for (const std::int32_t label : reduced.labels) {
+      if (label >= 0) ++reduced.palette[label].pixels;
     }
   }
-  for (std::size_t i = 0; i < result.labels.size(); ++i) {
-    palette_[result.labels[i]].pixels += is_spatial ? 1 : static_cast<std::int64_t>(distinct_->counts()[i]);
-  }
-  if (given_.empty()) order_palette(result.labels);
-  progress.phase("assign", 0);
-  if (!is_spatial) return distinct_->spread(result.labels, labels_);
-  for (std::size_t i = 0, row = 0; i < labels_.size(); ++i) {
-    labels_[i] = picture_.pixels[i].alpha == 0 ? -1 : result.labels[row++];
-  }
+  finish(i, reduced, distinct, threads);
 }
 
-void ImageJob::order_palette(std::span<std::int32_t> labels) {
-  std::vector<std::int32_t> order(palette_.size()), place(palette_.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [this](std::int32_t a, std::int32_t b) { return palette_[a].pixels > palette_[b].pixels; });
-  std::vector<PaletteColor> ordered;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    place[order[i]] = static_cast<std::int32_t>(i);
-    ordered.push_back(palette_[order[i]]);
-  }
-  palette_ = std::move(ordered);
-  for (std::int32_t& label : labels) label = place[label];
+void ImageJob::begin_write() {
+  progress.phase("write", 0);
+  if (!target.empty()) make_folder(image_target_);
 }
 
-void ImageJob::count_pixels() {
-  for (PaletteColor& entry : palette_) entry.pixels = 0;
-  for (const std::int32_t label : labels_) {
-    if (label >= 0) ++palette_[label].pixels;
+void ImageJob::finish(std::size_t i, Reduced& reduced, const cpu::DistinctColors& distinct, cpu::Threads& threads) {
+  const std::string& file = options_.pictures[i];
+  if (common_palette_.empty()) {
+    common_palette_ = reduced.palette;
+  } else if (options_.has_common_palette()) {
+    for (std::size_t c = 0; c < common_palette_.size(); ++c) common_palette_[c].pixels += reduced.palette[c].pixels;
   }
+  if (target.empty() && !options_.has_common_palette()) {
+    tables_ += fmt::format("{}{}\n{}", tables_.empty() ? "" : "\n", kith::quoted(file), palette_table(reduced.palette));
+  }
+  std::vector<Pixel> colors;
+  for (const PaletteColor& entry : reduced.palette) colors.push_back(entry.color);
+  double error = 0.0;
+  if (page_ && distinct.size() > 0) {
+    progress.phase("draw", 0);
+    error = std::sqrt(cpu::mean_squared_error(distinct, reduced.picture.pixels, reduced.labels, colors, threads));
+  }
+  if (!options_.labels.empty()) write_labels(reduced);
+  if (options_.edges == "regions") {
+    const std::vector<std::uint8_t> borders = cpu::region_borders(reduced.labels, reduced.picture.size, threads);
+    const auto border = static_cast<std::int32_t>(colors.size());
+    for (std::size_t n = 0; n < borders.size(); ++n) {
+      if (borders[n] != 0 && reduced.labels[n] >= 0) reduced.labels[n] = border;
+    }
+    colors.push_back({0, 0, 0, 65535});
+  }
+  if (!target.empty()) {
+    begin_write();
+    write_reduced(image_target_.names[i], output, reduced.picture, reduced.labels, colors);
+  }
+  if (!page_) return;
+  progress.phase("draw", 0);
+  page_->add({file, reduced.picture, distinct.size(), error}, reduced.labels, colors, reduced.palette, threads);
 }
 
-void ImageJob::show() {
-  if (target.empty()) print(palette_table(palette_));
-  if (options_.is_sobel()) return;
-  if (!options_.palette.empty() || !options_.labels.empty()) progress.phase("write", 0);
-  const std::string command = stored_command();
-  if (!options_.palette.empty()) {
-    write_palette(options_.palette, other_output(palette_endings()), command, palette_);
-  }
-  if (options_.labels.empty()) return;
+void ImageJob::write_labels(const Reduced& reduced) {
+  const PictureSize size = reduced.picture.size;
+  progress.phase("write", 0);
   data::ResultFile file(options_.labels, other_output({".h5"}));
-  write_origin(file, "kith-picture", command);
-  file.create_matrix<std::int32_t>("labels", picture_.size.height, picture_.size.width);
-  file.write_rows<std::int32_t>("labels", 0, {labels_.data(), picture_.size.height, picture_.size.width});
+  write_origin(file, "kith-picture", stored_command());
+  file.create_matrix<std::int32_t>("labels", size.height, size.width);
+  file.write_rows<std::int32_t>("labels", 0, {reduced.labels.data(), size.height, size.width});
   file.finish();
 }
 
-void ImageJob::write() {
-  data::PngPicture out{picture_.size};
-  if (options_.is_sobel()) {
-    out.pixels = sobel_;
-    out.channels = 1;
-    return data::write_png(target, output, out);
+void ImageJob::show() {
+  for (const auto& [note, files] : noted_) {
+    const std::string more = files.size() > 1 ? fmt::format(" and {} more", files.size() - 1) : "";
+    progress.warning(fmt::format("{}{}: {}", kith::quoted(*files.begin()), more, note));
   }
-  for (const PaletteColor& entry : palette_) out.palette.push_back(entry.color);
-  const auto border = static_cast<std::int32_t>(out.palette.size());
-  if (options_.edges == "regions") {
-    cpu::Threads threads(static_cast<int>(common.threads));
-    const std::vector<std::uint8_t> borders = cpu::region_borders(labels_, picture_.size, threads);
-    for (std::size_t i = 0; i < labels_.size(); ++i) {
-      if (borders[i] != 0 && labels_[i] >= 0) labels_[i] = border;
-    }
-    out.palette.push_back({0, 0, 0, 65535});
+  if (options_.is_sobel()) return;
+  if (target.empty()) print(options_.has_common_palette() ? palette_table(common_palette_) : tables_);
+  if (!options_.palette.empty()) {
+    progress.phase("write", 0);
+    write_palette(options_.palette, other_output(palette_endings()), stored_command(), common_palette_);
   }
-  bool has_clear = false, has_partial = false;
-  for (const Pixel& pixel : picture_.has_alpha ? std::span<const Pixel>(picture_.pixels) : std::span<const Pixel>()) {
-    has_clear = has_clear || pixel.alpha == 0;
-    has_partial = has_partial || (pixel.alpha != 0 && pixel.alpha != 65535);
-  }
-  const auto clear = static_cast<std::uint8_t>(out.palette.size());
-  std::vector<std::uint8_t> values;
-  if (!has_partial && out.palette.size() + (has_clear ? 1 : 0) <= 256) {
-    if (has_clear) out.palette.push_back({0, 0, 0, 0});
-    values.resize(labels_.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      values[i] = labels_[i] < 0 ? clear : static_cast<std::uint8_t>(labels_[i]);
-    }
-    out.indices = values;
-  } else {
-    const std::vector<Pixel> colors = std::exchange(out.palette, {});
-    out.channels = has_clear || has_partial ? 4 : 3;
-    values.reserve(labels_.size() * static_cast<std::size_t>(out.channels));
-    for (std::size_t i = 0; i < labels_.size(); ++i) {
-      const Pixel color = labels_[i] < 0 ? Pixel{0, 0, 0, 0} : colors[labels_[i]];
-      for (const std::uint16_t value : {color.red, color.green, color.blue}) {
-        values.push_back(static_cast<std::uint8_t>(value >> 8));
-      }
-      if (out.channels == 4) values.push_back(static_cast<std::uint8_t>(picture_.pixels[i].alpha >> 8));
-    }
-    out.pixels = values;
-  }
-  data::write_png(target, output, out);
+  if (!page_) return;
+  progress.phase("write", 0);
+  data::write_text_file(options_.page, other_output({".html", ".htm"}), page_->html(common_palette_, stored_command()));
 }
 
 }  // namespace
@@ -384,10 +304,12 @@ void ImageJob::write() {
 int run_image(const Arguments& arguments) {
   ImageOptions options;
   OptionSet set({.command = "image",
-                 .summary = "fewer colours in a picture by k-means; borders of regions, and edges.",
-                 .usage = "PICTURE [-k K] [-o OUT.png] [options]",
+                 .summary = "fewer colours in pictures by k-means; borders of regions, and edges.",
+                 .usage = "PICTURE... [-k K] [-o OUT.png] [options]",
                  .examples = {"kith image photo.jpg -k 16 -o few.png",
                               "kith image photo.jpg -k 8 --palette colors.gpl     # prints the colours, too",
+                              "kith image photo.jpg -k 16 -o few.png --page few.html  # before and after",
+                              "kith image *.jpg -k 16 --palette-of-all -o few/    # one palette",
                               "kith image photo.jpg -k 30 --spatial 1 --edges regions -o regions.png",
                               "kith image scan.png --edges sobel -o edges.png"}});
   declare(set, options);

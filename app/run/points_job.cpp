@@ -37,7 +37,7 @@ PointsJob::PointsJob(OptionSet& options, CommonOptions& common_options)
 int PointsJob::run() {
   const bool prints = target == "-" && std::ranges::count(output.endings, target) > 0;
   const bool checks = is_checking_freshness();
-  if (!target.empty() && !prints && !checks) data::check_output(target, output);
+  if (!target.empty() && !prints && !checks) check_target();
   check_report_file();
   if (!processes().is_alone() && std::count(output.inputs.begin(), output.inputs.end(), "-") > 0) {
     throw Error(ExitCode::usage,

@@ -53,6 +53,8 @@ class PointsJob : protected Job {
   std::map<std::string, data::InputMark> marks_;
 
  protected:
+  /// Throws unless the output can be written.
+  virtual void check_target() const { data::check_output(target, output); }
   /// Opens all inputs, sets `inputs` and `source`, and rejects whatever can be known to be wrong before values are
   /// read.
   virtual void open() = 0;

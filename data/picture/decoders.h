@@ -27,6 +27,9 @@ int exif_orientation(std::span<const unsigned char> tiff);
 /// Turns and mirrors the picture upright.
 void orient(Picture& picture, int orientation);
 
+/// What to say about the ICC profile of a picture; empty if it is that of sRGB. A damaged one has no name.
+std::string profile_note(std::span<const unsigned char> profile);
+
 Picture decode_png(const PictureBytes& in);
 Picture decode_jpeg(const PictureBytes& in);
 Picture decode_pnm(const PictureBytes& in);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMostScans = 200;         // a picture of more is made to take time; usual ones have about ten
 constexpr double kPixelsOfByte = 2048;  // at most: an 8 x 8 block takes a bit or more
-constexpr unsigned kExifBytes = 65533;
+constexpr unsigned kMarkerBytes = 65533;
 
 /// libjpeg leaves its functions by longjmp: between setjmp and there, only objects without destructors may live.
 struct JpegState {
@@ -64,7 +64,8 @@ bool read_head(JpegReader& reader, std::span<const unsigned char> bytes) {
   jpeg_create_decompress(&reader.jpeg);
   reader.jpeg.progress = &reader.state.progress;
   jpeg_mem_src(&reader.jpeg, bytes.data(), bytes.size());
-  jpeg_save_markers(&reader.jpeg, JPEG_APP0 + 1, kExifBytes);
+  jpeg_save_markers(&reader.jpeg, JPEG_APP0 + 1, kMarkerBytes);  // EXIF
+  jpeg_save_markers(&reader.jpeg, JPEG_APP0 + 2, kMarkerBytes);  // a colour profile
   jpeg_read_header(&reader.jpeg, TRUE);
   const bool is_cmyk = reader.jpeg.jpeg_color_space == JCS_CMYK || reader.jpeg.jpeg_color_space == JCS_YCCK;
   reader.jpeg.out_color_space = is_cmyk ? JCS_CMYK : JCS_RGB;
@@ -107,6 +108,20 @@ int orientation_of(const jpeg_decompress_struct& jpeg) {
   return 1;
 }
 
+/// Of the first part of a profile, which has its name; a profile of more than 64 KB has several.
+std::string note_of(const jpeg_decompress_struct& jpeg) {
+  constexpr std::size_t kHead = 14;  // "ICC_PROFILE", a zero, the number of the part, the number of parts
+  if (jpeg.out_color_space == JCS_CMYK) {
+    return "CMYK values are converted without a colour profile; convert the picture to sRGB first if exact colours "
+           "matter";
+  }
+  for (const jpeg_marker_struct* marker = jpeg.marker_list; marker != nullptr; marker = marker->next) {
+    if (marker->data_length <= kHead || std::memcmp(marker->data, "ICC_PROFILE\0\1", kHead - 1) != 0) continue;
+    return profile_note({marker->data + kHead, marker->data_length - kHead});
+  }
+  return "";
+}
+
 }  // namespace
 
 Picture decode_jpeg(const PictureBytes& in) {
@@ -118,7 +133,8 @@ Picture decode_jpeg(const PictureBytes& in) {
   if (!read_head(reader, in.bytes)) throw damaged();
   Picture picture{"JPEG", {reader.jpeg.image_width, reader.jpeg.image_height}};
   in.check_size("JPEG", picture.size, static_cast<double>(in.bytes.size()) * kPixelsOfByte);
-  const int orientation = orientation_of(reader.jpeg);  // the end of the decoding frees the marker
+  const int orientation = orientation_of(reader.jpeg);  // the end of the decoding frees the markers
+  picture.note = note_of(reader.jpeg);
   picture.pixels.resize(static_cast<std::size_t>(picture.size.pixels()));
   std::vector<JSAMPLE> row(static_cast<std::size_t>(picture.size.width) * 4);
   if (!read_rows(reader, row.data(), picture.pixels.data())) throw damaged();

@@ -8,10 +8,55 @@
 #include <utility>
 
 #include "core/quoted.h"
+#include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
 #include "data/picture/decoders.h"
 
 namespace kith::data {
+namespace {
+
+using namespace std::string_view_literals;
+
+/// Formats of pictures that kith does not read.
+struct Foreign {
+  std::size_t at;
+  std::string_view bytes;
+  const char* name;
+  const char* program;  // that converts it
+};
+constexpr Foreign kForeign[] = {
+    {0, "GIF8"sv, "a GIF picture", "convert"},
+    {8, "WEBP"sv, "a WebP picture", "convert"},
+    {0, "II*\0"sv, "a TIFF picture, or a raw one of a camera", "convert"},
+    {0, "MM\0*"sv, "a TIFF picture, or a raw one of a camera", "convert"},
+    {0, "BM"sv, "a BMP picture", "convert"},
+    {0, "8BPS"sv, "a Photoshop picture", "convert"},
+    {0, "P7\n"sv, "a PAM picture", "convert"},
+    {0, "PF\n"sv, "a PFM picture", "convert"},
+    {0, "Pf\n"sv, "a PFM picture", "convert"},
+    {0, "<svg"sv, "an SVG drawing", "convert"},
+    {0, "\0\0\0\x0cjP"sv, "a JPEG 2000 picture", "convert"},
+    {0, "\xff\x0a"sv, "a JPEG XL picture", "djxl"},
+    {0, "\0\0\0\x0cJXL"sv, "a JPEG XL picture", "djxl"},
+    {8, "avif"sv, "an AVIF picture", "heif-convert"},
+    {8, "heic"sv, "a HEIC picture", "heif-convert"},
+    {8, "heix"sv, "a HEIC picture", "heif-convert"},
+    {8, "mif1"sv, "a HEIF picture", "heif-convert"},
+};
+
+Error unknown_picture(const std::string& file, std::string_view head) {
+  for (const Foreign& kind : kForeign) {
+    if (head.size() < kind.at || !head.substr(kind.at).starts_with(kind.bytes)) continue;
+    if (kind.at == 8 && head.substr(4, 4) != "ftyp" && !head.starts_with("RIFF")) continue;
+    return {ExitCode::data, fmt::format("{}: expected a PNG, JPEG or PNM picture, found {}; convert it: {} IN OUT.png",
+                                        quoted(file), kind.name, kind.program)};
+  }
+  return {ExitCode::data, fmt::format("{}: expected a PNG, JPEG or PNM picture, found {}; convert it to one of these "
+                                      "formats",
+                                      quoted(file), describe_bytes(head))};
+}
+
+}  // namespace
 
 Error PictureBytes::damaged(const char* format, std::size_t at, const std::string& reason) const {
   return {ExitCode::data, fmt::format("{}: expected an undamaged {} picture, found an error at byte {} of {}: {}; "
@@ -81,11 +126,7 @@ Picture read_picture(const std::string& file, const std::function<void(PictureSi
   const std::string head = input.begin(8);
   const bool is_png = head == "\x89PNG\r\n\x1a\n", is_jpeg = head.starts_with("\xff\xd8\xff");
   const bool is_pnm = head.size() > 2 && head[0] == 'P' && head[1] >= '1' && head[1] <= '6';
-  if (!is_png && !is_jpeg && !is_pnm) {
-    throw Error(ExitCode::data, fmt::format("{}: expected a PNG, JPEG or PNM picture, found a file that begins with "
-                                            "'{}'; convert it to one of these formats",
-                                            quoted(file), quoted(head)));
-  }
+  if (!is_png && !is_jpeg && !is_pnm) throw unknown_picture(file, input.begin(64));
   std::vector<unsigned char> bytes(static_cast<std::size_t>(input.size()));
   input.read(0, input.size(), reinterpret_cast<std::byte*>(bytes.data()));
   input.check_unchanged();

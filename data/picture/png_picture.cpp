@@ -5,6 +5,7 @@
 #include <bit>
 #include <csetjmp>
 #include <cstring>
+#include <utility>
 
 #include "data/io/output_bytes.h"
 #include "data/io/stream_bytes.h"
@@ -20,7 +21,7 @@ struct PngState {
   std::span<const unsigned char> bytes = {};
   std::size_t at = 0;
   char reason[128] = "";
-  std::vector<unsigned char> out = {};
+  std::string out = {};
   bool no_memory = false;
   bool has_clear = false;  // a transparent colour
 };
@@ -45,7 +46,7 @@ void on_read(png_structp png, png_bytep out, size_t count) {
 void on_write(png_structp png, png_bytep bytes, size_t count) {
   auto* state = static_cast<PngState*>(png_get_io_ptr(png));
   try {
-    state->out.insert(state->out.end(), bytes, bytes + count);
+    state->out.append(reinterpret_cast<const char*>(bytes), count);
     return;
   } catch (const std::bad_alloc&) {
     state->no_memory = true;
@@ -76,6 +77,12 @@ bool read_head(const PngReader& reader, PngState& state) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_read_info(reader.png, reader.info);
   state.has_clear = png_get_valid(reader.png, reader.info, PNG_INFO_tRNS) != 0;
+  return true;
+}
+
+/// To 16 bits of red, green, blue and alpha. From here on libpng holds rows: the size must have been checked.
+bool begin_rows(const PngReader& reader) {
+  if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_set_expand_16(reader.png);
   png_set_gray_to_rgb(reader.png);
   png_set_add_alpha(reader.png, 0xffff, PNG_FILLER_AFTER);
@@ -149,7 +156,6 @@ Picture decode_png(const PictureBytes& in) {
   Picture picture{
       .format = "PNG",
       .size = {png_get_image_width(reader.png, reader.info), png_get_image_height(reader.png, reader.info)}};
-  // The transformed depth is 16; that of the file is byte 24.
   const int depth = in.bytes.size() > 25 ? in.bytes[24] : 8, type = in.bytes.size() > 25 ? in.bytes[25] : 0;
   const int channels = (type & PNG_COLOR_MASK_PALETTE) != 0 ? 1
                                                             : ((type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1) +
@@ -163,14 +169,19 @@ Picture decode_png(const PictureBytes& in) {
   for (std::size_t y = 0; y < rows.size(); ++y) {
     rows[y] = reinterpret_cast<png_bytep>(picture.pixels.data() + static_cast<std::int64_t>(y) * picture.size.width);
   }
-  if (!read_rows(reader, rows.data())) throw in.damaged("PNG", state.at, state.reason);
-  png_bytep exif = nullptr;
+  if (!begin_rows(reader) || !read_rows(reader, rows.data())) throw in.damaged("PNG", state.at, state.reason);
+  png_bytep exif = nullptr, profile = nullptr;
+  png_charp name = nullptr;
+  int compression = 0;
   png_uint_32 length = 0;
+  if (png_get_iCCP(reader.png, reader.info, &name, &compression, &profile, &length) != 0) {
+    picture.note = profile_note({profile, length});
+  }
   if (png_get_eXIf_1(reader.png, reader.info, &length, &exif) != 0) orient(picture, exif_orientation({exif, length}));
   return picture;
 }
 
-void write_png(const std::string& path, const OutputOptions& options, const PngPicture& picture) {
+std::string encode_png(const PngPicture& picture) {
   std::vector<png_color> colors;
   std::vector<png_byte> alphas;
   for (const Pixel& color : picture.palette) {
@@ -185,11 +196,16 @@ void write_png(const std::string& path, const OutputOptions& options, const PngP
   const PngWriter writer(state);
   if (!write_all(writer, picture, colors, alphas)) {
     if (state.no_memory) throw std::bad_alloc();
-    throw Error(ExitCode::output, path + ": libpng could not write the picture: " + state.reason);
+    throw Error(ExitCode::internal, std::string("libpng could not encode a picture: ") + state.reason);
   }
+  return std::move(state.out);
+}
+
+void write_png(const std::string& path, const OutputOptions& options, const PngPicture& picture) {
+  const std::string bytes = encode_png(picture);
   OutputBytes file(path, options);
-  file.require_space(std::ssize(state.out));
-  file.write(state.out.data(), state.out.size());
+  file.require_space(std::ssize(bytes));
+  file.write(bytes);
   file.publish();
 }
 

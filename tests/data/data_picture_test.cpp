@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "core/error.h"
 #include "data/picture/picture.h"
@@ -68,7 +69,8 @@ std::string png_of(int width, int height, int type, int depth, std::vector<png_b
 }
 
 /// A JPEG of a red and a blue half, in quarters of 16 pixels: 48 x 32, red on the left third.
-std::string jpeg_of(bool progressive, int orientation) {
+/// channels: 1 grey, 3 colour, 4 CMYK. profile: of ICC; empty: none.
+std::string jpeg_of(bool progressive, int orientation, int channels = 3, const std::string& profile = "") {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg.err = jpeg_std_error(&errors);
@@ -78,8 +80,8 @@ std::string jpeg_of(bool progressive, int orientation) {
   jpeg_mem_dest(&jpeg, &memory, &bytes);
   jpeg.image_width = 48;
   jpeg.image_height = 32;
-  jpeg.input_components = 3;
-  jpeg.in_color_space = JCS_RGB;
+  jpeg.input_components = channels;
+  jpeg.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&jpeg);
   jpeg_set_quality(&jpeg, 95, TRUE);
   if (progressive) jpeg_simple_progression(&jpeg);
@@ -88,13 +90,17 @@ std::string jpeg_of(bool progressive, int orientation) {
   exif += static_cast<char>(orientation);
   exif += std::string("\0\0\0\0\0\0", 6);
   jpeg_write_marker(&jpeg, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(exif.data()), exif.size());
-  std::array<JSAMPLE, 48 * 3> row;
+  if (!profile.empty()) {
+    const std::string marker = std::string("ICC_PROFILE\0\1\1", 14) + profile;
+    jpeg_write_marker(&jpeg, JPEG_APP0 + 2, reinterpret_cast<const JOCTET*>(marker.data()), marker.size());
+  }
+  std::array<JSAMPLE, 48 * 4> row{};
   for (int y = 0; y < 32; ++y) {
     for (int x = 0; x < 48; ++x) {
       const bool red = x < 16 && y < 16;
-      row[3 * x] = red ? 250 : 10;
-      row[3 * x + 1] = 20;
-      row[3 * x + 2] = red ? 5 : 240;
+      const JSAMPLE color[] = {static_cast<JSAMPLE>(red ? 250 : 10), 20, static_cast<JSAMPLE>(red ? 5 : 240)};
+      // Four channels: the inks of Adobe's inverted CMYK are the colours, without black.
+      for (int c = 0; c < channels; ++c) row[channels * x + c] = c < 3 ? color[c] : 255;
     }
     JSAMPROW pointer = row.data();
     jpeg_write_scanlines(&jpeg, &pointer, 1);
@@ -181,6 +187,52 @@ TEST_CASE("JPEG pictures are read upright") {
   }
 }
 
+TEST_CASE("profiles and CMYK are noted, and other pictures named") {
+  const Scratch folder;
+  const auto profile = [](const std::string& type, const std::string& text) {
+    const auto number = [](std::size_t v) {
+      return std::string{0, 0, static_cast<char>(v >> 8), static_cast<char>(v)};
+    };
+    std::string tag = type + number(0);
+    if (type == "desc") {
+      tag += number(text.size() + 1) + text + '\0';
+    } else {
+      std::string wide;
+      for (const char c : text) wide += {'\0', c};
+      tag += number(1) + number(12) + "enUS" + number(wide.size()) + number(28) + wide;
+    }
+    return std::string(128, ' ') + number(1) + "desc" + number(144) + number(tag.size()) + tag;
+  };
+  const auto note = [&](const std::string& bytes) {
+    write_bytes(folder / "p.jpg", bytes);
+    return read(folder / "p.jpg").note;
+  };
+  CHECK(note(jpeg_of(false, 1)).empty());
+  for (const char* type : {"desc", "mluc"}) {
+    CHECK(note(jpeg_of(false, 1, 3, profile(type, "sRGB IEC61966-2.1"))).empty());
+    CHECK(note(jpeg_of(false, 1, 3, profile(type, "Display P3"))).find("profile 'Display P3' is") != std::string::npos);
+  }
+  CHECK(note(jpeg_of(false, 1, 3, profile("desc", "x").substr(0, 150))).find("the colour profile is") == 0);
+  CHECK(note(jpeg_of(false, 1, 4)).find("CMYK") == 0);
+  CHECK(is_red(read(folder / "p.jpg"), 3, 3));
+  CHECK(!is_red(read(folder / "p.jpg"), 40, 3));
+  CHECK(note(jpeg_of(true, 1, 1)).empty());
+  for (const auto& [bytes, name] :
+       std::map<std::string, std::string>{{"GIF89a....", "GIF picture; convert it: convert IN OUT.png"},
+                                          {std::string("\0\0\0\x18"
+                                                       "ftypheic\0\0",
+                                                       14),
+                                           "HEIC picture"},
+                                          {std::string("RIFF\1\2\0\0WEBPVP8 ", 16), "WebP picture"},
+                                          {std::string("II*\0\x8\0\0\0", 8), "TIFF picture"},
+                                          {"a,b\n1,2\n", "text"}}) {
+    write_bytes(folder / "p", bytes);
+    INFO(refusal(folder / "p"));
+    CHECK(refusal(folder / "p").find("found") != std::string::npos);
+    CHECK(refusal(folder / "p").find(name) != std::string::npos);
+  }
+}
+
 TEST_CASE("sizes that a picture cannot have are refused before it is unpacked") {
   const Scratch folder;
   const auto refused = [&](const std::string& bytes, const std::string& reason) {
@@ -194,12 +246,15 @@ TEST_CASE("sizes that a picture cannot have are refused before it is unpacked") 
     return std::string{static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
                        static_cast<char>(value)};
   };
-  std::string png = png_of(1, 1, PNG_COLOR_TYPE_RGB, 8, {1, 2, 3});
-  png.replace(16, 8, big_endian(40'000) + big_endian(40'000));
-  png.replace(
-      29, 4,
-      big_endian(static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const unsigned char*>(png.data()) + 12, 17))));
-  refused(png, "states 40000 x 40000 pixels");
+  // The second one has a row of gigabytes, which libpng would allocate before it unpacks.
+  for (const auto& [width, height] : {std::pair{40'000U, 40'000U}, {800'000'000U, 2U}}) {
+    std::string png = png_of(1, 1, PNG_COLOR_TYPE_RGB, 8, {1, 2, 3});
+    png.replace(16, 8, big_endian(width) + big_endian(height));
+    png.replace(
+        29, 4,
+        big_endian(static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const unsigned char*>(png.data()) + 12, 17))));
+    refused(png, "states " + std::to_string(width) + " x " + std::to_string(height) + " pixels");
+  }
   std::string jpeg = jpeg_of(false, 1);
   const std::size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, std::string("\x80\0\x80\0", 4));
@@ -259,4 +314,78 @@ TEST_CASE("300 damaged pictures are refused with name and place") {
       CHECK(message.find("picture: ") != std::string::npos);
     }
   }
+}
+
+TEST_CASE("changed pictures of every kind are read or refused, within their size") {
+  constexpr int kChanges = 120;
+  constexpr std::int64_t kMostPixels = 1 << 20;
+  const Scratch folder;
+  std::uint32_t state = 11;
+  const auto random = [&state](std::size_t below) {
+    state = state * 1664525U + 1013904223U;
+    return std::size_t{state >> 8} % below;
+  };
+  std::vector<png_byte> rows(24 * 10 * 8);
+  for (png_byte& value : rows) value = static_cast<png_byte>(random(256));
+  const auto some_rows = [&](std::size_t bytes) { return std::vector<png_byte>(rows.begin(), rows.begin() + bytes); };
+  std::string digits = "P2 9 9 255";
+  for (int i = 0; i < 81; ++i) digits += " " + std::to_string(random(256));
+  const std::vector<std::string> whole{png_of(24, 10, PNG_COLOR_TYPE_RGBA, 16, rows),
+                                       png_of(24, 10, PNG_COLOR_TYPE_RGB, 8, some_rows(24 * 10 * 3), true),
+                                       png_of(24, 10, PNG_COLOR_TYPE_GRAY, 1, some_rows(3 * 10)),
+                                       png_of(24, 10, PNG_COLOR_TYPE_GRAY_ALPHA, 8, some_rows(24 * 10 * 2)),
+                                       png_of(4, 3, PNG_COLOR_TYPE_PALETTE, 2, {0x18, 0x24, 0x81}, true),
+                                       jpeg_of(false, 6),
+                                       jpeg_of(true, 3, 1),
+                                       jpeg_of(true, 1, 3, std::string(300, 'i')),
+                                       jpeg_of(false, 1, 4),
+                                       "P1\n# comment\n4 2\n1001 0110\n",
+                                       digits,
+                                       "P4 24 10\n" + std::string(30, '\x5a'),
+                                       "P5 20 10 1000\n" + std::string(400, '\1'),
+                                       "P6\n20 10\n255\n" + std::string(600, 'x')};
+  int read_again = 0, refused = 0;
+  for (const std::string& bytes : whole) {
+    for (int i = 0; i < kChanges; ++i) {
+      std::string changed = bytes;
+      const bool in_head = random(2) == 0;  // sizes and tables, in most formats
+      for (std::size_t n = 1 + random(3); n > 0; --n) {
+        const std::size_t at = random(in_head ? std::min<std::size_t>(changed.size(), 64) : changed.size());
+        const std::size_t length = 1 + random(std::min<std::size_t>(changed.size() - at, 40));
+        const std::size_t kind = random(5);
+        if (kind == 0) changed[at] = static_cast<char>(changed[at] ^ (1 << random(8)));
+        if (kind == 1) changed[at] = static_cast<char>(random(3) == 0 ? 0xff : random(256));
+        if (kind == 2 && changed.size() > length) changed.erase(at, length);
+        if (kind == 3) changed.insert(at, changed.substr(random(changed.size()), length));
+        if (kind == 4) changed[at] = "0123456789 \n"[random(12)];
+      }
+      if (changed[0] == '\x89') {  // checksums that are right, so that the decoder sees what they protect
+        for (std::size_t at = 8; at + 12 <= changed.size();) {
+          std::size_t length = 0;
+          for (std::size_t b = 0; b < 4; ++b) length = length << 8 | static_cast<unsigned char>(changed[at + b]);
+          if (length > changed.size() - at - 12) break;
+          const auto* chunk = reinterpret_cast<const unsigned char*>(changed.data()) + at + 4;
+          const auto sum = static_cast<std::uint32_t>(crc32(0, chunk, static_cast<unsigned>(length + 4)));
+          for (std::size_t b = 0; b < 4; ++b) changed[at + 8 + length + b] = static_cast<char>(sum >> (24 - 8 * b));
+          at += 12 + length;
+        }
+      }
+      write_bytes(folder / "picture", changed);
+      INFO("kind " << &bytes - whole.data() << ", change " << i);
+      try {
+        const data::Picture picture = data::read_picture(folder / "picture", [](PictureSize size) {
+          if (size.pixels() > kMostPixels) throw Error(ExitCode::usage, "picture: too large");
+        });
+        CHECK(std::ssize(picture.pixels) == picture.size.pixels());
+        ++read_again;
+      } catch (const Error& error) {
+        CHECK((error.code() == ExitCode::data || error.code() == ExitCode::usage));
+        CHECK(std::string(error.what()).find("picture: ") != std::string::npos);
+        ++refused;
+      }
+    }
+  }
+  INFO(read_again << " read, " << refused << " refused");
+  CHECK(refused >= 300);
+  CHECK(read_again > 100);
 }

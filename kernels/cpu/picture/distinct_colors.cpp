@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 namespace kith::cpu {
 namespace {
@@ -12,8 +13,15 @@ constexpr std::int64_t kTaskPixels = 1 << 16;
 constexpr std::size_t kTable = 1 << 24;
 
 std::uint64_t key_of(const Pixel& p) { return std::uint64_t{p.red} << 32 | std::uint64_t{p.green} << 16 | p.blue; }
+
+/// The place of an 8-bit colour in the table. Cells of 16 x 16 x 16 colours are contiguous, so that the colours of one
+/// region of a picture, which differ a little in all channels, share a few kilobytes and stay in the cache.
+std::size_t table_key(std::uint32_t red, std::uint32_t green, std::uint32_t blue) {
+  return (red >> 4) << 20 | (green >> 4) << 16 | (blue >> 4) << 12 | (red & 15U) << 8 | (green & 15U) << 4 |
+         (blue & 15U);
+}
 std::size_t table_key(const Pixel& p) {
-  return std::size_t{p.red} >> 8 << 16 | std::size_t{p.green} >> 8 << 8 | std::size_t{p.blue} >> 8;
+  return table_key(std::uint32_t{p.red} >> 8, std::uint32_t{p.green} >> 8, std::uint32_t{p.blue} >> 8);
 }
 
 /// Calls work(first, last) for ranges of n pixels.
@@ -25,11 +33,47 @@ void for_ranges(Threads& threads, std::int64_t n, const Work& work) {
 
 }  // namespace
 
+Pixel ColorCounts::color(std::int64_t i) const {
+  const std::uint64_t key = keys[i];
+  return {static_cast<std::uint16_t>(key >> 32), static_cast<std::uint16_t>(key >> 16 & 65535U),
+          static_cast<std::uint16_t>(key & 65535U), 65535};
+}
+
+void ColorCounts::add(const ColorCounts& other) {
+  ColorCounts sum;
+  sum.keys.reserve(keys.size() + other.keys.size());
+  sum.counts.reserve(keys.size() + other.keys.size());
+  for (std::size_t i = 0, j = 0; i < keys.size() || j < other.keys.size();) {
+    const bool here = j == other.keys.size() || (i < keys.size() && keys[i] <= other.keys[j]);
+    const bool there = i == keys.size() || (j < other.keys.size() && other.keys[j] <= keys[i]);
+    sum.keys.push_back(here ? keys[i] : other.keys[j]);
+    sum.counts.push_back((here ? counts[i] : 0.0) + (there ? other.counts[j] : 0.0));
+    i += here ? 1 : 0;
+    j += there ? 1 : 0;
+  }
+  *this = std::move(sum);
+}
+
+std::vector<std::int32_t> labels_of(const ColorCounts& part, const ColorCounts& all,
+                                    std::span<const std::int32_t> labels) {
+  std::vector<std::int32_t> out;
+  out.reserve(part.keys.size());
+  std::size_t i = 0;
+  for (const std::uint64_t key : part.keys) {
+    while (i < all.keys.size() && all.keys[i] < key) ++i;
+    out.push_back(i < all.keys.size() && all.keys[i] == key ? labels[i] : -1);
+  }
+  return out;
+}
+
 DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads& threads)
     : pixels_(pixels), threads_(threads) {
   const std::int64_t n = std::ssize(pixels);
   if (bits == 8 && n >= kTablePixels) {
     row_of_.resize(kTable);
+    for_ranges(threads, kTable, [&](std::int64_t first, std::int64_t last) {
+      std::fill(row_of_.begin() + first, row_of_.begin() + last, 0);
+    });
     for_ranges(threads, n, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last;) {  // runs of equal pixels are added at once
         const Pixel& pixel = pixels[i];
@@ -40,13 +84,14 @@ DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads&
         }
       }
     });
-    for (std::size_t key = 0; key < kTable; ++key) {
-      if (row_of_[key] == 0) continue;
-      const std::uint64_t red = key >> 16, green = key >> 8 & 255U, blue = key & 255U;
-      counts_.push_back(row_of_[key]);
-      visible_ += row_of_[key];
-      row_of_[key] = static_cast<std::int32_t>(keys_.size());
-      keys_.push_back((red << 32 | green << 16 | blue) * 257);
+    for (std::uint32_t key = 0; key < kTable; ++key) {
+      const std::uint32_t red = key >> 16, green = key >> 8 & 255U, blue = key & 255U;
+      std::int32_t& count = row_of_[table_key(red, green, blue)];
+      if (count == 0) continue;
+      colors_.counts.push_back(count);
+      visible_ += count;
+      count = static_cast<std::int32_t>(colors_.keys.size());
+      colors_.keys.push_back((std::uint64_t{red} << 32 | std::uint64_t{green} << 16 | blue) * 257);
     }
     return;
   }
@@ -60,28 +105,35 @@ DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads&
   for (std::size_t i = 0; i < all.size();) {
     const std::size_t first = i;
     while (i < all.size() && all[i] == all[first]) ++i;
-    keys_.push_back(all[first]);
-    counts_.push_back(static_cast<double>(i - first));
+    colors_.keys.push_back(all[first]);
+    colors_.counts.push_back(static_cast<double>(i - first));
   }
 }
 
-Pixel DistinctColors::color(std::int64_t i) const {
-  const std::uint64_t key = keys_[i];
-  return {static_cast<std::uint16_t>(key >> 32), static_cast<std::uint16_t>(key >> 16 & 65535U),
-          static_cast<std::uint16_t>(key & 65535U), 65535};
+std::int64_t DistinctColors::index(const Pixel& pixel) const {
+  if (!row_of_.empty()) return row_of_[table_key(pixel)];
+  return std::lower_bound(colors_.keys.begin(), colors_.keys.end(), key_of(pixel)) - colors_.keys.begin();
 }
 
 void DistinctColors::spread(std::span<const std::int32_t> labels, std::span<std::int32_t> out) const {
-  for_ranges(threads_, std::ssize(pixels_), [&](std::int64_t first, std::int64_t last) {
+  const std::int64_t n = std::ssize(pixels_);
+  if (row_of_.empty()) {
+    for_ranges(threads_, n, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        out[i] = pixels_[i].alpha == 0 ? -1 : labels[index(pixels_[i])];
+      }
+    });
+    return;
+  }
+  // A table of labels in the order of the cells: one access for each pixel, close to those of its neighbours.
+  UninitializedVector<std::int32_t> label_of(kTable);
+  for_ranges(threads_, size(), [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) label_of[table_key(color(i))] = labels[i];
+  });
+  for_ranges(threads_, n, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const Pixel& pixel = pixels_[i];
-      if (pixel.alpha == 0) {
-        out[i] = -1;
-      } else if (!row_of_.empty()) {
-        out[i] = labels[row_of_[table_key(pixel)]];
-      } else {
-        out[i] = labels[std::lower_bound(keys_.begin(), keys_.end(), key_of(pixel)) - keys_.begin()];
-      }
+      out[i] = pixel.alpha == 0 ? -1 : label_of[table_key(pixel)];
     }
   });
 }

@@ -7,21 +7,41 @@
 #include <span>
 #include <vector>
 
+#include "core/large_pages.h"
 #include "core/pixel.h"
 #include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
+
+/// Colours in ascending order, and the number of pixels of each.
+struct ColorCounts {
+  std::vector<std::uint64_t> keys;  // red, green, blue, 16 bits each
+  std::vector<double> counts;       // (size)
+
+  std::int64_t size() const { return static_cast<std::int64_t>(keys.size()); }
+  Pixel color(std::int64_t i) const;
+  /// Adds the pixels of another picture.
+  void add(const ColorCounts& other);
+};
+
+/// Of the labels (all.size()) of the colours of several pictures, those of the colours of one of them; -1 for a colour
+/// that `all` lacks.
+std::vector<std::int32_t> labels_of(const ColorCounts& part, const ColorCounts& all,
+                                    std::span<const std::int32_t> labels);
 
 class DistinctColors {
  public:
   /// Transparent pixels (alpha 0) are left out. bits: 8 or 16 per channel. `pixels` must outlive the object.
   DistinctColors(std::span<const Pixel> pixels, int bits, Threads& threads);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(keys_.size()); }
+  const ColorCounts& colors() const { return colors_; }
+  std::int64_t size() const { return colors_.size(); }
   std::int64_t pixels() const { return visible_; }  // that are not transparent
-  Pixel color(std::int64_t i) const;                // in ascending order
+  Pixel color(std::int64_t i) const { return colors_.color(i); }
   /// (size) number of pixels of each colour.
-  const std::vector<double>& counts() const { return counts_; }
+  const std::vector<double>& counts() const { return colors_.counts; }
+  /// The number of the colour of a pixel that is not transparent.
+  std::int64_t index(const Pixel& pixel) const;
   /// out: (n) labels[i] of the colour of each pixel; -1 for transparent ones.
   void spread(std::span<const std::int32_t> labels, std::span<std::int32_t> out) const;
 
@@ -29,9 +49,8 @@ class DistinctColors {
   std::span<const Pixel> pixels_;
   Threads& threads_;
   std::int64_t visible_ = 0;
-  std::vector<std::uint64_t> keys_;  // ascending
-  std::vector<double> counts_;
-  std::vector<std::int32_t> row_of_;  // (2^24) of 8-bit colours; empty: keys are searched
+  ColorCounts colors_;
+  UninitializedVector<std::int32_t> row_of_;  // (2^24) of 8-bit colours, by cells; empty: keys are searched
 };
 
 }  // namespace kith::cpu

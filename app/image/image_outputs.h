@@ -1,0 +1,33 @@
+// What kith image writes: the names of its pictures, and the pictures themselves.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/io/output_target.h"
+#include "data/picture/picture.h"
+
+namespace kith::app {
+
+/// Where the pictures are written.
+struct ImageTarget {
+  std::string folder = {};              // to be made if it is missing; empty: one file
+  std::vector<std::string> names = {};  // one for each picture
+};
+
+/// One picture is written to the file `target`; several, or one if `target` is a folder or ends with a slash, to
+/// NAME.png in that folder. Throws Error(usage) if two pictures would have the same name, or for a folder that has the
+/// name of a PNG file.
+ImageTarget image_target(const std::string& target, const std::vector<std::string>& pictures);
+/// Throws Error(output) unless every picture can be written. Before the first one is read.
+void check_image_target(const ImageTarget& target, const data::OutputOptions& options);
+/// Makes the folder if it is missing. Throws Error(output).
+void make_folder(const ImageTarget& target);
+
+/// A picture whose pixels have these colours: with a palette if there are at most 256 and no partly transparent pixels,
+/// else with 8 bits per channel. labels: (n), -1: transparent. Throws Error(output).
+void write_reduced(const std::string& path, const data::OutputOptions& options, const data::Picture& picture,
+                   std::span<const std::int32_t> labels, const std::vector<Pixel>& colors);
+
+}  // namespace kith::app
