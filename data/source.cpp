@@ -9,6 +9,7 @@
 #include "data/arrays/matlab.h"
 #include "data/arrays/numpy.h"
 #include "data/arrays/vectors.h"
+#include "data/arrow/arrow_table.h"
 #include "data/format/column_choice.h"
 #include "data/format/filled.h"
 #include "data/format/transposed.h"
@@ -37,6 +38,9 @@ constexpr FormatEntry kFormats[] = {
      open_svmlight, list_svmlight},
     {"text", ".csv .tsv .txt .gz .zst", "numbers separated by commas, tabs, semicolons or blanks; - is standard input",
      is_text_table, open_text, list_text},
+    {"Arrow", ".parquet .feather .arrow",
+     "named columns of numbers and of lists of one length; FILE:NAME is one of them", is_arrow, open_arrow,
+     list_arrow},  // the last one: not every build has it
 };
 static_assert(std::all_of(std::begin(kFormats), std::end(kFormats),
                           [](const FormatEntry& format) {
@@ -58,10 +62,10 @@ bool has_extension(const std::string& file, std::string_view extensions) {
 
 /// The format of the content; else that of the extension, whose open() then reports what is wrong with the file.
 const FormatEntry& format_of(const std::string& file) {
-  for (const FormatEntry& format : kFormats) {
+  for (const FormatEntry& format : formats()) {
     if (format.recognises(file)) return format;
   }
-  for (const FormatEntry& format : kFormats) {
+  for (const FormatEntry& format : formats()) {
     if (has_extension(file, format.extensions)) return format;
   }
   return kFormats[0];
@@ -69,7 +73,9 @@ const FormatEntry& format_of(const std::string& file) {
 
 }  // namespace
 
-std::span<const FormatEntry> formats() { return kFormats; }
+std::span<const FormatEntry> formats() {
+  return std::span(kFormats).first(std::size(kFormats) - (has_arrow() ? 0 : 1));
+}
 
 std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);
