@@ -24,6 +24,9 @@ namespace kith::data {
 namespace {
 
 constexpr FormatEntry kFormats[] = {
+    // The first row, which not every build has.
+    {"Arrow", ".parquet .feather .arrow",
+     "named columns of numbers and of lists of one length; FILE:NAME is one of them", is_arrow, open_arrow, list_arrow},
     {"HDF5", ".h5 .hdf5 .h5ad .mat", "datasets and sparse matrices of a file, named FILE:/path/in/file", is_hdf5,
      open_hdf5, list_hdf5},
     {"NumPy", ".npy", "an array of numbers, in row or column order", is_npy, open_npy, list_npy},
@@ -38,9 +41,6 @@ constexpr FormatEntry kFormats[] = {
      open_svmlight, list_svmlight},
     {"text", ".csv .tsv .txt .gz .zst", "numbers separated by commas, tabs, semicolons or blanks; - is standard input",
      is_text_table, open_text, list_text},
-    {"Arrow", ".parquet .feather .arrow",
-     "named columns of numbers and of lists of one length; FILE:NAME is one of them", is_arrow, open_arrow,
-     list_arrow},  // the last one: not every build has it
 };
 static_assert(std::all_of(std::begin(kFormats), std::end(kFormats),
                           [](const FormatEntry& format) {
@@ -68,14 +68,12 @@ const FormatEntry& format_of(const std::string& file) {
   for (const FormatEntry& format : formats()) {
     if (has_extension(file, format.extensions)) return format;
   }
-  return kFormats[0];
+  return kFormats[1];  // HDF5, whose open() says what is wrong with any file
 }
 
 }  // namespace
 
-std::span<const FormatEntry> formats() {
-  return std::span(kFormats).first(std::size(kFormats) - (has_arrow() ? 0 : 1));
-}
+std::span<const FormatEntry> formats() { return std::span(kFormats).subspan(has_arrow() ? 0 : 1); }
 
 std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);

@@ -2,6 +2,7 @@
 #include "data/arrow/arrow_file.h"
 
 #include <arrow/buffer.h>
+#include <arrow/util/future.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,6 +50,16 @@ class InputFile final : public arrow::io::RandomAccessFile {
     ARROW_ASSIGN_OR_RAISE(auto buffer, ReadAt(at, count));
     if (buffer->size() < count && !allow_short) return arrow::Status::IOError("the end of the file is missing");
     return buffer;
+  }
+  // At once, not on threads of Arrow, which --threads does not count.
+  using RandomAccessFile::ReadAsync;
+  arrow::Future<std::shared_ptr<arrow::Buffer>> ReadAsync(const arrow::io::IOContext&, std::int64_t at,
+                                                          std::int64_t count) override {
+    return arrow::Future<std::shared_ptr<arrow::Buffer>>::MakeFinished(ReadAt(at, count));
+  }
+  arrow::Future<std::shared_ptr<arrow::Buffer>> ReadAsync(const arrow::io::IOContext&, std::int64_t at,
+                                                          std::int64_t count, bool allow_short) {
+    return arrow::Future<std::shared_ptr<arrow::Buffer>>::MakeFinished(ReadAt(at, count, allow_short));
   }
   arrow::Result<std::int64_t> GetSize() override { return input_->size(); }
   arrow::Result<std::int64_t> Tell() const override { return at_; }
@@ -111,16 +122,21 @@ arrow::Status ArrowMemory::Reallocate(std::int64_t old_size, std::int64_t new_si
 
 void ArrowFile::require(const arrow::Status& status) const {
   if (status.ok()) return;
-  if (status.IsOutOfMemory() && memory_.refused() > 0) {
+  if (status.IsOutOfMemory() && memory().refused() > 0) {
     // No compression expands so much.
-    if (memory_.refused() / (1 << 17) > input_->size()) refuse("it asks for more memory than its bytes can fill");
-    require_memory(memory_.refused(), name());
+    if (memory().refused() / (1 << 17) > input_->size()) refuse("it asks for more memory than its bytes can fill");
+    require_memory(memory().refused(), name());
   }
   refuse(status.message());
 }
 
 std::shared_ptr<arrow::io::RandomAccessFile> ArrowFile::bytes() {
-  return std::make_shared<InputFile>(input_, &memory_);
+  return std::make_shared<InputFile>(input_, &memory());
+}
+
+ArrowMemory& ArrowFile::memory() {
+  static auto* const memory = new ArrowMemory;  // never deleted
+  return *memory;
 }
 
 void ArrowFile::add_part(std::int64_t rows) {

@@ -25,7 +25,7 @@ namespace kith::data {
 /// Throws Error(data) about a damaged file, with the reason.
 [[noreturn]] void refuse_arrow_file(const std::string& name, const std::string& reason);
 
-/// Memory of Arrow, within the memory of the run.
+/// Memory of Arrow, within the memory of the run. One for the process: threads of Arrow may return memory late.
 class ArrowMemory final : public arrow::ProxyMemoryPool {
  public:
   ArrowMemory() : ProxyMemoryPool(arrow::default_memory_pool()) {}
@@ -78,14 +78,13 @@ class ArrowFile {
   explicit ArrowFile(InputBytes input) : input_(std::make_shared<InputBytes>(std::move(input))) {}
   /// The bytes of the input, for Arrow.
   std::shared_ptr<arrow::io::RandomAccessFile> bytes();
-  arrow::MemoryPool* memory() { return &memory_; }
+  static ArrowMemory& memory();
   void add_part(std::int64_t rows);
 
   std::shared_ptr<arrow::Schema> schema_;
 
  private:
   std::shared_ptr<InputBytes> input_;
-  ArrowMemory memory_;
   std::vector<std::int64_t> starts_{0};
 };
 

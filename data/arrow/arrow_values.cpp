@@ -193,7 +193,9 @@ RecordField record_field(const arrow::Field& field, std::int64_t length) {
   const auto number = lists ? number_of(item_type(type)) : number_of(type);
   if (!number || (lists && length < 1)) return result;
   result.element = ElementType{*number, false};
-  if (lists) result.count = length;
+  if (!lists) return result;
+  result.type = type_name(item_type(type));
+  result.count = length;
   return result;
 }
 

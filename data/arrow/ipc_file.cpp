@@ -65,7 +65,7 @@ class IpcFile final : public ArrowFile {
 
   Reader open_reader(const std::vector<int>& fields) {
     arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
-    options.memory_pool = memory();
+    options.memory_pool = &memory();
     options.use_threads = false;
     options.included_fields = fields;
     return require(arrow::ipc::RecordBatchFileReader::Open(bytes(), options));

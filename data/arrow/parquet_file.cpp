@@ -19,14 +19,14 @@ constexpr std::int64_t kBatchRows = std::int64_t{16} << 10;
 class ParquetFile final : public ArrowFile {
  public:
   explicit ParquetFile(InputBytes input) : ArrowFile(std::move(input)) {
-    parquet::ReaderProperties properties(memory());
+    parquet::ReaderProperties properties(&memory());
     properties.enable_buffered_stream();  // pages are read when they are needed, not whole row groups
     parquet::ArrowReaderProperties settings(false);
     settings.set_batch_size(kBatchRows);
     settings.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
     require(builder.Open(bytes(), properties));
-    require(builder.memory_pool(memory())->properties(settings)->Build(&reader_));
+    require(builder.memory_pool(&memory())->properties(settings)->Build(&reader_));
     require(reader_->GetSchema(&schema_));
     metadata_ = reader_->parquet_reader()->metadata();
     for (int group = 0; group < metadata_->num_row_groups(); ++group) add_part(check_group(group));

@@ -99,6 +99,7 @@ void describe_columns(const Records& records, const std::string& name, DatasetIn
   std::vector<std::int64_t> all(columns.size());
   for (std::size_t j = 0; j < all.size(); ++j) all[j] = static_cast<std::int64_t>(j);
   info.columns = names_of(columns);
+  for (const RecordField& column : columns) info.column_types.push_back(column.type);
   info.text_columns = list_for_option(columns, without_numbers(columns, all));
 }
 
