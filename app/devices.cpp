@@ -9,6 +9,7 @@
 #include "app/commands.h"
 #include "core/backend.h"
 #include "core/error.h"
+#include "data/arrow/arrow_table.h"
 #include "data/io/zstd_bytes.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "kernels/cpu/runtime/threads.h"
@@ -89,6 +90,11 @@ std::string as_text(const std::vector<DeviceEntry>& all) {
     line(fmt::format("  {:<13}", format.name), format.extensions);
     line("               ", format.summary);
   }
+  if (!data::has_arrow()) {
+    line("  Arrow        ",
+         "not in this build, since Arrow C++ was not found: Parquet and Arrow files are refused with the "
+         "command that converts them");
+  }
   line("  zstd         ", data::has_zstd()
                               ? "text, arrays and HDF5 chunks, as with gzip"
                               : "not in this build, since libzstd was not found; zstd -dc FILE | kith COMMAND -");
@@ -120,6 +126,7 @@ std::string as_json(const std::vector<DeviceEntry>& all) {
         {{"name", format.name}, {"extensions", format.extensions}, {"summary", format.summary}});
   }
   object["zstd"] = data::has_zstd();
+  object["arrow"] = data::has_arrow();
   return object.dump(2) + "\n";
 }
 

@@ -153,11 +153,13 @@ std::string obstacles(const DescribedFile& file) {
   return out.empty() ? "" : "\n" + out;
 }
 
-std::string show_names(const std::vector<std::string>& names) {
+/// Names with the types in parentheses, if there are any.
+std::string show_columns(const std::vector<std::string>& names, const std::vector<std::string>& types) {
   constexpr std::size_t shown = 50;
   std::string out;
   for (std::size_t j = 0; j < std::min(names.size(), shown); ++j) {
-    out += fmt::format("{}{}", j > 0 ? ", " : "", quoted(names[j]));
+    const std::string type = types.empty() ? "" : fmt::format(" ({})", quoted(types[j], 60));
+    out += fmt::format("{}{}{}", j > 0 ? ", " : "", quoted(names[j]), type);
   }
   return names.size() > shown ? out + fmt::format(" and {} more", names.size() - shown) : out;
 }
@@ -179,7 +181,8 @@ std::string as_text(const DescribedFile& file, bool stats) {
         "\n" + paragraph(fmt::format("verified: the checksums of {} datasets and of the attributes", *file.verified));
   out += obstacles(file);
   for (const Described& dataset : file.datasets) {
-    if (!dataset.info.columns.empty()) out += "\n" + paragraph("columns " + show_names(dataset.info.columns));
+    if (!dataset.info.columns.empty())
+      out += "\n" + paragraph("columns " + show_columns(dataset.info.columns, dataset.info.column_types));
   }
   for (const Described& dataset : file.datasets) {
     if (const std::string skipped = show_skipped(dataset.info.skipped); !skipped.empty()) {
@@ -214,6 +217,7 @@ nlohmann::ordered_json as_json(const Described& dataset) {
                                 {"stored_bytes", info.stored_bytes},
                                 {"unreadable", info.unreadable}};
   if (!info.columns.empty()) object["columns"] = info.columns;
+  if (!info.column_types.empty()) object["column_types"] = info.column_types;
   if (info.skipped.comments > 0) object["comment_lines"] = info.skipped.comments;
   if (info.skipped.blank > 0) object["blank_lines"] = info.skipped.blank;
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {

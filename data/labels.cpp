@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/arrow/arrow_table.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_source.h"
@@ -171,6 +172,12 @@ Labels labels_of_categories(const std::string& file, const std::string& path, Un
   return labels;
 }
 
+void refuse_empty_texts(const std::vector<std::string>& texts, const std::string& name, Unlabelled unlabelled) {
+  const auto empty = std::find(texts.begin(), texts.end(), "");
+  if (empty == texts.end() || unlabelled != Unlabelled::refuse) return;
+  refuse_row(name, empty - texts.begin(), "expected a label, found an empty text; leave such rows out of both inputs");
+}
+
 Labels labels_of_hdf5(const Location& location, Unlabelled unlabelled) {
   const std::string path = normal_path(location.dataset.empty() ? "/labels" : location.dataset);
   const std::string name = fmt::format("{}:{}", location.file, path);
@@ -179,20 +186,24 @@ Labels labels_of_hdf5(const Location& location, Unlabelled unlabelled) {
   if (found.categorical) return labels_of_categories(location.file, path, unlabelled);
   if (found.count < 0) return labels_of_numbers({location.file, path});
   std::vector<std::string> texts = read_all_texts(*child, name, found);
-  const auto empty = std::find(texts.begin(), texts.end(), "");
-  if (empty != texts.end() && unlabelled == Unlabelled::refuse) {
-    refuse_row(name, empty - texts.begin(),
-               "expected a label, found an empty text; leave such rows out of both inputs");
-  }
+  refuse_empty_texts(texts, name, unlabelled);
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(location.file));
   return labels_of_texts({name, std::move(texts), bytes});
+}
+
+Labels labels_of_arrow(Location& location, const ReadOptions& options, Unlabelled unlabelled) {
+  auto column = read_arrow_texts(location, options, "label");
+  if (!column) return labels_of_numbers(location);
+  refuse_empty_texts(column->texts, column->name, unlabelled);
+  return labels_of_texts({column->name, std::move(column->texts), column->file_bytes});
 }
 
 }  // namespace
 
 Labels read_labels(const std::string& name, const ReadOptions& options, Unlabelled unlabelled) {
-  const Location location = parse_location(name);
+  Location location = parse_location(name);
   if (is_hdf5(location.file)) return labels_of_hdf5(location, unlabelled);
+  if (is_arrow(location.file)) return labels_of_arrow(location, options, unlabelled);
   if (!is_text_table(location.file)) return labels_of_numbers(location);
   return labels_of_texts(read_text_column(location, options, {.may_be_empty = unlabelled == Unlabelled::minus_one}));
 }

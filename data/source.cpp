@@ -9,6 +9,7 @@
 #include "data/arrays/matlab.h"
 #include "data/arrays/numpy.h"
 #include "data/arrays/vectors.h"
+#include "data/arrow/arrow_table.h"
 #include "data/format/column_choice.h"
 #include "data/format/filled.h"
 #include "data/format/transposed.h"
@@ -23,6 +24,9 @@ namespace kith::data {
 namespace {
 
 constexpr FormatEntry kFormats[] = {
+    // The first row, which not every build has.
+    {"Arrow", ".parquet .feather .arrow",
+     "named columns of numbers and of lists of one length; FILE:NAME is one of them", is_arrow, open_arrow, list_arrow},
     {"HDF5", ".h5 .hdf5 .h5ad .mat", "datasets and sparse matrices of a file, named FILE:/path/in/file", is_hdf5,
      open_hdf5, list_hdf5},
     {"NumPy", ".npy", "an array of numbers, in row or column order", is_npy, open_npy, list_npy},
@@ -58,18 +62,18 @@ bool has_extension(const std::string& file, std::string_view extensions) {
 
 /// The format of the content; else that of the extension, whose open() then reports what is wrong with the file.
 const FormatEntry& format_of(const std::string& file) {
-  for (const FormatEntry& format : kFormats) {
+  for (const FormatEntry& format : formats()) {
     if (format.recognises(file)) return format;
   }
-  for (const FormatEntry& format : kFormats) {
+  for (const FormatEntry& format : formats()) {
     if (has_extension(file, format.extensions)) return format;
   }
-  return kFormats[0];
+  return kFormats[1];  // HDF5, whose open() says what is wrong with any file
 }
 
 }  // namespace
 
-std::span<const FormatEntry> formats() { return kFormats; }
+std::span<const FormatEntry> formats() { return std::span(kFormats).subspan(has_arrow() ? 0 : 1); }
 
 std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);

@@ -30,11 +30,12 @@ struct DatasetInfo {
   std::string layout;                // "contiguous", "chunked 256 x 64", "compact", "external", "virtual"
   std::vector<std::string> filters;  // "shuffle", "deflate 9", "fletcher32", ...
   std::int64_t stored_bytes = 0;
-  std::string unreadable;            // why it cannot be read as points; empty if it can
-  bool is_readable = true;           // as points, or a vector as one column
-  bool is_damaged = false;           // so that it cannot even be described
-  std::vector<std::string> columns;  // their names, if the file has names
-  std::string text_columns;          // the chosen columns that hold text, as a list for --drop-columns
+  std::string unreadable;                 // why it cannot be read as points; empty if it can
+  bool is_readable = true;                // as points, or a vector as one column
+  bool is_damaged = false;                // so that it cannot even be described
+  std::vector<std::string> columns;       // their names, if the file has names
+  std::vector<std::string> column_types;  // of each of them, if they have types of their own
+  std::string text_columns;               // the chosen columns that hold text, as a list for --drop-columns
   SkippedLines skipped;
 };
 

@@ -99,16 +99,16 @@ void describe_columns(const Records& records, const std::string& name, DatasetIn
   std::vector<std::int64_t> all(columns.size());
   for (std::size_t j = 0; j < all.size(); ++j) all[j] = static_cast<std::int64_t>(j);
   info.columns = names_of(columns);
+  for (const RecordField& column : columns) info.column_types.push_back(column.type);
   info.text_columns = list_for_option(columns, without_numbers(columns, all));
 }
 
-std::vector<RecordField> choose_fields(const Records& records, const ReadOptions& options, const std::string& name) {
-  refuse_kept_columns(options, name);
+ColumnChoice choose_record_columns(const Records& records, const ReadOptions& options, const std::string& name) {
   const std::vector<RecordField> columns = columns_of(records, name);
   ReadOptions by_column = options;
   by_column.columns = expanded(records, "--columns", options.columns);
   by_column.drop_columns = expanded(records, "--drop-columns", options.drop_columns);
-  const ColumnChoice choice = choose_columns(by_column, names_of(columns), std::ssize(columns), name);
+  ColumnChoice choice = choose_columns(by_column, names_of(columns), std::ssize(columns), name);
   if (const auto texts = without_numbers(columns, choice.points); !texts.empty()) {
     std::vector<std::string> shown;
     for (const std::int64_t j : texts) {
@@ -119,8 +119,16 @@ std::vector<RecordField> choose_fields(const Records& records, const ReadOptions
                  fmt::format("expected numbers, found {}; leave {} out with --drop-columns {}", fmt::join(shown, ", "),
                              texts.size() > 1 ? "them" : "it", list_for_option(columns, texts)));
   }
+  return choice;
+}
+
+std::vector<RecordField> choose_fields(const Records& records, const ReadOptions& options, const std::string& name) {
+  refuse_kept_columns(options, name);
+  const std::vector<RecordField> columns = columns_of(records, name);
   std::vector<RecordField> chosen;
-  for (const std::int64_t j : choice.points) chosen.push_back(columns[static_cast<std::size_t>(j)]);
+  for (const std::int64_t j : choose_record_columns(records, options, name).points) {
+    chosen.push_back(columns[static_cast<std::size_t>(j)]);
+  }
   return chosen;
 }
 
@@ -132,26 +140,28 @@ ElementType common_type(const std::vector<RecordField>& columns) {
 }
 
 template <class T>
-Conversion convert_records(const std::vector<RecordField>& columns, std::int64_t record_bytes, const std::byte* raw,
-                           std::int64_t rows, T* out, Missing missing) {
+Conversion convert_columns(const std::vector<ColumnValues>& columns, std::int64_t rows, T* out, std::int64_t width,
+                           Missing missing) {
   constexpr std::int64_t kRows = 256;  // at a time, so that their records are still in the cache for the next column
   std::array<std::byte, kRows * 8> values;
   std::array<T, kRows> converted;
-  const std::int64_t width = std::ssize(columns);
   Conversion total;
   for (std::int64_t begin = 0; begin < rows && total.refused < 0; begin += kRows) {
     const std::int64_t count = std::min(kRows, rows - begin);
-    for (std::int64_t j = 0; j < width; ++j) {
-      const RecordField& column = columns[static_cast<std::size_t>(j)];
-      const auto size = static_cast<std::size_t>(size_of(column.element->number));
-      const std::byte* from = raw + begin * record_bytes + column.at;
-      for (std::int64_t i = 0; i < count; ++i) {
-        std::memcpy(values.data() + static_cast<std::size_t>(i) * size, from + i * record_bytes, size);
+    for (const ColumnValues& column : columns) {
+      const auto size = static_cast<std::size_t>(size_of(column.element.number));
+      const std::byte* from = column.first + begin * column.stride;
+      const std::byte* together = from;
+      if (column.stride != static_cast<std::int64_t>(size)) {
+        for (std::int64_t i = 0; i < count; ++i) {
+          std::memcpy(values.data() + static_cast<std::size_t>(i) * size, from + i * column.stride, size);
+        }
+        together = values.data();
       }
-      Conversion part = convert(*column.element, values.data(), count, converted.data(), missing);
+      Conversion part = convert(column.element, together, count, converted.data(), missing);
       total.changed += part.changed;
       if (part.refused >= 0) {
-        part.refused = (begin + part.refused) * width + j;
+        part.refused = (begin + part.refused) * width + column.to;
         if (total.refused < 0 || part.refused < total.refused) {
           part.changed = total.changed;
           total = std::move(part);
@@ -159,11 +169,25 @@ Conversion convert_records(const std::vector<RecordField>& columns, std::int64_t
         continue;
       }
       for (std::int64_t i = 0; i < count; ++i) {
-        out[(begin + i) * width + j] = converted[static_cast<std::size_t>(i)];
+        out[(begin + i) * width + column.to] = converted[static_cast<std::size_t>(i)];
       }
     }
   }
   return total;
+}
+
+template Conversion convert_columns(const std::vector<ColumnValues>&, std::int64_t, float*, std::int64_t, Missing);
+template Conversion convert_columns(const std::vector<ColumnValues>&, std::int64_t, double*, std::int64_t, Missing);
+
+template <class T>
+Conversion convert_records(const std::vector<RecordField>& columns, std::int64_t record_bytes, const std::byte* raw,
+                           std::int64_t rows, T* out, Missing missing) {
+  std::vector<ColumnValues> values;
+  values.reserve(columns.size());
+  for (const RecordField& column : columns) {
+    values.push_back({column.element.value(), raw + column.at, record_bytes, std::ssize(values)});
+  }
+  return convert_columns(values, rows, out, std::ssize(columns), missing);
 }
 
 template Conversion convert_records(const std::vector<RecordField>&, std::int64_t, const std::byte*, std::int64_t,

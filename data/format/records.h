@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/format/column_choice.h"
 #include "data/format/element.h"
 #include "data/format/point_source.h"
 
@@ -46,12 +47,29 @@ std::vector<RecordField> columns_of(const Records& records, const std::string& n
 /// What `kith info` shows of them.
 void describe_columns(const Records& records, const std::string& name, DatasetInfo& info);
 
-/// The columns of the points. Throws Error(usage) for columns that do not exist, and Error(data) with all that hold no
-/// numbers and the option that leaves them out. `name` is for messages.
+/// The columns of the points, and those that are kept as text, among columns_of(records). Throws Error(usage) for
+/// columns that do not exist, and Error(data) with all columns of points that hold no numbers and the option that
+/// leaves them out. `name` is for messages.
+ColumnChoice choose_record_columns(const Records& records, const ReadOptions& options, const std::string& name);
+
+/// The columns of the points, if none can be kept as text.
 std::vector<RecordField> choose_fields(const Records& records, const ReadOptions& options, const std::string& name);
 
 /// A type of the class that holds all values of these columns.
 ElementType common_type(const std::vector<RecordField>& columns);
+
+/// The values of a column in memory.
+struct ColumnValues {
+  ElementType element;
+  const std::byte* first = nullptr;
+  std::int64_t stride = 0;  // bytes from a value to the next one
+  std::int64_t to = 0;      // its column in the points
+};
+
+/// Converts these columns to `rows` rows of `width` values; see convert() of single types.
+template <class T>
+Conversion convert_columns(const std::vector<ColumnValues>& columns, std::int64_t rows, T* out, std::int64_t width,
+                           Missing missing);
 
 /// Converts these columns of `rows` records; see convert() of single types.
 template <class T>

@@ -30,11 +30,7 @@ bool check_before_opening(const std::string& file) {
   if (lock_error == EWOULDBLOCK) {
     refuse_input(file, "open for writing by another program; wait until it is closed, or read a copy");
   }
-  if (!has_hdf5_signature(file)) {
-    const std::string convert = conversion_of(file);
-    refuse_input(file, fmt::format("expected a file of a known format, found {}; {}", describe_file(file),
-                                   convert.empty() ? "`kith devices` lists the formats" : "convert it: " + convert));
-  }
+  if (!has_hdf5_signature(file)) refuse_unknown_kind(file);
   return lock_error == 0;
 }
 

@@ -41,7 +41,7 @@ struct DatasetFacts {
 template <class Archive>
 void each_field(Archive& archive, DatasetInfo& info) {
   archive(info.path, info.shape, info.type, info.byte_order, info.layout, info.filters, info.stored_bytes,
-          info.unreadable, info.is_readable, info.is_damaged, info.columns, info.text_columns);
+          info.unreadable, info.is_readable, info.is_damaged, info.columns, info.column_types, info.text_columns);
 }
 template <class Archive>
 void each_field(Archive& archive, DatasetFacts& facts) {

@@ -10,14 +10,9 @@
 #include <vector>
 
 namespace kith::data {
-namespace {
 
-constexpr std::int64_t kMinBlocksPerThread = 8;  // fewer are not worth a thread
-
-}  // namespace
-
-void read_in_blocks(std::int64_t blocks, int threads,
-                    const std::function<void(std::int64_t, Matrix<std::byte>&)>& read) {
+void read_in_blocks(std::int64_t blocks, int threads, const std::function<void(std::int64_t, Matrix<std::byte>&)>& read,
+                    std::int64_t least) {
   std::atomic<std::int64_t> next{0};
   std::atomic<std::int64_t> lowest_failed{blocks};
   std::exception_ptr failure;
@@ -36,7 +31,7 @@ void read_in_blocks(std::int64_t blocks, int threads,
     }
   };
   std::vector<std::thread> others;
-  const std::int64_t requested = std::min<std::int64_t>(threads, blocks / kMinBlocksPerThread);
+  const std::int64_t requested = std::min<std::int64_t>(threads, blocks / least);
   try {
     for (std::int64_t thread = 1; thread < requested; ++thread) others.emplace_back(take_blocks);
   } catch (const std::system_error&) {  // the threads that did start read everything

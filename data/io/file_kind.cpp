@@ -53,7 +53,7 @@ constexpr Signature kSignatures[] = {
     {"CDF\x05"sv, "a classic netCDF file"},
     {"PAR1"sv, "a Parquet file",
      "python3 -c \"import pandas; pandas.read_parquet('IN').to_csv('OUT.csv', index=False)\""},
-    {"FEA1"sv, "a Feather file",
+    {"FEA1"sv, "a Feather file of version 1",
      "python3 -c \"import pandas; pandas.read_feather('IN').to_csv('OUT.csv', index=False)\""},
     {"ARROW1"sv, "an Arrow file",
      "python3 -c \"import pandas; pandas.read_feather('IN').to_csv('OUT.csv', index=False)\""},
@@ -190,6 +190,12 @@ std::string first_bytes(const std::string& file, std::size_t count) {
 std::string describe_file(const std::string& file) {
   if (!std::ifstream(file, std::ios::binary)) return "a file that cannot be read";
   return describe_bytes(first_bytes(file, kShownBytes));
+}
+
+void refuse_unknown_kind(const std::string& file) {
+  const std::string convert = conversion_of(file);
+  refuse_input(file, fmt::format("expected a file of a known format, found {}; {}", describe_file(file),
+                                 convert.empty() ? "`kith devices` lists the formats" : "convert it: " + convert));
 }
 
 const char* describe_special(mode_t mode) {

@@ -17,6 +17,9 @@ std::string describe_bytes(std::string_view bytes);
 /// known.
 std::string conversion_of(const std::string& file);
 
+/// Throws Error(data) about a file that has no format that kith reads, with what it is and how to convert it.
+[[noreturn]] void refuse_unknown_kind(const std::string& file);
+
 /// At most `count` bytes from the beginning; empty if the file is not regular or cannot be read.
 std::string first_bytes(const std::string& file, std::size_t count);
 

@@ -11,6 +11,9 @@
 #include "data/results/result.h"
 #include "data/source.h"
 #include "tests/support/wrong_inputs.h"
+#ifdef KITH_HAS_ARROW
+#include "tests/support/arrow_files.h"
+#endif
 
 using namespace kith;
 using namespace kith::data;
@@ -92,6 +95,19 @@ std::map<std::string, Writer> samples() {
                                      11))}};
 }
 
+/// The same for the formats that not every build has.
+std::map<std::string, Writer> optional_samples() {
+#ifdef KITH_HAS_ARROW
+  const auto table = arrow_table({{"x", arrow_array(arrow::FloatBuilder(), std::vector<std::optional<float>>{1})}});
+  const Writer arrow = [table](const std::string& file) { write_arrow(file, *table); };
+  return {{".parquet", [table](const std::string& file) { write_parquet(file, *table); }},
+          {".feather", arrow},
+          {".arrow", arrow}};
+#else
+  return {};
+#endif
+}
+
 void for_each_extension(const std::function<void(const FormatEntry&, const std::string&)>& visit) {
   for (const FormatEntry& format : formats()) {
     std::istringstream extensions(format.extensions);
@@ -103,7 +119,8 @@ void for_each_extension(const std::function<void(const FormatEntry&, const std::
 
 TEST_CASE("every format of the table recognises, opens and lists a sample of each of its extensions") {
   const Scratch folder;
-  const auto writers = samples();
+  auto writers = samples();
+  writers.merge(optional_samples());
   for_each_extension([&](const FormatEntry& format, const std::string& extension) {
     INFO(format.name << ": a sample of " << extension << " belongs into samples()");
     if (extension == ".zst" && !has_zstd()) return;

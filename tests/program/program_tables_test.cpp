@@ -147,9 +147,14 @@ TEST_CASE("files of other programs are refused by name, with the command that co
   struct File {
     std::string name, begin, kind, command;
   };
+  if (done({"devices", "--json"}).json().at("arrow") == false) {
+    write_bytes(folder / "x.parquet", "PAR1xxxx");
+    refuses(3, {"cluster", "x.parquet", "-k", "2"}, {"a Parquet file", "pandas.read_parquet('IN')"}, there);
+    write_bytes(folder / "x.arrow", "ARROW1xx");
+    refuses(3, {"cluster", "x.arrow", "-k", "2"}, {"an Arrow file", "pandas.read_feather('IN')"}, there);
+  }
   for (const File& file :
-       {File{"x.parquet", "PAR1xxxx", "a Parquet file", "pandas.read_parquet('IN')"},
-        File{"x.feather", "ARROW1xx", "an Arrow file", "pandas.read_feather('IN')"},
+       {File{"x.feather", "FEA1xxxx", "a Feather file of version 1", "pandas.read_feather('IN')"},
         File{"x.orc", "ORC\x01\x02", "an ORC file", "pandas.read_orc('IN')"},
         File{"x.dta", "<stata_dta><header>", "a Stata file", "pandas.read_stata('IN')"},
         File{"y.dta", "r\x01\x01\0data"s, "a Stata file", "pandas.read_stata('IN')"},

@@ -28,8 +28,9 @@ const std::vector<Module> kModules{
     {"data/hdf5", {"data/hdf5/"}, {"data/format"}},
     {"data/text", {"data/text/"}, {"data/format"}},
     {"data/arrays", {"data/arrays/"}, {"data/format"}},
+    {"data/arrow", {"data/arrow/"}, {"data/format"}},
     {"data/results", {"data/results/"}, {"data/hdf5"}},
-    {"data", {"data/"}, {"data/results", "data/text", "data/arrays"}},
+    {"data", {"data/"}, {"data/results", "data/text", "data/arrays", "data/arrow"}},
 
     // The operations of a backend are declared beside its folders, which define them.
     {"kernels interface", {"kernels/backends.h", "kernels/bench.h"}, {"core"}},

@@ -1,0 +1,277 @@
+// Parquet and Arrow files, in builds with Arrow C++; other builds refuse them.
+#include "tests/support/program.h"
+#include "tests/support/result_values.h"
+#ifdef KITH_HAS_ARROW
+#include "tests/support/arrow_files.h"
+#endif
+
+using namespace kith::testing;
+using namespace std::string_literals;
+
+#ifndef KITH_HAS_ARROW
+
+TEST_CASE(
+    "a build without Arrow C++ says so, and refuses Parquet and Arrow files with the command that converts them") {
+  WARN("skipped: the tests that read Parquet and Arrow files, since Arrow C++ was not found");
+  const Scratch folder;
+  CHECK(done({"devices", "--json"}).json().at("arrow") == false);
+  CHECK(unwrapped(done({"devices"}).out).find("since Arrow C++ was not found") != std::string::npos);
+  write_bytes(folder / "x.parquet", "PAR1xxxx");
+  refuses(3, {"info", folder / "x.parquet"}, {"found a Parquet file", "pandas.read_parquet('IN')"});
+}
+
+#else
+
+namespace {
+
+using Floats = std::vector<std::optional<float> >;
+using Doubles = std::vector<std::optional<double> >;
+using Texts = std::vector<std::optional<std::string> >;
+
+ArrowArray floats(const Floats& values) { return arrow_array(arrow::FloatBuilder(), values); }
+ArrowArray doubles(const Doubles& values) { return arrow_array(arrow::DoubleBuilder(), values); }
+ArrowArray texts(const Texts& values) { return arrow_array(arrow::StringBuilder(), values); }
+
+/// Writes the table in both formats, with parts of some sizes, and visits each file.
+void for_each_file(const Scratch& folder, const arrow::Table& table,
+                   const std::function<void(const std::string&)>& visit) {
+  for (const std::int64_t part_rows : {1, 3, 1 << 20}) {
+    INFO("parts of " << part_rows << " rows");
+    write_parquet(folder / "t.parquet", table, part_rows);
+    write_arrow(folder / "t.arrow", table, part_rows);
+    for (const char* file : {"t.parquet", "t.arrow"}) {
+      INFO(file);
+      visit(file);
+    }
+  }
+}
+
+/// The distances between all rows, as bytes.
+std::string distances(const Words& points, const Setting& there) {
+  Words words{"distances", points[0], "-q", "-f", "-o", "d.npy"};
+  words.insert(words.end(), points.begin(), points.end());
+  done(words, there);
+  return bytes_of(there.folder + "d.npy");
+}
+
+}  // namespace
+
+TEST_CASE("numbers of every type are read as the same table in CSV") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto decimal = [](std::int64_t value) { return std::optional(arrow::Decimal128(value)); };
+  const auto table = arrow_table(
+      {{"d", doubles({0.1, -1e300, 3, 4, 5})},
+       {"f", floats({0.25F, -3, 4, 1e20F, 0})},
+       {"i64", arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{1LL << 53, -2, 0, 4, 5})},
+       {"u32",
+        arrow_array(arrow::UInt32Builder(), std::vector<std::optional<std::uint32_t> >{4000000000U, 2, 0, 4, 5})},
+       {"i8", arrow_array(arrow::Int8Builder(), std::vector<std::optional<std::int8_t> >{-128, 2, 0, 4, 127})},
+       {"b", arrow_array(arrow::BooleanBuilder(), std::vector<std::optional<bool> >{true, false, false, true, true})},
+       {"dec", arrow_array(arrow::Decimal128Builder(arrow::decimal128(20, 2)),
+                           std::vector{decimal(7), decimal(-123456789012345678), decimal(0), decimal(99), decimal(1)})},
+       {"list", arrow_lists({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}, {{9, 1}}})},
+       {"fixed", arrow_lists(3, {{{1, 2, 3}}, {{3, 4, 5}}, {{5, 6, 7}}, {{7, 8, 9}}, {{9, 1, 2}}})}});
+  write_bytes(folder / "t.csv",
+              "d,f,i64,u32,i8,b,dec,list_1,list_2,fixed_1,fixed_2,fixed_3\n"
+              "0.1,0.25,9007199254740992,4000000000,-128,True,0.07,1,2,1,2,3\n"
+              "-1e300,-3,-2,2,2,False,-1234567890123456.78,3,4,3,4,5\n3,4,0,0,0,False,0.00,5,6,5,6,7\n"
+              "4,1.00000002004087734272e20,4,4,4,True,0.99,7,8,7,8,9\n5,0,5,5,127,True,0.01,9,1,9,1,2\n");
+  const std::vector<Words> choices{
+      {}, {"--drop-columns", "d"}, {"--columns", "fixed_2,dec,list_1,b"}, {"--columns", "10-12,3"}};
+  for (const Words& choice : choices) {
+    const auto with = [&choice](const std::string& file) {
+      Words words{file};
+      words.insert(words.end(), choice.begin(), choice.end());
+      return words;
+    };
+    if (choice.empty()) continue;  // -1e300 has no distances
+    const std::string expected = distances(with("t.csv"), there);
+    for_each_file(folder, *table, [&](const std::string& file) { CHECK(distances(with(file), there) == expected); });
+  }
+  for_each_file(folder, *table, [&](const std::string& file) {
+    const auto statistics = [&there](const std::string& name) {
+      auto dataset = done({"info", name, "--stats", "--json"}, there).json().at("files").at(0).at("datasets").at(0);
+      CHECK(dataset.at("shape") == nlohmann::json({5, 12}));
+      return dataset.at("statistics");
+    };
+    CHECK(statistics(file) == statistics("t.csv"));
+    CHECK(distances({file, "--columns", "list,fixed"}, there) == distances({file, "--columns", "8-12"}, there));
+    CHECK(distances({file + ":fixed"}, there) == distances({file, "--columns", "fixed"}, there));
+  });
+}
+
+TEST_CASE("columns are float32 if all of them are exact in it, as in other files") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto table =
+      arrow_table({{"f", floats({1, 2, 3})},
+                   {"s", arrow_array(arrow::Int16Builder(), std::vector<std::optional<std::int16_t> >{1, 2, 4})},
+                   {"d", doubles({1, 2, 0.1})}});
+  for_each_file(folder, *table, [&](const std::string& file) {
+    const auto has_class = [&](Words points, const char* element) {
+      points.insert(points.begin(), file);
+      return distances(points, there).find(element) != std::string::npos;
+    };
+    CHECK(has_class({}, "'<f8'"));
+    CHECK(has_class({"--columns", "f,s"}, "'<f4'"));
+    CHECK(has_class({"--precision", "f32"}, "'<f4'"));
+  });
+}
+
+TEST_CASE("columns of text and dates are named together, and serve as identifiers, labels and weights") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  arrow::StringDictionaryBuilder kinds;
+  for (const char* kind : {"a", "b", "a", "b"}) require_ok(kinds.Append(kind));
+  const auto table =
+      arrow_table({{"name", texts({"p", "q", "r", "s, t"})},
+                   {"x", floats({0, 9, 1, 8})},
+                   {"day", arrow_array(arrow::Date32Builder(), std::vector<std::optional<std::int32_t> >{1, 2, 3, 4})},
+                   {"kind", kinds.Finish().ValueOrDie()},
+                   {"w", doubles({1, 2, 0.5, 1})}});
+  for_each_file(folder, *table, [&](const std::string& file) {
+    refuses(3, {"cluster", file, "-k", "2"},
+            {"expected numbers, found column 1 ('name', string), column 3 ('day', date32[day]), column 4 ('kind', "
+             "dictionary of string); leave them out with --drop-columns name,day,kind"},
+            there);
+    refuses(2, {"cluster", file, "-k", "2", "--columns", "nane"}, {"the nearest is 'name'"}, there);
+    done({"cluster", file, "-k", "2", "--init", "first", "--id-column", "name", "--label-column", "kind",
+          "--weight-column", "w", "--drop-columns", "day", "-q", "-f", "-o", "o.csv"},
+         there);
+    CHECK(bytes_of(folder / "o.csv") == "id,label,known\np,0,a\nq,1,b\nr,0,a\n\"s, t\",1,b\n");
+    CHECK(done({"evaluate", "o.csv:label", "--truth", file + ":kind", "--json"}, there)
+              .json()
+              .dump()
+              .find("\"adjusted_rand_index\":1") != std::string::npos);
+    CHECK(done({"info", file}, there).out.find("name (string), x (float32)") != std::string::npos);
+    CHECK(done({"cluster", "-q", file + ":x", "-k", "2"}, there).code == 0);
+    refuses(2, {"cluster", file + ":x", "-k", "2", "--columns", "w"}, {"give the one or the other"}, there);
+    refuses(2, {"evaluate", "o.csv:label", "--truth", file + ":kin"}, {"the nearest is 'kind'"}, there);
+  });
+}
+
+TEST_CASE("missing values are refused with their place, or treated as --nan says") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto none = std::nullopt;
+  const auto table =
+      arrow_table({{"x", floats({0, 1, none, 5})},
+                   {"n", arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{1, 2, 3, none})},
+                   {"e", arrow_lists({{{1, 2}}, none, {{3, 4}}, {{5, 6}}})}});
+  write_bytes(folder / "t.csv", "x,n,e_1,e_2\n0,1,1,2\n1,2,,\n,3,3,4\n5,,5,6\n");
+  const auto centroids = [&](const std::string& file, const char* nan) {
+    done({"cluster", file, "-k", "1", "--nan", nan, "-q", "-f", "-o", "o.h5"}, there);
+    return values(folder / "o.h5:/centroids");
+  };
+  for_each_file(folder, *table, [&](const std::string& file) {
+    for (const char* nan : {"drop", "mean", "median"}) CHECK(centroids(file, nan) == centroids("t.csv", nan));
+    refuses(3, {"cluster", file, "-k", "1"},
+            {"row 2, column 3 (counted from 1): expected a number, found a missing value (null)", "--drop-columns e_1",
+             "--nan drop"},
+            there);
+    refuses(3, {"cluster", file, "-k", "1", "--columns", "n"}, {"row 4, column 1"}, there);
+    CHECK(done({"info", file, "--stats"}, there).out.find("4 missing values") != std::string::npos);
+  });
+}
+
+TEST_CASE("lists of other lengths, columns of row names and empty tables") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto uneven = arrow_table({{"e", arrow_lists({{{1, 2}}, {{3}}, {{5, 6}}})}});
+  for_each_file(folder, *uneven, [&](const std::string& file) {
+    refuses(3, {"cluster", file, "-k", "1"},
+            {"row 2 (counted from 1), column 'e': expected a list of 2 numbers, as in the first row, found 1"}, there);
+  });
+  const auto named = arrow_table(
+      {{"x", floats({0, 5})},
+       {"__index_level_0__", arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{7, 8})}});
+  for_each_file(folder, *named, [&](const std::string& file) {
+    done({"cluster", file, "-k", "2", "--init", "first", "-q", "-f", "-o", "o.csv"}, there);
+    CHECK(bytes_of(folder / "o.csv") == "id,label\n7,0\n8,1\n");
+  });
+  write_parquet(folder / "none.parquet", *arrow_table({{"x", floats({})}}));
+  CHECK(done({"info", "none.parquet"}, there).out.find("0 x 1") != std::string::npos);
+  refuses(2, {"cluster", "none.parquet", "-k", "1"}, {"none.parquet"}, there);
+  write_parquet(folder / "text.parquet", *arrow_table({{"t", texts({"a"})}}));
+  refuses(3, {"cluster", "text.parquet", "-k", "1"}, {"expected columns of numbers, found none"}, there);
+  write_bytes(folder / "old.feather", "FEA1xxxx");
+  refuses(3, {"info", "old.feather"}, {"a Feather file of version 1", "pandas.read_feather('IN')"}, there);
+}
+
+TEST_CASE("many rows and columns are read by several threads, in parts and from standard input, within --memory") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  constexpr std::int64_t kRows = 60000, kColumns = 8;
+  std::vector<ArrowColumn> columns;
+  std::string array;
+  std::vector<float> rows(kRows * kColumns);
+  for (std::int64_t j = 0; j < kColumns; ++j) {
+    arrow::FloatBuilder column;
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const auto value = static_cast<float>((i * 7919 + j * 104729) % 10007);
+      rows[static_cast<std::size_t>(i * kColumns + j)] = value;
+      require_ok(column.Append(value));
+    }
+    columns.push_back({"c" + std::to_string(j), column.Finish().ValueOrDie()});
+  }
+  FileMaker(folder / "t.h5").floats("x", {kRows, kColumns}, rows);
+  const auto table = arrow_table(columns);
+  const auto labels = [&](const std::string& file, const Words& more, const Setting& setting) {
+    Words words{"cluster", file, "-k", "20", "--max-iterations", "3", "-q", "-f", "-o", "o.csv"};
+    words.insert(words.end(), more.begin(), more.end());
+    done(words, setting);
+    return bytes_of(folder / "o.csv");
+  };
+  const std::string expected = labels("t.h5", {}, there);
+  for (const std::int64_t part_rows : {1000, 25000, 100000}) {
+    write_parquet(folder / "t.parquet", *table, part_rows);
+    write_arrow(folder / "t.feather", *table, part_rows);
+    for (const char* file : {"t.parquet", "t.feather"}) {
+      INFO(file << " with parts of " << part_rows);
+      for (const char* threads : {"1", "3"}) CHECK(labels(file, {"--threads", threads}, there) == expected);
+      CHECK(labels("-", {}, {.folder = there.folder, .standard_input = folder / file}) == expected);
+    }
+  }
+  CHECK(labels("t.parquet", {"--memory", "12M"}, there) == expected);  // in passes
+  refuses(2, {"knn", "t.parquet", "-k", "1", "--memory", "1M"}, {"--memory"}, there);
+}
+
+TEST_CASE("mutated Parquet and Arrow files end in an error about the file, or in numbers") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  arrow::StringDictionaryBuilder kinds;
+  for (const char* kind : {"a", "b", "a", "b"}) require_ok(kinds.Append(kind));
+  const auto table = arrow_table({{"x", floats({0, 9, std::nullopt, 8})},
+                                  {"kind", kinds.Finish().ValueOrDie()},
+                                  {"e", arrow_lists({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}})},
+                                  {"f", arrow_lists(2, {{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}})},
+                                  {"t", texts({"p", "q", "r", "s"})}});
+  write_parquet(folder / "t.parquet", *table, 2);
+  write_arrow(folder / "t.arrow", *table, 2);
+  std::uint64_t state = 1;
+  const auto random = [&state](std::size_t below) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<std::size_t>(state >> 33) % below;
+  };
+  for (const char* kind : {".parquet", ".arrow"}) {
+    const std::string name = "m"s + kind, whole = bytes_of(folder / ("t"s + kind));
+    for (int trial = 0; trial < 60; ++trial) {
+      INFO(name << ", trial " << trial);
+      std::string bytes = whole;
+      if (trial % 6 == 0) bytes.resize(8 + random(bytes.size() - 8));
+      for (std::size_t i = random(4); i <= 4; ++i) {
+        bytes[6 + random(bytes.size() - 6)] = static_cast<char>(random(2) == 0 ? 0xff : random(256));
+      }
+      write_bytes(folder / name, bytes);
+      const Outcome outcome = run_kith({"cluster", name, "-k", "1", "--nan", "mean", "--id-column", "t",
+                                        "--label-column", "kind", "-f", "-o", "o.csv"},
+                                       there);
+      INFO(outcome.err);
+      CHECK((outcome.code == 0 || outcome.says(name)));
+      CHECK((outcome.code == 0 || outcome.code == 3 || (outcome.code == 2 && outcome.says("column"))));
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,88 @@
+// Parquet and Arrow files of small tables, in builds with Arrow C++ (KITH_HAS_ARROW).
+#pragma once
+
+#include <arrow/api.h>
+#include <arrow/io/file.h>
+#include <arrow/ipc/writer.h>
+#include <arrow/util/decimal.h>
+#include <parquet/arrow/writer.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.h"
+
+namespace kith::testing {
+
+using ArrowArray = std::shared_ptr<arrow::Array>;
+
+inline void require_ok(const arrow::Status& status) {
+  INFO(status.ToString());
+  REQUIRE(status.ok());
+}
+
+/// An array of these values, with nulls where there is none.
+template <class Builder, class T>
+ArrowArray arrow_array(Builder&& builder, const std::vector<std::optional<T>>& values) {
+  for (const std::optional<T>& value : values) require_ok(value ? builder.Append(*value) : builder.AppendNull());
+  return builder.Finish().ValueOrDie();
+}
+
+/// Lists of floats; a missing list where there is none.
+template <class Builder>
+ArrowArray arrow_lists(Builder&& lists, arrow::FloatBuilder& items,
+                       const std::vector<std::optional<std::vector<float>>>& values) {
+  for (const auto& value : values) {
+    require_ok(value ? lists.Append() : lists.AppendNull());
+    if (value) require_ok(items.AppendValues(*value));
+  }
+  return lists.Finish().ValueOrDie();
+}
+
+inline ArrowArray arrow_lists(const std::vector<std::optional<std::vector<float>>>& values) {
+  const auto items = std::make_shared<arrow::FloatBuilder>();
+  return arrow_lists(arrow::ListBuilder(arrow::default_memory_pool(), items), *items, values);
+}
+
+inline ArrowArray arrow_lists(int length, const std::vector<std::optional<std::vector<float>>>& values) {
+  const auto items = std::make_shared<arrow::FloatBuilder>();
+  return arrow_lists(arrow::FixedSizeListBuilder(arrow::default_memory_pool(), items, length), *items, values);
+}
+
+struct ArrowColumn {
+  std::string name;
+  ArrowArray values;
+};
+
+inline std::shared_ptr<arrow::Table> arrow_table(const std::vector<ArrowColumn>& columns) {
+  arrow::FieldVector fields;
+  arrow::ArrayVector arrays;
+  for (const ArrowColumn& column : columns) {
+    fields.push_back(arrow::field(column.name, column.values->type()));
+    arrays.push_back(column.values);
+  }
+  return arrow::Table::Make(arrow::schema(fields), arrays);
+}
+
+/// Writes a table with at most `part_rows` rows in each row group.
+inline void write_parquet(const std::string& file, const arrow::Table& table, std::int64_t part_rows = 1 << 20) {
+  const auto out = arrow::io::FileOutputStream::Open(file).ValueOrDie();
+  const auto properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
+  require_ok(parquet::arrow::WriteTable(table, arrow::default_memory_pool(), out, part_rows,
+                                        parquet::default_writer_properties(), properties));
+  require_ok(out->Close());
+}
+
+/// The same with record batches.
+inline void write_arrow(const std::string& file, const arrow::Table& table, std::int64_t part_rows = 1 << 20) {
+  const auto out = arrow::io::FileOutputStream::Open(file).ValueOrDie();
+  const auto writer = arrow::ipc::MakeFileWriter(out, table.schema()).ValueOrDie();
+  require_ok(writer->WriteTable(table, part_rows));
+  require_ok(writer->Close());
+  require_ok(out->Close());
+}
+
+}  // namespace kith::testing
