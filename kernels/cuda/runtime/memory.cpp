@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "kernels/cuda/runtime/injected_fault.h"
 #include "kernels/cuda/runtime/staging.h"
 
 namespace kith::cuda {
@@ -23,9 +24,15 @@ std::int64_t free_bytes() {
   return static_cast<std::int64_t>(free);
 }
 
+cudaError_t allocate_on_device(void** memory, std::int64_t bytes) {
+  if (injects_allocation_failure()) return cudaErrorMemoryAllocation;
+  return cudaMalloc(memory, static_cast<std::size_t>(bytes));
+}
+
 }  // namespace
 
 void check(cudaError_t status, std::source_location where) {
+  if (status == cudaSuccess) status = injected_call_error();
   if (status == cudaSuccess) return;
   const char* file = std::strstr(where.file_name(), "kernels/");
   throw Error(ExitCode::device, fmt::format("cuda: {} ({}) at {}:{}; the device cannot be used further in this run",
@@ -74,11 +81,11 @@ void* Pool::allocate(std::int64_t bytes, std::int64_t& granted) {
   if (limit_ > 0 && bytes > limit_ - held_) throw OutOfMemory(bytes, limit_ - held_);
 
   void* memory = nullptr;
-  cudaError_t status = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
+  cudaError_t status = allocate_on_device(&memory, bytes);
   if (status == cudaErrorMemoryAllocation && idle_ > 0) {
     (void)cudaGetLastError();  // clears the error: a failed allocation leaves the context usable
     check(release_idle());
-    status = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
+    status = allocate_on_device(&memory, bytes);
   }
   if (status == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();
