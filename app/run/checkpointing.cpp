@@ -263,7 +263,11 @@ void Checkpointing::stop(const std::string& place) const {
 
 void Checkpointing::close() {
   if (!interrupted_) {
-    if (writes_files()) data::remove_checkpoint(options_.file);
+    if (!writes_files()) return;
+    for (const std::string& name : data::remove_checkpoint(options_.file)) {
+      progress_.warning(
+          fmt::format("{}: the checkpoint was not removed; the result is written, so remove it by hand", name));
+    }
   } else if (signal_ != 0) {
     throw Stopped{signal_, ""};
   }

@@ -93,9 +93,18 @@ void set_soft_limit(int resource, rlim_t value) {
   setrlimit(static_cast<__rlimit_resource>(resource), &limit);
 }
 
+/// Bytes for a function that may use `memory`. A sanitizer adds to every allocation, and keeps those that are freed.
+rlim_t allowance_of(std::int64_t memory) {
+#if defined(__SANITIZE_ADDRESS__)
+  return 4 * static_cast<rlim_t>(memory) + (rlim_t{1} << 30);
+#else
+  return static_cast<rlim_t>(memory);
+#endif
+}
+
 void set_limits(const ChildLimits& limits, const Pages& at_start) {
   const auto page = static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
-  const auto memory = static_cast<rlim_t>(limits.memory);
+  const rlim_t memory = allowance_of(limits.memory);
   if (at_start.all > 0) {
     set_soft_limit(RLIMIT_AS, at_start.all * page + memory);
     set_soft_limit(RLIMIT_DATA, at_start.writable * page + memory);

@@ -198,11 +198,14 @@ Checkpoint read_generation(const std::string& file) {
   }
 }
 
-void remove_checkpoint(const std::string& file) {
-  // The newer one last: a run that is killed in between still finds it, and that its output is written.
+std::vector<std::string> remove_checkpoint(const std::string& file) {
+  std::vector<std::string> remaining;
+  // The newer one last, and not alone: a run that finds it also finds that its output is written.
   for (const std::string& name : {previous_generation(file), without_link(file)}) {
-    if (is_checkpoint(name)) unlink(name.c_str());
+    if (access(name.c_str(), F_OK) != 0) continue;
+    if (!remaining.empty() || !is_checkpoint(name) || unlink(name.c_str()) != 0) remaining.push_back(name);
   }
+  return remaining;
 }
 
 }  // namespace kith::data

@@ -51,7 +51,7 @@ Checkpoint read_checkpoint(const std::string& file);
 /// The same; the error names the generation before it if that is whole.
 Checkpoint read_generation(const std::string& file);
 
-/// Removes both generations.
-void remove_checkpoint(const std::string& file);
+/// Removes both generations. Returns the names of those that remain, because they cannot be read or removed.
+std::vector<std::string> remove_checkpoint(const std::string& file);
 
 }  // namespace kith::data

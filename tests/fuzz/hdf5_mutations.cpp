@@ -2,7 +2,8 @@
 // [FOLDER [WORD]]], with WORD only commands that contain it. Checksums of changed structures are made right again, so
 // that the library goes on to what is inside. Every run must end within 10 s of processor time with an exit code of the
 // table, no signal, no internal error, and within --memory. Failures stay in FOLDER with their command; the exit code
-// is 1 if there is one.
+// is 1 if there is one. With a sanitizer every report is a failure, unless it is about the HDF5 library, and the limit
+// of memory is not checked: a sanitizer needs several times as much.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "tests/fuzz/hdf5_seeds.h"
+#include "tests/fuzz/sanitizer_reports.h"
 
 /// Jenkins' lookup3 in the HDF5 library, the checksum of its structures.
 extern "C" std::uint32_t H5_checksum_lookup3(const void* data, std::size_t size, std::uint32_t start);
@@ -196,7 +198,8 @@ std::string problem_of(const Ending& ending) {
   if (ending.code == 1 || ending.code == 127 || ending.message.find("internal error: ") != std::string::npos)
     return "internal error";
   if (ending.code > 5) return fmt::format("exit code {}", ending.code);
-  if (ending.kilobytes * 1024 > kMemory + kProgramBytes) return fmt::format("took {} kB", ending.kilobytes);
+  if (!kith::testing::kSanitized && ending.kilobytes * 1024 > kMemory + kProgramBytes)
+    return fmt::format("took {} kB", ending.kilobytes);
   return "";
 }
 
@@ -239,6 +242,7 @@ int main(int count, char** words) {
   const fs::path folder =
       count > 4 ? fs::path(words[4]) : fs::temp_directory_path() / fmt::format("kith-mutations-{}", getpid());
   fs::create_directories(folder);
+  if (kith::testing::kSanitized) kith::testing::keep_sanitizer_reports(folder);
   const auto seeds = chosen_seeds(kith, folder.string(), count > 5 ? words[5] : "");
   std::vector<Bytes> files;
   std::vector<Anatomy> anatomies;
@@ -247,7 +251,7 @@ int main(int count, char** words) {
     anatomies.push_back(anatomy_of(files.back()));
   }
   std::map<int, int> codes;
-  int failures = 0, deaths = 0;
+  int failures = 0, deaths = 0, library_reports = 0;
   double longest = 0;
   long largest = 0;
   for (int i = 0; i < runs; ++i) {
@@ -272,6 +276,9 @@ int main(int count, char** words) {
     largest = std::max(largest, ending.kilobytes);
     std::string problem = problem_of(ending);
     if (problem.empty() && ending.code != 0 && fs::exists(output)) problem = "failed, but left an output";
+    const auto reports = kith::testing::take_sanitizer_reports(folder);
+    library_reports += reports.of_hdf5;
+    if (!reports.of_kith.empty()) problem += " sanitizer: " + reports.of_kith;
     if (problem.empty()) continue;
     ++failures;
     const fs::path kept = folder / fmt::format("failure-{}-{}.h5", first_seed, i);
@@ -282,6 +289,7 @@ int main(int count, char** words) {
   fmt::print("{} mutations of {} files, seed {}: {} failures; the library died in {}; longest {:.2f} s, largest {} kB;",
              runs, seeds.size(), first_seed, failures, deaths, longest, largest);
   for (const auto& [code, times] : codes) fmt::print(" code {}: {}", code, times);
+  if (kith::testing::kSanitized) fmt::print("; {} reports of sanitizers about the HDF5 library", library_reports);
   fmt::print("\n");
   return failures > 0 ? 1 : 0;
 }

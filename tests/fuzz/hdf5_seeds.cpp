@@ -16,6 +16,8 @@ namespace {
 
 using Shape = std::vector<hsize_t>;
 
+const hid_t kFloat = H5T_IEEE_F32LE;
+
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "cannot make a seed: %s\n", what.c_str());
   std::exit(2);
@@ -66,6 +68,42 @@ class Maker {
     write(name, type, {values.size()}, type, data, chunk, {}, {});
     H5Tclose(type);
   }
+  /// Records of numbers, an array and a text.
+  void records(const char* name, const Shape& chunk = {}) const {
+    struct Record {
+      float x, y[2];
+      std::int16_t count;
+      char text[6];
+    };
+    std::vector<Record> rows(40);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto x = static_cast<float>(i * 37 % 100);
+      rows[i] = {x, {x + 1, x / 2}, static_cast<std::int16_t>(i % 3), {'t', 'e', 'x', 't'}};
+    }
+    const hsize_t two = 2;
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(Record)), text = H5Tcopy(H5T_C_S1);
+    const hid_t pair = H5Tarray_create2(kFloat, 1, &two);
+    H5Tset_size(text, 6);
+    H5Tinsert(type, "x", HOFFSET(Record, x), kFloat);
+    H5Tinsert(type, "y", HOFFSET(Record, y), pair);
+    H5Tinsert(type, "count", HOFFSET(Record, count), H5T_STD_I16LE);
+    H5Tinsert(type, "text", HOFFSET(Record, text), text);
+    write(name, type, {rows.size()}, type, rows.data(), chunk, {}, {});
+    for (const hid_t used : {type, text, pair}) H5Tclose(used);
+  }
+  /// 4 x 2 values of int16 in one chunk, which a filter that the library lacks has made.
+  void packed(const char* name, H5Z_filter_t filter, const std::string& chunk) const {
+    constexpr hsize_t kShape[2] = {4, 2}, kBegin[2] = {0, 0};
+    const hid_t creation = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, kShape, nullptr);
+    H5Pset_obj_track_times(creation, false);
+    H5Pset_chunk(creation, 2, kShape);
+    if (H5Pset_filter(creation, filter, H5Z_FLAG_OPTIONAL, 0, nullptr) < 0) fail(name);
+    const hid_t dataset = H5Dcreate2(file_, name, H5T_STD_I16LE, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    if (dataset < 0 || H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, kBegin, chunk.size(), chunk.data()) < 0) fail(name);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Pclose(creation);
+  }
 
  private:
   void write(const char* name, hid_t type, const Shape& shape, hid_t memory, const void* data, const Shape& chunk,
@@ -96,7 +134,6 @@ void write_names(hid_t object, const char* name, const std::vector<const char*>&
   H5Tclose(type);
 }
 
-const hid_t kFloat = H5T_IEEE_F32LE;
 constexpr hsize_t kAny = H5S_UNLIMITED;
 
 void make_layouts(const Maker& maker) {
@@ -119,6 +156,16 @@ void make_layouts(const Maker& maker) {
     const float fill = 3;
     H5Pset_fill_value(p, H5T_NATIVE_FLOAT, &fill);
   });
+}
+
+void make_tables(const Maker& maker) {
+  maker.records("records");
+  maker.records("chunked_records", {7});
+  // Both are 1 2 1 2 1 2 1 2: four bytes and twelve from four bytes back; and a frame with one raw block.
+  maker.packed("lzf", 32000, std::string("\3\1\0\2\0\xe0\3\3", 8));
+  maker.packed(
+      "zstd", 32015,
+      std::string("\x28\xb5\x2f\xfd\x20\x10\x81\0\0", 9) + std::string("\1\0\2\0\1\0\2\0\1\0\2\0\1\0\2\0", 16));
 }
 
 void make_anndata(const Maker& maker) {
@@ -202,6 +249,13 @@ std::vector<Hdf5Seed> make_hdf5_seeds(const std::string& folder) {
                       {"cluster", "{}:X", "-k", "2", "--write-obs", "km", "-o", "{out}"},
                       {"evaluate", "{}:/obs/batch", "--truth", "{}:/obs/kind"},
                       {"evaluate", "{}:/obs/chunked", "--truth", "{}:/obs/name"}}});
+    make_tables(Maker(folder + "/tables" + end, newest));
+    seeds.push_back({"tables" + end,
+                     {{"info", "{}", "--stats"},
+                      {"cluster", "{}:records", "-k", "2", "--drop-columns", "text"},
+                      {"cluster", "{}:chunked_records", "-k", "2", "--columns", "x,y"},
+                      {"cluster", "{}:lzf", "-k", "2"},
+                      {"cluster", "{}:zstd", "-k", "2"}}});
     make_others(Maker(folder + "/others" + end, newest, 512));
     seeds.push_back({"others" + end,
                      {{"info", "{}"},
