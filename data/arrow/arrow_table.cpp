@@ -17,6 +17,9 @@ namespace {
 
 constexpr const char* kShowColumns = "`kith info` shows its columns";
 
+/// Lists of the types that kith reads are shorter, as a rule.
+constexpr std::int64_t kUsualLength = 4096;
+
 /// The length of the lists of a field whose lists have lengths of their own: that of the first; -1 if there is none.
 std::int64_t find_list_length(ArrowFile& file, int field) {
   for (std::int64_t part = 0; part < file.parts(); ++part) {
@@ -38,6 +41,7 @@ ArrowTable open_table(const Location& location, const ReadOptions& options) {
       const arrow::Field& field = *file.schema().field(i);
       std::int64_t length = list_length(*field.type());
       if (length < 0) length = find_list_length(file, i);
+      if (length > kUsualLength && file.parts() > 0) file.read(0, {i})();  // throws if a damaged length has no values
       RecordField form = record_field(field, length);
       form.at = table.records.bytes;
       table.records.bytes += form.element ? form.count * size_of(form.element->number) : 1;
