@@ -120,14 +120,16 @@ try_wheel() {
   quietly as_root apt-get install -y --no-install-recommends python3-venv
   files >"$folder/before"
   cp "$1" "$source/tests/python/module_test.py" "$root/home/user/"
+  # The certificates that this system trusts: networks may have some of their own.
+  cp -L "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$root/home/user/certificates"
   quietly as_user python3 -m venv /home/user/venv
-  quietly as_user /home/user/venv/bin/pip install "/home/user/$(basename "$1")"
+  quietly as_user PIP_CERT=/home/user/certificates /home/user/venv/bin/pip install "/home/user/$(basename "$1")"
   as_user /home/user/venv/bin/kith --version
   examples /home/user/venv man/man1/kith-cluster.1.gz
   as_user /home/user/venv/bin/python /home/user/module_test.py
   quietly as_user /home/user/venv/bin/pip uninstall -y kith
   if find "$root/home/user/venv" -iname '*kith*' | grep .; then fail 'These files are left.'; fi
-  rm -rf "$root"/home/user/{venv,.cache,module_test.py,"$(basename "$1")"}
+  rm -rf "$root"/home/user/{venv,.cache,certificates,module_test.py,"$(basename "$1")"}
   left
   echo 'Nothing is left.'
 }
