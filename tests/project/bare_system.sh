@@ -3,8 +3,8 @@
 # debootstrap:
 #   tests/project/bare_system.sh FOLDER [SUITE] PACKAGE...
 # PACKAGE is a .deb, a tarball, a wheel, or a Containerfile, whose steps are run here. SUITE is bookworm (the default)
-# or noble. FOLDER keeps the bare system; every trial is in a layer above it. KITH_BUILD_ENV holds settings for the
-# build of a Containerfile, such as those of ccache, and KITH_BUILD_MOUNT a folder that it sees.
+# or noble. FOLDER keeps the bare system; every trial is in a layer above it. KITH_PACKAGES, a folder with finished
+# packages, takes the place of the long step of a Containerfile that makes them.
 set -euo pipefail
 source=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 (($# >= 2)) || { sed -n '2,7p' "${BASH_SOURCE[0]}" >&2; exit 2; }
@@ -120,20 +120,19 @@ try_wheel() {
   quietly as_root apt-get install -y --no-install-recommends python3-venv
   files >"$folder/before"
   cp "$1" "$source/tests/python/module_test.py" "$root/home/user/"
+  # The certificates that this system trusts: networks may have some of their own.
+  cp -L "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$root/home/user/certificates"
   quietly as_user python3 -m venv /home/user/venv
-  quietly as_user /home/user/venv/bin/pip install "/home/user/$(basename "$1")"
+  quietly as_user PIP_CERT=/home/user/certificates /home/user/venv/bin/pip install "/home/user/$(basename "$1")"
   as_user /home/user/venv/bin/kith --version
   examples /home/user/venv man/man1/kith-cluster.1.gz
   as_user /home/user/venv/bin/python /home/user/module_test.py
   quietly as_user /home/user/venv/bin/pip uninstall -y kith
   if find "$root/home/user/venv" -iname '*kith*' | grep .; then fail 'These files are left.'; fi
-  rm -rf "$root"/home/user/{venv,.cache,module_test.py,"$(basename "$1")"}
+  rm -rf "$root"/home/user/{venv,.cache,certificates,module_test.py,"$(basename "$1")"}
   left
   echo 'Nothing is left.'
 }
-
-# Runs a command of a recipe in its current folder.
-in_folder() { as_root ${KITH_BUILD_ENV:-} sh -c "cd '$1' && $2"; }
 
 # The steps of a Containerfile: FROM begins with a bare system, and of a mount the files are copied for the time of a
 # step. Then a run as the documented one: read-only, /tmp in memory, /data writable, the user of the recipe.
@@ -146,10 +145,10 @@ try_recipe() {
     case ${words[0]:-} in
       '' | '#'* | ARG) continue ;;
       FROM)
+        at=/ user=root
         rm -rf "$folder/built"
         if [[ -d $root/source/build-package ]]; then cp -r "$root/source/build-package" "$folder/built"; fi
         fresh
-        if [[ -n ${KITH_BUILD_MOUNT:-} ]]; then bind "$KITH_BUILD_MOUNT" "$root$KITH_BUILD_MOUNT"; fi
         ;;
       WORKDIR) at=${words[1]} && mkdir -p "$root$at" ;;
       COPY)
@@ -163,7 +162,11 @@ try_recipe() {
         echo "$line"
         line=${line#RUN }
         if [[ $line == --mount=* ]]; then cp -r "$folder/built" "$root/packages" && line=${line#* }; fi
-        quietly in_folder "$at" "$line"
+        if [[ $line == './dev package '* && -n ${KITH_PACKAGES:-} ]]; then
+          mkdir -p "$root$at/build-package" && cp "$KITH_PACKAGES"/*.deb "$root$at/build-package"
+          continue
+        fi
+        quietly as_root sh -c "cd '$at' && $line"
         rm -rf "$root/packages"
         ;;
       USER) user=${words[1]} ;;

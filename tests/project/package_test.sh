@@ -121,4 +121,7 @@ debian_packages
 python_packages
 if [[ -x build/tests/program_batch_test ]]; then snakemake; fi
 printf '\nPackages took %d s.\n' $((SECONDS - started))
-if ((${#skipped[@]})); then printf 'Not tried: %s\n' "${skipped[@]}"; fi
+if ((${#skipped[@]})); then
+  printf 'Not tried: %s\n' "${skipped[@]}"
+  if [[ ${KITH_REQUIRE:-} == *packages* ]]; then fail 'KITH_REQUIRE demands all of it.'; fi
+fi
