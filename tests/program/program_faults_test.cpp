@@ -24,6 +24,7 @@ const std::vector<Fault> kFaults{
     {"fsync", "5", "EIO"},       {"rename", "5", "EIO"},      {"close", "122", "EDQUOT"},
     {"mmap", "12", "ENOMEM"},    {"malloc", "12", "ENOMEM"},  {"pthread_create", "11", "EAGAIN"}};
 constexpr long kMostMallocs = 200, kKills = 200;
+constexpr long kMostOfLarge = 50;  // of each kind, and of kills, for a command that takes a second
 
 std::string setting_of_test() {
   const char* value = std::getenv("KITH_FAULTS");
@@ -60,12 +61,13 @@ TEST_CASE("no failing call leaves a wrong file, a temporary file or no message")
   const bool all = !chosen.empty();
   if (all) fmt::print("| command | fault | calls | tried | wrong | HDF5 crashed |\n|---|---|---|---|---|---|\n");
   for (const FaultyCommand& command : faulty_commands()) {
-    if (all && chosen != "all" && chosen != command.name) continue;
+    if (all ? chosen != "all" && chosen != command.name : command.is_large) continue;
     Experiment experiment(command);
     for (const Fault& fault : kFaults) {
       const long count = experiment.calls(fault.call);
       const bool is_malloc = std::string(fault.call) == "malloc";
-      const std::vector<long> places = some_of(count, !all ? 1 : is_malloc ? kMostMallocs : count);
+      const long most = command.is_large ? kMostOfLarge : is_malloc ? kMostMallocs : count;
+      const std::vector<long> places = some_of(count, all ? most : 1);
       const long crashes = experiment.crashes();
       long wrong = 0;
       for (const long call : places) {
@@ -190,7 +192,7 @@ TEST_CASE("a killed run leaves nothing that is wrong, and the next run removes i
     const bool is_quick = command.name == std::string("cluster") || command.name == std::string("cluster --write-obs");
     if (chosen.empty() ? !is_quick : chosen != "all" && chosen != command.name) continue;
     Experiment experiment(command);
-    const auto places = places_to_kill(experiment, chosen.empty() ? 8 : kKills);
+    const auto places = places_to_kill(experiment, chosen.empty() ? 8 : command.is_large ? kMostOfLarge : kKills);
     long wrong = 0;
     for (const auto& [call, number] : places) {
       const std::string problem = experiment.try_kill(call, number);
