@@ -20,7 +20,7 @@ constexpr std::size_t kMostPictures = 24;  // a page of more would have tens of 
 constexpr std::size_t kMostLines = 500;    // of a table
 constexpr const char* kErrorNote =
     "Root mean square, over all visible pixels, of the distance in CIELAB (CIE 1976) between a pixel and the colour it "
-    "got. Black and white are 100 apart; side by side, two areas about 2.3 apart are just told apart (M. Mahy and "
+    "got. Black and white are 100 apart; side by side, two areas about 2.3 apart are just distinguished (M. Mahy and "
     "others, 1994).";
 
 std::string base_name(const std::string& file) { return std::filesystem::path(file).filename().string(); }
