@@ -42,8 +42,8 @@ constexpr FormatEntry kFormats[] = {
     {"text", ".csv .tsv .txt .gz .zst", "numbers separated by commas, tabs, semicolons or blanks; - is standard input",
      is_text_table, open_text, list_text},
 };
-#if !defined( \
-    __SANITIZE_ADDRESS__)  // with its -fsanitize=undefined, GCC compares no functions in a constant (bug 71962)
+// With -fsanitize=undefined, which comes with it, GCC compares no functions in a constant (bug 71962).
+#if !defined(__SANITIZE_ADDRESS__)
 static_assert(std::all_of(std::begin(kFormats), std::end(kFormats),
                           [](const FormatEntry& format) {
                             return format.name != nullptr && format.extensions != nullptr &&
