@@ -41,7 +41,7 @@ class ImageJob final : public PointsJob {
   struct Reduced {
     data::Picture picture;
     std::vector<PaletteColor> palette;
-    UninitializedVector<std::int32_t> labels;  // (n), -1: transparent
+    std::vector<std::int32_t> labels;  // (n), -1: transparent
   };
 
   void check_target() const override { check_image_target(image_target_, output); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <utility>
 
 namespace kith::cpu {
@@ -71,9 +72,6 @@ DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads&
   const std::int64_t n = std::ssize(pixels);
   if (bits == 8 && n >= kTablePixels) {
     row_of_.resize(kTable);
-    for_ranges(threads, kTable, [&](std::int64_t first, std::int64_t last) {
-      std::fill(row_of_.begin() + first, row_of_.begin() + last, 0);
-    });
     for_ranges(threads, n, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last;) {  // runs of equal pixels are added at once
         const Pixel& pixel = pixels[i];
@@ -126,7 +124,7 @@ void DistinctColors::spread(std::span<const std::int32_t> labels, std::span<std:
     return;
   }
   // A table of labels in the order of the cells: one access for each pixel, close to those of its neighbours.
-  UninitializedVector<std::int32_t> label_of(kTable);
+  const auto label_of = std::make_unique_for_overwrite<std::int32_t[]>(kTable);
   for_ranges(threads_, size(), [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) label_of[table_key(color(i))] = labels[i];
   });

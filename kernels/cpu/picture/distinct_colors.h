@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "core/large_pages.h"
 #include "core/pixel.h"
 #include "kernels/cpu/runtime/threads.h"
 
@@ -50,7 +49,7 @@ class DistinctColors {
   Threads& threads_;
   std::int64_t visible_ = 0;
   ColorCounts colors_;
-  UninitializedVector<std::int32_t> row_of_;  // (2^24) of 8-bit colours, by cells; empty: keys are searched
+  std::vector<std::int32_t> row_of_;  // (2^24) of 8-bit colours, by cells; empty: keys are searched
 };
 
 }  // namespace kith::cpu
