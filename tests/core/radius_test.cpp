@@ -1,5 +1,6 @@
 // Radius search on every backend, neighbour graphs, and connected components.
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "core/graph.h"
@@ -67,7 +68,8 @@ TEST_CASE("rows within a limit equal the definition for limits with no, some and
             std::sort(occurring.begin(), occurring.end());
             const double least = occurring.front(), most = occurring.back();
             for (const double limit : {std::nextafter(least, -INFINITY), occurring[occurring.size() / 9], most}) {
-              RadiusLists correct(count, limit, count * n), actual(count, limit, count * n);
+              RadiusLists correct(count, limit, count * n),
+                  actual(count, limit, std::numeric_limits<std::int64_t>::max());
               expected->search_radius(queries, correct);
               points->search_radius(queries, actual);
               INFO(tested.name << ", " << kind.name << ", " << name_of(stored) << ", d " << d << ", measure "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 
 #include "tests/support/points_everywhere.h"
@@ -37,7 +38,7 @@ void check_radius(const Bench& bench, const Queries& queries, double limit) {
   };
   sort(wanted);
   bench.on_each([&](Points& points) {
-    RadiusLists found(queries.values.rows, limit, 1 << 20);
+    RadiusLists found(queries.values.rows, limit, std::numeric_limits<std::int64_t>::max());
     found.first_row = 3;
     points.search_radius(queries, found);
     sort(found);

@@ -1,6 +1,7 @@
 // How many rows the threads of a radius search have stored together.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -13,7 +14,7 @@ class StoredRows {
  public:
   /// reserved: places of all threads, of which there are `threads` at most.
   StoredRows(std::atomic<std::int64_t>& reserved, std::int64_t capacity, std::int64_t threads)
-      : reserved_(reserved), most_(capacity + threads * kBatch) {}
+      : reserved_(reserved), most_(std::min(capacity, kUnlimited) + threads * kBatch) {}
 
   bool may_store() {
     if (left_ > 0) {
@@ -29,6 +30,7 @@ class StoredRows {
 
  private:
   static constexpr std::int64_t kBatch = 4096;
+  static constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;  // so that no sum overflows
   std::atomic<std::int64_t>& reserved_;
   std::int64_t most_;
   std::int64_t left_ = 0;
