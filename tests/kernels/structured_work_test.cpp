@@ -161,3 +161,40 @@ TEST_CASE("searches of structured data do little work and equal the definition",
     }
   }
 }
+
+// The margin of a screen for few columns is that of the longest centroid. One far away leaves all rows ambiguous, until
+// another screen takes over.
+TEST_CASE("a centroid far away does not keep assignments of few columns slow", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 20'000, kClusters = 64;
+  for (const std::int64_t d : {2, 5, 16}) {
+    Matrix<double> values(kRows, d);
+    std::mt19937_64 random(3);
+    for (std::int64_t i = 0; i < values.size(); ++i) values.data()[i] = static_cast<float>(normal(random));
+    for (std::int64_t j = 0; j < d; ++j) values(kRows - 1, j) = 1e5;
+    const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+    const Matrix<double> centroids = every_row(values, kClusters, 1.0);
+    Matrix<double> far(centroids.rows(), d);
+    std::copy_n(centroids.data(), centroids.size(), far.data());
+    std::copy_n(values.row(kRows - 1).data(), d, far.row(0).data());
+    std::vector<std::int32_t> expected(kRows), labels(kRows);
+    const auto reference = reference_points(values.view());
+    reference->prepare(make_plan(*reference));
+    Assignment all(kClusters);
+    reference->assign({.centroids = far.view()}, all);
+    reference->labels(expected);
+    for (const Tested& tested : every_backend()) {
+      if (tested.name.rfind("cuda", 0) == 0) continue;
+      INFO(tested.name << ", d " << d);
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(make_plan(*points));
+      Assignment last(kClusters);
+      for (int turn = 0; turn < 3; ++turn) {
+        last = Assignment(kClusters);
+        points->assign({.centroids = far.view()}, last);
+      }
+      points->labels(labels);
+      CHECK(labels == expected);
+      CHECK(last.candidates <= 2 * kRows);
+    }
+  }
+}

@@ -133,7 +133,7 @@ class ScreenedAssignment {
     held_.local_choice.global_cost =
         with_guesses ? 2 * kPackCost + 2.0 * static_cast<double>(clusters_) : global_cost(result_);
     if (with_guesses) held_.local_choice.wait = 0;
-    if (is_low_precision_ && !with_guesses) held_.backoff.update(result_);
+    if (is_low_precision_ && !with_guesses) held_.backoff.update(result_, clusters_);
     if (!guessed.empty()) {
       result_.screened -= std::ssize(guessed);  // counted again
       screen_locally(guessed);
@@ -182,10 +182,10 @@ class ScreenedAssignment {
 
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
-  if (narrow_is_best(held, request.centroids.rows) && !bounds_pay(held, request.centroids.rows)) {
-    return assign_narrow(held, request, assignment);
-  }
+  const std::int64_t k = request.centroids.rows;
+  if (narrow_is_best(held, k) && !bounds_pay(held, k)) return assign_narrow(held, request, assignment);
   const Assignment result = ScreenedAssignment<T>(held, request).run();
+  if (held.narrow_backoff.active()) held.narrow_backoff.update(result, k);
   held.bounds.note_changed(result.changed, held.rows());
   add(result, assignment);
 }

@@ -60,6 +60,7 @@ class LloydIterations {
       record.candidates += std::exchange(worker->totals.candidates, 0);
     }
     held_.bounds.note_changed(record.changed, held_.rows());
+    note_narrow(held_, record, clusters_);
     return record;
   }
 
@@ -124,14 +125,14 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
   const std::int64_t k = state.centroids.rows();
   IterateResult result;
   if (held.weights.weight != nullptr) return result;
-  const bool worthwhile = (narrow_is_best(held, k) || is_small(held, k)) && !bounds_pay(held, k);
-  if (!worthwhile || !ReassignmentTables::fit(k, held.columns(), state.sums.limbs)) return result;
+  const auto is_best = [&] { return (narrow_is_best(held, k) || is_small(held, k)) && !bounds_pay(held, k); };
+  if (!is_best() || !ReassignmentTables::fit(k, held.columns(), state.sums.limbs)) return result;
   if (held.plan.rows != held.rows() || held.unsummed) return result;
   LloydIterations<T> iterations(held, state);
   Stop stop = Stop::none;
   double before = 0.0;
   while (stop == Stop::none && (result.records.empty() || before < kMaxSeconds)) {
-    if (bounds_pay(held, k)) break;
+    if (!is_best()) break;
     IterationRecord record = iterations.assign();
     if (std::find(state.counts.begin(), state.counts.end(), 0) != state.counts.end()) {
       result.unfinished = unfinished_assignment(record, state.counts);

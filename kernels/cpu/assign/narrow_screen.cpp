@@ -160,16 +160,19 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
     }
   });
   assignment.screened += held.rows();
-  std::int64_t changed = 0;
+  IterationRecord record{.screened = held.rows()};
   for (const auto& worker : workers) {
     if (!worker) continue;
     for (std::size_t c = 0; c < worker->counts.size(); ++c) assignment.counts[c % k] += worker->counts[c];
-    changed += worker->changed;
-    assignment.ambiguous += worker->totals.ambiguous;
-    assignment.candidates += worker->totals.candidates;
+    record.changed += worker->changed;
+    record.ambiguous += worker->totals.ambiguous;
+    record.candidates += worker->totals.candidates;
   }
-  assignment.changed += changed;
-  held.bounds.note_changed(changed, held.rows());
+  assignment.changed += record.changed;
+  assignment.ambiguous += record.ambiguous;
+  assignment.candidates += record.candidates;
+  held.bounds.note_changed(record.changed, held.rows());
+  note_narrow(held, record, k);
 }
 
 #define KITH_INSTANTIATE(T)       \

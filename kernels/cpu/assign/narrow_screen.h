@@ -17,11 +17,20 @@ bool is_small(const HeldRows<T>& held, std::int64_t clusters) {
   return held.columns() <= kMaxColumns && clusters * held.columns() <= kMaxWork / held.rows();
 }
 
-/// The narrow screen is the fastest for few columns, and for small problems with few clusters.
+/// The narrow screen is the fastest for few columns, and for small problems with few clusters, if it certifies most
+/// rows: its margin is that of the longest centroid, which is a far outlier in some data.
 template <class T>
 bool narrow_is_best(const HeldRows<T>& held, std::int64_t clusters) {
   constexpr std::int64_t kFewColumns = 16, kFewClusters = 16;
-  return held.columns() <= kFewColumns || (clusters <= kFewClusters && is_small(held, clusters));
+  if (clusters <= kFewClusters && is_small(held, clusters)) return true;
+  return held.columns() <= kFewColumns && !held.narrow_backoff.active();
+}
+
+/// Notes what the narrow screen left ambiguous. The fewer columns, the slower are all other screens beside it.
+template <class T>
+void note_narrow(HeldRows<T>& held, const IterationRecord& record, std::int64_t clusters) {
+  constexpr double kDistance = 32, kColumns = 16;
+  held.narrow_backoff.update(record, clusters, kDistance, kColumns / static_cast<double>(held.columns()));
 }
 
 /// Counts of the screen.

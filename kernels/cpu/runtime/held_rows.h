@@ -49,18 +49,20 @@ struct LabelBounds {
   int backoff = 0, next_backoff = 1;   // assignments without bounds, after bounds that certified too few rows
 };
 
-/// Skips the low-precision screen while its refinement pass costs more than the screen saves: the next assignments use
-/// a finer screen. Moving centroids change that, so the screen is tried again after increasing intervals.
-class LowPrecisionBackoff {
+/// Skips a screen while its refinement pass costs more than the screen saves: the next assignments use another screen.
+/// Moving centroids change that, so the screen is tried again after increasing intervals.
+class ScreenBackoff {
  public:
   bool active() const { return remaining_ > 0; }
-  /// Call after each assignment by the low-precision screen, or by its replacement.
-  void update(const Assignment& result) {
-    constexpr std::int64_t kDistance = 50;  // cost of a distance by the definition, in products of the screen
-    const auto k = static_cast<std::int64_t>(result.counts.size());
+  /// Call after each assignment to k clusters by the screen, or by its replacement. distance: cost of a distance by the
+  /// definition, in products of the screen; more: cost of the replacement / cost of the screen, less 1.
+  template <class Counts>
+  void update(const Counts& result, std::int64_t k, double distance = 50, double more = 1) {
+    const double refined = static_cast<double>(result.ambiguous) +
+                           static_cast<double>(result.candidates) * distance / static_cast<double>(k);
     if (active()) {
       --remaining_;
-    } else if (result.ambiguous + result.candidates * kDistance / k > result.screened) {
+    } else if (refined > more * static_cast<double>(result.screened)) {
       remaining_ = next_;
       next_ = std::min(2 * next_, kMax);
     } else {
@@ -126,7 +128,7 @@ struct HeldRows {
   UninitializedVector<double> distance{};      // (n) kept squared distance
   bool pristine = false;                       // whether the state is that after reset()
   LabelBounds bounds{};
-  LowPrecisionBackoff backoff{};
+  ScreenBackoff backoff{}, narrow_backoff{};  // of the low-precision and the narrow screen
   LocalScreenChoice local_choice{};
   mutable DistanceTotals totals{};                  // computed on demand
   mutable std::shared_ptr<const Cells<T>> cells{};  // made by the first search that they make cheaper
@@ -154,7 +156,7 @@ struct HeldRows {
     unsummed = false;
     totals.current = false;
     bounds.reset();
-    backoff = {};
+    backoff = narrow_backoff = {};
     local_choice = {};
     labelled_clusters = 0;
     seeding = {};
