@@ -49,7 +49,7 @@ else()
   if(MPI_C_FOUND)
     list(APPEND CPACK_COMPONENTS_ALL mpi)
     set(CPACK_DEBIAN_MPI_PACKAGE_NAME kith-mpi)
-    set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "kith")  # its manual pages are those of kith
+    set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "kith, openmpi-bin")  # manual pages, mpirun
   endif()
   # What Debian expects of a package: its license by reference, a changelog in Debian's form, what changed for users.
   set(debian ${PROJECT_BINARY_DIR}/debian)

@@ -39,8 +39,9 @@ as_user() { chroot --userspec=user:user "$root" env -i PATH=/usr/bin:/bin HOME=/
 quietly() { "$@" >"$folder/log" 2>&1 || { tail -20 "$folder/log" >&2; fail "$*"; }; }
 # Files, without what apt and dpkg keep about packages.
 files() {
-  (cd "$root" && find . -xdev -not -path './proc/*' -not -path './dev/*' -not -path './var/lib/apt/*' \
-    -not -path './var/lib/dpkg/*' -not -path './var/cache/*' -not -path './var/log/*' | sort)
+  local kept=() name
+  for name in proc dev run var/lib/apt var/lib/dpkg var/cache var/log; do kept+=(-not -path "./$name/*"); done
+  (cd "$root" && find . -xdev "${kept[@]}" | sort)
 }
 left() { files | diff "$folder/before" - || fail 'These files are left.'; }
 # The examples, and what the README names, in the home of the user.
@@ -93,6 +94,23 @@ try_deb() {
   as_user man kith-cluster | grep -c -e '^ *--' | sed 's/$/ options in man kith-cluster/'
   completion_in_terminal
   quietly as_root apt-get purge -y "$(dpkg-deb --field "$1" Package)"
+  quietly as_root apt-get autoremove -y --purge
+  left
+  echo 'Nothing is left.'
+}
+
+# kith-mpi recommends openmpi-bin, which starts its processes.
+try_mpi_deb() {
+  step "$(basename "$1")"
+  fresh
+  files >"$folder/before"
+  cp "$1" "$root/tmp/"
+  quietly as_root apt-get install -y --no-install-recommends "/tmp/$(basename "$1")" openmpi-bin
+  rm "$root/tmp/$(basename "$1")"
+  cp "$source/samples/digits.h5" "$root/home/user/"
+  as_user mpirun -n 2 --oversubscribe kith-mpi cluster /home/user/digits.h5 -k 10 -o /home/user/clusters.h5
+  rm -rf "$root"/home/user/{digits.h5,clusters.h5,.openmpi,.cache}
+  quietly as_root apt-get purge -y "$(dpkg-deb --field "$1" Package)" openmpi-bin
   quietly as_root apt-get autoremove -y --purge
   left
   echo 'Nothing is left.'
@@ -189,6 +207,7 @@ try_recipe() {
 bare
 for package; do
   case $package in
+    *mpi*.deb) try_mpi_deb "$package" ;;
     *.deb) try_deb "$package" ;;
     *.tar.gz) try_tarball "$package" ;;
     *.whl) try_wheel "$package" ;;
