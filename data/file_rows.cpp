@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 #include "data/io/checksum.h"
 #include "data/io/input_error.h"
@@ -70,7 +71,10 @@ void FileRows::begin(std::int64_t first) {
   filled_ = taken_ = 0;
   stopped_ = false;
   failure_ = nullptr;
-  reader_ = std::thread([this] { read_pass(); });
+  try {
+    reader_ = std::thread([this] { read_pass(); });
+  } catch (const std::system_error&) {  // the system provides no thread: next() reads
+  }
 }
 
 PointsView FileRows::next() {
@@ -80,6 +84,11 @@ PointsView FileRows::next() {
     end_pass();
     require_unchanged();
     return std::visit([](const auto& buffer) -> PointsView { return buffer.view().middle(0, 0); }, buffers_.front());
+  }
+  if (!reader_.joinable() && filled_ == taken_) {
+    lock.unlock();
+    read_block(taken_);
+    lock.lock();
   }
   progress_.wait(lock, [this] { return filled_ > taken_ || failure_; });
   if (filled_ == taken_) std::rethrow_exception(failure_);
@@ -141,6 +150,14 @@ void FileRows::compare_sample(std::int64_t block, const PointsMatrix& buffer) {
   before = checksum.value();
 }
 
+void FileRows::read_block(std::int64_t block) {
+  PointsMatrix& buffer = buffers_[static_cast<std::size_t>(block % kBlocks)];
+  read(first_ + block * block_rows_, rows_of_block(block), buffer);
+  compare_sample(block, buffer);
+  const std::lock_guard lock(mutex_);
+  ++filled_;
+}
+
 void FileRows::read_pass() {
   try {
     for (std::int64_t block = 0; block < blocks(); ++block) {
@@ -149,13 +166,7 @@ void FileRows::read_pass() {
         progress_.wait(lock, [&] { return stopped_ || block - std::max<std::int64_t>(taken_ - 1, 0) < kBlocks; });
         if (stopped_) return;
       }
-      PointsMatrix& buffer = buffers_[static_cast<std::size_t>(block % kBlocks)];
-      read(first_ + block * block_rows_, rows_of_block(block), buffer);
-      compare_sample(block, buffer);
-      {
-        const std::lock_guard lock(mutex_);
-        ++filled_;
-      }
+      read_block(block);
       progress_.notify_all();
     }
   } catch (...) {

@@ -85,6 +85,7 @@ class FileRows final : public RowReader {
   /// Reads rows first .. first + count - 1 into a buffer.
   void read(std::int64_t first, std::int64_t count, PointsMatrix& buffer);
   void compare_sample(std::int64_t block, const PointsMatrix& buffer);
+  void read_block(std::int64_t block);
   void read_pass();
   void end_pass();
 
