@@ -8,6 +8,7 @@
 
 #include "tests/faults/experiment.h"
 #include "tests/support/program.h"
+#include "tests/support/streamed_runs.h"
 
 using namespace kith;
 using namespace kith::testing;
@@ -115,6 +116,19 @@ TEST_CASE("without threads the program computes with one") {
   done({"cluster", folder / "points.csv", "-k", "3", "--progress", "always"}, {.environment = none});
   refuses(4, with({folder / "more.h5", "--threads", "2"}), {"only 1 of 2 threads", "ulimit -u", "pids.max"},
           {.environment = none});
+}
+
+TEST_CASE("without threads points larger than the memory are read in passes") {
+  if (is_sanitized()) return;
+  const Scratch folder;
+  write_npy(folder / "x.npy", streamed_values(kStreamedRows, 1));
+  const Words run{"cluster", folder / "x.npy", "-k", "3", "--init", "first", "--max-iterations", "2", "-q", "-o"};
+  done(run + Words{folder / "usual.h5"});
+  const Words none{std::string("LD_PRELOAD=") + KITH_FAULTS_LIBRARY, "KITH_FAULT=pthread_create:0:11"};
+  const Words little{"--memory", "13MB", "--json"};
+  const Outcome alone = done(run + Words{folder / "alone.h5"} + little, {.environment = none});
+  CHECK(alone.json()["streamed"]["passes"] > 2);
+  CHECK(bytes_of(folder / "alone.h5") == bytes_of(folder / "usual.h5"));
 }
 
 TEST_CASE("a thread of a device that does not start ends the run, and no other waits for ever") {
