@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -17,6 +19,7 @@
 #include "data/format/column_choice.h"
 #include "data/io/memory_limit.h"
 #include "data/labels.h"
+#include "data/picture/picture.h"
 #include "data/source.h"
 #include "data/text/text_number.h"
 #include "data/weights.h"
@@ -134,6 +137,33 @@ void read_vectors(std::string_view bytes) {
   read_everything(file_of(kNames[choice % std::size(kNames)], bytes), options);
 }
 
+/// Makes the checksums of the chunks of a PNG right, so that the reader goes on to what is inside.
+void mend_checksums(std::string& png) {
+  const auto number_at = [&png](std::size_t at) {
+    std::uint32_t value = 0;
+    for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<std::uint8_t>(png[at + i]);
+    return value;
+  };
+  for (std::size_t at = 8; at + 12 <= png.size();) {  // length, type, bytes, checksum
+    const std::size_t bytes = number_at(at), end = at + 8 + bytes;
+    if (bytes > png.size() || end + 4 > png.size()) return;
+    const auto sum = crc32(0, reinterpret_cast<const Bytef*>(png.data() + at + 4), static_cast<uInt>(bytes + 4));
+    for (std::size_t i = 0; i < 4; ++i) png[end + i] = static_cast<char>(sum >> (24 - 8 * i));
+    at = end + 4;
+  }
+}
+
+void read_picture(std::string_view bytes) {
+  const bool mends = take(bytes) % 2 == 1;
+  std::string picture(bytes);
+  if (mends) mend_checksums(picture);
+  const std::string file = file_of("x.png", picture);
+  try_to([&] {
+    constexpr std::int64_t kPixelBytes = 64;
+    data::read_picture(file, [&](PictureSize size) { data::require_memory(size.pixels() * kPixelBytes, file); });
+  });
+}
+
 void read_config(std::string_view bytes) {
   const std::string file = file_of("kith.toml", bytes);
   try_to([&] { app::read_config_file(file); });
@@ -173,8 +203,8 @@ void read_options(std::string_view bytes) {
 }
 
 constexpr Target kTargets[] = {
-    {"matlab", read_matlab},   {"text", read_text},     {"npy", read_npy},         {"npz", read_npz},
-    {"vectors", read_vectors}, {"config", read_config}, {"options", read_options},
+    {"matlab", read_matlab},   {"text", read_text},       {"npy", read_npy},       {"npz", read_npz},
+    {"vectors", read_vectors}, {"picture", read_picture}, {"config", read_config}, {"options", read_options},
 };
 
 }  // namespace
