@@ -21,13 +21,13 @@ all cores.
 """
 import argparse
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
+
+from measuring import median_ms
 
 SCRIPTS = {
     "table": """
@@ -159,17 +159,14 @@ MAKERS = {"table": make_table, "embeddings": make_embeddings, "duplicates": make
 
 def seconds(words, folder, repeat):
     """The median of `repeat` whole processes, after one that is not counted."""
-    times = []
-    for turn in range(repeat + 1):
+    def run():
         for out in folder.glob("out.*"):
             out.unlink()
-        start = time.perf_counter()
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"{words} failed:\n{done.stderr}")
-        if turn > 0:
-            times.append(time.perf_counter() - start)
-    return statistics.median(times)
+
+    return median_ms(run, repeat) / 1e3
 
 
 def time_files(kith, files, repeat):

@@ -64,7 +64,7 @@ struct WarpList {
   }
 };
 
-/// The list of a query while its nearest rows are looked for.
+/// The list of a query during its search.
 template <int kSlots>
 struct NearestRows {
   WarpList<kSlots> list;
