@@ -4,6 +4,7 @@
 
 #include "core/composed_points.h"
 #include "core/integers.h"
+#include "core/neighbors.h"
 
 namespace kith {
 namespace {
@@ -85,6 +86,16 @@ void ComposedPoints::search(const Queries& queries, NeighborLists& lists) const 
       merge_lists(lists, first, {rows.data() + from, queries, k}, {distances.data() + from, queries, k});
     }
   }
+}
+
+/// In one process only.
+std::optional<NeighborLists> ComposedPoints::self_join(const SelfJoin& join) const {
+  if (!processes_.is_alone() || parts_.empty()) return std::nullopt;
+  std::vector<const PointNeighbors*> parts;
+  for (const auto& part : parts_) parts.push_back(part.get());
+  std::optional<NeighborLists> lists = parts_.front()->join_parts(parts, *threads_, join);
+  if (lists && !complete_join(*this, first_row_, join, *lists)) return std::nullopt;
+  return lists;
 }
 
 void ComposedPoints::merge_lists(NeighborLists& lists, std::int64_t first, MatrixView<const std::int64_t> rows,

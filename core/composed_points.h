@@ -68,6 +68,7 @@ class ComposedPoints final : public Points {
   double commit_candidate(std::int64_t chosen) override;
 
   void search(const Queries&, NeighborLists&) const override;
+  std::optional<NeighborLists> self_join(const SelfJoin&) const override;
   void search_radius(const Queries&, RadiusLists&) const override;
   void all_distances(const Queries&, MatrixView<double> out) const override;
   void cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t> sums) const override;

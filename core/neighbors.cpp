@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace kith {
 
@@ -113,6 +115,39 @@ void check_queries(const PointNeighbors& base, const PointsView& queries, Measur
   throw Error(ExitCode::data, fmt::format("inner products of these values may reach {:g}, beyond the range of float64; "
                                           "divide the values by a power of two",
                                           bound));
+}
+
+bool complete_join(const PointNeighbors& points, std::int64_t first_row, const SelfJoin& join, NeighborLists& lists) {
+  constexpr std::int64_t kShare = 16, kBatchBytes = std::int64_t{1} << 27;
+  std::vector<std::int64_t> missing;
+  for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
+    if (lists.index(i, 0) < 0) missing.push_back(i);
+  }
+  // A row finds itself, and is then left out of its own list.
+  const std::int64_t k = join.neighbors, searched = join.include_self ? k : k + 1, d = points.columns();
+  if (std::ssize(missing) * kShare > points.rows()) return false;
+  const std::int64_t batch = std::max<std::int64_t>(kBatchBytes / (d * 8 + searched * 16), 1);
+  for (std::int64_t first = 0; first < std::ssize(missing); first += batch) {
+    const std::int64_t count = std::min(batch, std::ssize(missing) - first);
+    std::vector<std::int64_t> numbers(missing.begin() + first, missing.begin() + first + count);
+    for (std::int64_t& number : numbers) number += first_row;
+    Matrix<double> values(count, d);
+    points.copy_rows(numbers, values.view());
+    NeighborLists found(count, searched);
+    points.search({.values = std::as_const(values).view(), .measure = join.measure}, found);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t row = missing[static_cast<std::size_t>(first + i)];
+      const std::int64_t self = join.include_self ? -1 : first_row + row;
+      for (std::int64_t from = 0, to = 0; from < searched && to < k; ++from) {
+        if (found.index(i, from) == self) continue;
+        lists.distance(row, to) = found.distance(i, from);
+        lists.index(row, to++) = found.index(i, from);
+      }
+    }
+    lists.candidates += found.candidates;
+  }
+  lists.fallback_queries += std::ssize(missing);
+  return true;
 }
 
 void nearest_neighbors(const PointNeighbors& base, PointsView queries, const NeighborOptions& options,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/fixed_point.h"
@@ -14,6 +15,8 @@
 #include "core/point_set.h"
 
 namespace kith {
+
+class PartThreads;
 
 /// Queries of a neighbour search.
 struct Queries {
@@ -98,10 +101,17 @@ class PointNeighbors : public virtual PointSet {
  public:
   /// Merges the k nearest of these rows into the lists.
   virtual void search(const Queries&, NeighborLists&) const { unsupported("neighbour search"); }
-  /// Lists (n, k) of the nearest of these rows for each of them, by a symmetric join: each pair of rows is scored once.
-  /// Nothing if that does not pay or memory is short; search() gives the same lists. The points must hold all rows of
-  /// the data set.
+  /// Lists (n, k) of the nearest of these rows for each of them, faster than by search(), which gives the same lists:
+  /// by a symmetric join, where each pair of rows is scored once, or without copies of the queries. Nothing if that
+  /// does not pay or memory is short. The points must hold all rows of the data set.
   virtual std::optional<NeighborLists> self_join(const SelfJoin&) const { return std::nullopt; }
+  /// self_join() of rows that several devices hold: each takes all rows, and finds the lists of its own. parts: all
+  /// rows in their order, of which these are the first, each held by a device of the same kind. Lists without an entry
+  /// are missing (complete_join() in core/neighbors.h).
+  virtual std::optional<NeighborLists> join_parts(std::span<const PointNeighbors* const> /*parts*/, PartThreads&,
+                                                  const SelfJoin&) const {
+    return std::nullopt;
+  }
   /// Adds the rows within the limit of each query.
   virtual void search_radius(const Queries&, RadiusLists&) const { unsupported("radius search"); }
   /// D of every query and every row, none excluded. out: (q, n)

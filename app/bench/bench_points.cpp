@@ -118,12 +118,12 @@ void refuse_too_many(const BenchShape& shape, bool is_knn) {
 }
 
 std::vector<BenchShape> parse_shapes(const std::string& suite, const std::vector<std::string>& texts) {
-  const bool is_knn = suite == "knn";
+  const bool is_knn = suite == "knn", is_scale = suite == "scale";
   std::vector<BenchShape> shapes;
   for (const std::string& text : texts) {
-    const std::size_t counts = is_knn && std::count(text.begin(), text.end(), ',') == 2 ? 2 : 1;
-    shapes.push_back(parse_shape(text, counts, is_knn ? "NxD,Q,K or NxD,K" : "NxD,K"));
-    refuse_too_many(shapes.back(), is_knn);
+    const std::size_t counts = (is_knn || is_scale) && std::count(text.begin(), text.end(), ',') == 2 ? 2 : 1;
+    shapes.push_back(parse_shape(text, counts, is_knn ? "NxD,Q,K or NxD,K" : is_scale ? "NxD,K or NxD,Q,K" : "NxD,K"));
+    refuse_too_many(shapes.back(), is_knn || counts == 2);
   }
   return shapes;
 }

@@ -154,12 +154,12 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
             .value = "LIST",
             .help = "Divide the rows among several GPUs: all, their number, or a list such as 0,2. Results do not "
                     "depend on it.",
-            .shown_default = "the one of --device",
+            .shown_default = "one for each 2^29 values",
             .excludes = {"--device"}},
            common.devices);
   set.size({.names = "--device-memory",
             .value = "SIZE",
-            .help = "Maximum GPU memory of the run. Rows that do not fit are sent to the GPU in blocks.",
+            .help = "Maximum memory of each GPU that is used. Rows that do not fit are sent there in blocks.",
             .shown_default = set.command() == "bench" ? "what is free" : "as --memory",
             .no_effect = unless_backend(common, [](const Device& device) { return device.has_own_memory; })},
            common.device_memory);

@@ -15,6 +15,8 @@ namespace kith::app {
 namespace {
 
 constexpr std::int64_t kLeastRows = 1024;  // of a device; smaller blocks of rows are not divided
+// Of each GPU where none is named: opening one more takes 0.1 s, which fewer values do not win back.
+constexpr std::int64_t kLeastValues = std::int64_t{1} << 29;
 
 /// As given, else those that this process may use; processes that may use the same ones divide them.
 int threads_of(const CommonOptions& common) {
@@ -49,22 +51,30 @@ std::string missing(const BackendEntry& entry, BackendOptions options, int devic
   return entry.missing(options);
 }
 
-/// The devices of --devices or --device that this backend is to use, perhaps without some that are missing.
-std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& options, const CommonOptions& common) {
+/// The GPUs that are there, up to `most` of them, and at least the first.
+std::vector<int> first_devices(const BackendEntry& entry, const BackendOptions& options, std::int64_t most) {
+  std::vector<int> devices{0};
+  for (int next = 1; next < most && missing(entry, options, next).empty(); ++next) devices.push_back(next);
+  return devices;
+}
+
+/// The devices of --devices or --device that this backend is to use, perhaps without some that are missing; without
+/// these options as many GPUs as the number of values is worth.
+std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& options, const CommonOptions& common,
+                            std::int64_t values) {
+  constexpr std::int64_t kMost = 1023;
   std::vector<int> devices;
   if (common.devices.empty() && !entry.has_gpus) return {0};
+  const bool is_named = common.set == nullptr || common.set->source("--device") != Source::none;
+  if (common.devices.empty() && !is_named && processes().is_alone()) {
+    return first_devices(entry, options, values / kLeastValues);
+  }
   if (common.devices.empty()) {
     // Processes on one machine take a device each, as far as there are some.
     const int first = static_cast<int>(common.device), own = first + sharing().place;
     return {missing(entry, options, own).empty() ? own : first};
   }
-  if (common.devices == "all") {
-    while (missing(entry, options, static_cast<int>(devices.size())).empty()) {
-      devices.push_back(static_cast<int>(devices.size()));
-    }
-    return devices.empty() ? std::vector<int>{0} : devices;
-  }
-  constexpr std::int64_t kMost = 1023;
+  if (common.devices == "all") return first_devices(entry, options, kMost + 1);
   if (common.devices == "0") {
     throw Error(ExitCode::usage,
                 "--devices 0: expected all, how many GPUs, or a list such as 0,2; for GPU 0 alone say --device 0");
@@ -107,7 +117,7 @@ const BackendEntry& chosen_entry(const Job& job) {
 std::vector<int> named_or_all(const Job& job, const BackendEntry& entry) {
   CommonOptions common = job.common;
   if (common.devices.empty()) common.devices = "all";
-  return devices_of(entry, backend_options(common), common);
+  return devices_of(entry, backend_options(common), common, 0);
 }
 
 }  // namespace
@@ -129,7 +139,7 @@ std::unique_ptr<Backend> open_devices(const Job& job, int count) {
   return open(entry, options, devices);
 }
 
-std::unique_ptr<Backend> choose_backend(Job& job) {
+std::unique_ptr<Backend> choose_backend(Job& job, std::int64_t values) {
   job.progress.phase("open", 0);
   const BackendOptions options = backend_options(job.common);
   const std::string gpu = named_gpu(job.common);
@@ -141,7 +151,7 @@ std::unique_ptr<Backend> choose_backend(Job& job) {
       if (named) refusal = fmt::format("--backend {} has no GPUs; leave one of the two options out", entry.name);
       continue;
     }
-    const std::vector<int> devices = devices_of(entry, options, job.common);
+    const std::vector<int> devices = devices_of(entry, options, job.common, values);
     std::string reason;
     for (const int device : devices) {
       if (reason.empty()) reason = missing(entry, options, device);

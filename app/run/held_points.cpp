@@ -201,7 +201,9 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
   }
   data::ReadingOptions options = reading_options(job.common, step);
   // A device with its own memory takes the rows from the file, so that they need none of the host's.
-  if (stream) held.backend = choose_backend(job);  // first: a backend that is missing is an error before the long work
+  const std::int64_t values = source.rows() * source.columns();
+  if (stream)
+    held.backend = choose_backend(job, values);  // first: a backend that is missing is an error before the long work
   if (stream && stream->spools) {
     held.spooled = spool(source, job, options, *stream, step, held.preparation);
     options.spooled = held.spooled.get();
@@ -218,7 +220,7 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
   const bool prepares = !step.is_none() && !held.spooled;
   const bool all_at_once = options.drop_missing || prepares || (weighting && weighting->absent > 0);
   held.values = std::make_unique<data::Reading>(source, options);
-  if (!held.backend) held.backend = choose_backend(job);
+  if (!held.backend) held.backend = choose_backend(job, values);
   opened();
   Weights weights;
   {

@@ -29,8 +29,9 @@ struct Job {
 };
 
 /// Opens the backend of --backend and records it in the report and in `common.chosen`. auto takes the best that works.
-/// Throws Error(device) with the reason if the named backend, or every backend, cannot be used.
-std::unique_ptr<Backend> choose_backend(Job& job);
+/// values: of the points, rows x columns; many are divided among several GPUs. Throws Error(device) with the reason if
+/// the named backend, or every backend, cannot be used.
+std::unique_ptr<Backend> choose_backend(Job& job, std::int64_t values = 0);
 
 /// How many devices --devices names, all if it is not given; for a backend without GPUs: threads.
 int most_devices(const Job& job);

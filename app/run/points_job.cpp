@@ -169,7 +169,7 @@ Plan PointsJob::plan_of(const std::optional<StreamPlan>& stream) const {
 }
 
 void PointsJob::print_plan(const std::optional<StreamPlan>& stream) {
-  const auto backend = source != nullptr ? choose_backend(*this) : nullptr;
+  const auto backend = source != nullptr ? choose_backend(*this, source->rows() * source->columns()) : nullptr;
   warn(set);
   progress.finish();
   report.plan = plan_of(stream);

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "core/neighbors.h"
 #include "kernels/cuda/assign/part_exchange.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
@@ -158,7 +159,15 @@ class CudaPoints final : public Points {
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
   }
   std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
-    return with_memory(held_, [&] { return cuda::self_join(held_, join); });
+    std::optional<NeighborLists> lists = with_memory(held_, [&] { return cuda::self_join(held_, join); });
+    if (lists && !complete_join(*this, held_.first_row, join, *lists)) return std::nullopt;
+    return lists;
+  }
+  std::optional<NeighborLists> join_parts(std::span<const PointNeighbors* const> parts, PartThreads& threads,
+                                          const SelfJoin& join) const override {
+    std::vector<const HeldRows<T>*> held;
+    for (const PointNeighbors* part : parts) held.push_back(&dynamic_cast<const CudaPoints&>(*part).held_);
+    return cuda::join_parts<T>(held, threads, join);
   }
   void search_radius(const Queries& queries, RadiusLists& found) const override {
     if (searches_in_parts(held_, queries))

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/composed_backend.h"
 #include "tests/support/points_everywhere.h"
 
 using namespace kith;
@@ -159,6 +160,60 @@ TEST_CASE("neighbours in groups of rows equal the definition", "[search][cells]"
               kForceGroups);
   check_kinds(structured_kinds(), {{5000, 3, 10}, {5000, 40, 100}, {2000, 128, 10}}, kForceGroups);
   check_kinds(dense_kinds(), {{9000, 24, 10}, {9000, 72, 128}}, kForceGroups);
+}
+
+/// Compares lists of some rows of a join with the definition.
+void check_join(const Bench& bench, std::int64_t k, bool include_self, bool must_join) {
+  constexpr std::int64_t kChecked = 40;
+  const MatrixView<const double> rows = bench.values.view();
+  const std::int64_t count = std::min(kChecked, rows.rows);
+  for (const Actual& actual : bench.actual) {
+    const auto found = actual.points->self_join({.neighbors = k, .include_self = include_self});
+    INFO(actual.name << ", k " << k << (include_self ? ", each row in its own list" : ""));
+    if (must_join) REQUIRE(found.has_value());
+    if (!found) continue;
+    for (const std::int64_t first : {std::int64_t{0}, (rows.rows - count) / 2, rows.rows - count}) {
+      NeighborLists expected(count, k), part(count, k);
+      bench.expected->search({rows.middle(first, count), include_self ? -1 : first}, expected);
+      std::copy_n(found->distance.row(first).data(), part.distance.size(), part.distance.data());
+      std::copy_n(found->index.row(first).data(), part.index.size(), part.index.data());
+      check_same(expected, part);
+    }
+  }
+}
+
+/// GPUs, each alone and as three parts.
+std::vector<Tested> gpus_and_parts(const ForcedPaths& forced) {
+  std::vector<Tested> all = gpus(forced);
+  for (const BackendEntry& entry : backends()) {
+    if (!entry.has_gpus || !entry.missing({}).empty()) continue;
+    std::vector<std::unique_ptr<Backend>> parts;
+    for (int p = 0; p < 3; ++p) parts.push_back(entry.open(options_of_part(entry, p), forced));
+    all.push_back({std::string(entry.name) + ", three parts", std::make_unique<ComposedBackend>(std::move(parts), 16)});
+  }
+  return all;
+}
+
+// Rows of the device as queries: in all rows, and in groups of them, where those of a part begin within a tile.
+TEST_CASE("joins of rows on the device equal the definition", "[search][cells]") {
+  for (const ForcedPaths& forced : {ForcedPaths{}, kForceGroups}) {
+    const std::vector<Tested> tested = gpus_and_parts(forced);
+    if (tested.empty()) return;
+    const auto check_all = [&](const std::vector<Kind>& some, Shape s, bool must_join) {
+      for (const Kind& kind : some) {
+        for (const Stored stored : storages(kind)) {
+          INFO(kind.name << ", " << name_of(stored) << ", n " << s.n << ", d " << s.d
+                         << (forced.groups ? ", groups" : ""));
+          const Bench bench(kind, stored, s, tested);
+          check_join(bench, s.k, false, must_join);
+          check_join(bench, 1, true, must_join);
+        }
+      }
+    };
+    for (const Shape s : {Shape{2, 40, 1}, Shape{1021, 33, 20}, Shape{2000, 130, 10}}) check_all(kinds(), s, false);
+    for (const Shape s : {Shape{5000, 40, 100}, Shape{3001, 128, 10}}) check_all(structured_kinds(), s, false);
+    check_all(dense_kinds(), {9000, 72, 10}, forced.groups);
+  }
 }
 
 TEST_CASE("lists of structured rows equal the definition on the path that a backend prefers", "[search]") {

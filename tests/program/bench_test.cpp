@@ -109,11 +109,14 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
       const double each = row["seconds"]["median"].get<double>() / 3000 * 1e9;
       CHECK(std::stod(row["note"].get<std::string>()) == Approx(each).epsilon(0.01));
     }
-    const auto scale = bench({"scale", "--backend", backend, "--shape", "9000x8,20", "--repeat", "2"})["rows"];
-    REQUIRE(!scale.empty());
-    for (const auto& row : scale) check_timed(row);
-    CHECK(scale[0]["name"].get<std::string>().starts_with("1 "));
-    CHECK((scale.size() == 1 || scale[1]["note"].get<std::string>().find("times as fast") != std::string::npos));
+    for (const std::string shape : {"9000x8,20", "9000x8,50,3"}) {
+      const auto scale = bench({"scale", "--backend", backend, "--shape", shape, "--repeat", "2"})["rows"];
+      REQUIRE(!scale.empty());
+      for (const auto& row : scale) check_timed(row);
+      const std::string name = scale[0]["name"];
+      CHECK(name.starts_with(shape == "9000x8,20" ? "iteration, 1 " : "search, 1 "));
+      CHECK((scale.size() == 1 || scale[1]["note"].get<std::string>().find("times as fast") != std::string::npos));
+    }
     for (const char* type : {"float32", "uint8"}) {
       const auto rows = bench({"iteration", "--backend", backend, "--type", type, "--shape", "3000x16,20"})["rows"];
       REQUIRE(rows.size() >= 2);

@@ -46,15 +46,16 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
 double grouping_seconds(std::int64_t rows, std::int64_t d) {
   return 30e-3 + static_cast<double>(rows) * (6e-9 + static_cast<double>(d) * 30e-12);
 }
-/// Of products of `pairs` queries and rows in `groups` groups, `queries` queries in all. The host gathers these by
-/// group and merges their lists.
-double group_seconds(double pairs, double queries, std::int64_t d, std::int64_t groups) {
+/// Of products of `pairs` queries and rows in `groups` groups. Queries of the host are gathered there by group, and
+/// their lists merged.
+double group_seconds(double pairs, const AllQueries& all, std::int64_t d, std::int64_t groups) {
+  const double on_host = all.are_on_device ? 0.0 : 1.2e-6 + static_cast<double>(d) * 12e-9;
   return static_cast<double>(groups) * 0.3e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15) +
-         queries * (0.2e-6 + static_cast<double>(d) * 0.2e-9);
+         static_cast<double>(all.count) * on_host;
 }
 
-double pairs_of(const Queries& queries, std::int64_t rows) {
-  return static_cast<double>(queries.values.rows) * static_cast<double>(rows);
+double pairs_of(std::int64_t queries, std::int64_t rows) {
+  return static_cast<double>(queries) * static_cast<double>(rows);
 }
 
 /// Of the rows of all groups, with their fp16 copies.
@@ -110,18 +111,21 @@ bool is_too_dense(const HeldRows<T>& held, const Queries& queries, const SearchS
   return kShare * std::ssize(search_fp16(held, some, lists)) > count;
 }
 
-/// Whether searches like those so far have taken longer than finding groups that could be pruned.
+/// Whether searches like those so far have taken longer than finding groups that could be pruned. Where a query needs
+/// most of the rows in a tree, it needs most groups.
 template <class T>
-bool groups_may_pay(const HeldRows<T>& held, const Queries& queries) {
+bool groups_may_pay(const HeldRows<T>& held, const AllQueries& all) {
+  constexpr double kLargestShare = 0.6;
+  if (held.cells.share > kLargestShare) return false;
   const std::int64_t d = held.columns();
-  const double pairs = pairs_of(queries, held.rows()), products = product_seconds(pairs, d, false);
+  const double pairs = pairs_of(all.count, held.rows()), products = product_seconds(pairs, d, false);
   const double saved_by_tree = std::min(1.0, cell_seconds(pairs * held.cells.share, d) / products);
   return held.cells.requested_seconds * saved_by_tree > grouping_seconds(held.rows(), d);
 }
 
 /// What a tree over a sample of the rows tells about searches for lists of this length.
 template <class T>
-void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
+void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors, const AllQueries& all) {
   const std::int64_t n = held.rows(), d = held.columns(), q = queries.values.rows;
   const std::int64_t stride = std::max<std::int64_t>(n / kSampleRows, 1), rows = n / stride;
   const std::int64_t query_stride = std::max<std::int64_t>(q / kSampleQueries, 1);
@@ -160,8 +164,7 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   held.cells.too_dense = is_too_dense(held, queries, sample, rounding.error, neighbors);
   const bool is_forced = held.context->forced.groups;
   if (held.cells.groups != nullptr || n < 2) return;
-  if (!is_forced && !((held.cells.too_dense || groups_may_pay(held, queries)) && fits(queries, group_bytes(held))))
-    return;
+  if (!is_forced && !((held.cells.too_dense || groups_may_pay(held, all)) && fits(queries, group_bytes(held)))) return;
   held.cells.tried_groups = true;
   const bool for_precision = held.cells.too_dense || is_forced;
   held.cells.groups =
@@ -177,7 +180,8 @@ bool knows_share(const Cells<T>& cells, std::int64_t neighbors) {
 }  // namespace
 
 template <class T>
-SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
+SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors,
+                           const AllQueries& all) {
   constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - kCellRows - 1;  // positions are int32
   constexpr double kImpatience = 4.0;  // products of clustered rows take longer than those of others
   Cells<T>& cells = held.cells;
@@ -187,20 +191,19 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
     return SearchMethod::products;
   }
   const ForcedPaths& forced = held.context->forced;
-  const double pairs = pairs_of(queries, n);
+  const double pairs = pairs_of(all.count, n);
   try {
     if (!forced.cells) {
       if (!fits(queries, cell_tree_bytes<T>(n, d))) return SearchMethod::products;
       cells.requested_seconds += product_seconds(pairs, d, cells.too_dense);
       const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
       if (cells.tree.is_empty() && cells.groups == nullptr && !pays) return SearchMethod::products;
-      const bool tries_groups = !cells.tried_groups && cells.neighbors > 0 && groups_may_pay(held, queries);
+      const bool tries_groups = !cells.tried_groups && cells.neighbors > 0 && groups_may_pay(held, all);
       cells.tried_groups = cells.tried_groups || tries_groups;
-      if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors);
+      if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors, all);
       const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.too_dense);
       if (cells.groups != nullptr) {
-        const double grouped = group_seconds(pairs * cells.groups->share, static_cast<double>(queries.values.rows), d,
-                                             std::ssize(cells.groups->groups));
+        const double grouped = group_seconds(pairs * cells.groups->share, all, d, std::ssize(cells.groups->groups));
         if (forced.groups || grouped < std::min(walk, products)) return SearchMethod::groups;
       }
       if (walk > products) return SearchMethod::products;
@@ -260,14 +263,14 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
   lists.candidates += static_cast<std::int64_t>(distances);
   constexpr std::int64_t kEnough = 64;  // queries that represent others
   if (q >= kEnough) {
-    held.cells.share = static_cast<double>(distances) / pairs_of(queries, held.rows());
+    held.cells.share = static_cast<double>(distances) / pairs_of(q, held.rows());
     held.cells.neighbors = k;
   }
   return fallback;
 }
 
-#define KITH_INSTANTIATE(T)                                                              \
-  template SearchMethod choose_search(const HeldRows<T>&, const Queries&, std::int64_t); \
+#define KITH_INSTANTIATE(T)                                                                                 \
+  template SearchMethod choose_search(const HeldRows<T>&, const Queries&, std::int64_t, const AllQueries&); \
   template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, bool, NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

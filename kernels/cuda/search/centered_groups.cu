@@ -364,6 +364,8 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   made->centers = Buffer<double>(held.pool(), count * d);
   made->center_count = count;
   made->share = chosen.share;
+  made->position = Buffer<std::int32_t>(held.pool(), n);
+  stream.upload(made->position.data(), positions.data(), n);
   // Distances to the centers are measured to those that the radii are of.
   Matrix<double> measured(count, d);
   for (std::int64_t i = 0; i < measured.size(); ++i)
@@ -379,12 +381,12 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
     CenteredGroup<T>& group = made->groups.emplace_back();
     group.center = static_cast<std::int64_t>(g / 2);
     group.is_far = g % 2 == 1;
-    group.hole = group.is_far ? hole_of(limits[g / 2], d) : 0.0;
-    group.radius = std::sqrt(static_cast<double>(squared_radius[g])) * (1 + 0x1p-40);
+    group.reach.hole = group.is_far ? hole_of(limits[g / 2], d) : 0.0;
+    group.reach.radius = std::sqrt(static_cast<double>(squared_radius[g])) * (1 + 0x1p-40);
     group.position.assign(positions.begin() + first, positions.begin() + first + size);
     group.rows = std::make_unique<HeldRows<T>>(held.context, std::move(values), size, d);
     DataPlan plan = held.plan;
-    plan.screen = screen_around(measured.row(group.center), group.radius, held.plan.screen);
+    plan.screen = screen_around(measured.row(group.center), group.reach.radius, held.plan.screen);
     prepare(*group.rows, plan);
   }
   return made;

@@ -10,6 +10,7 @@
 
 #include "core/matrix.h"
 #include "kernels/cuda/runtime/held_rows.h"
+#include "kernels/cuda/search/group_reach.h"
 
 namespace kith::cuda {
 
@@ -19,7 +20,7 @@ struct CenteredGroup {
   std::vector<std::int32_t> position;  // of each among the held rows
   std::int64_t center = 0;             // its number
   bool is_far = false;                 // the far ones of the center
-  double hole = 0.0, radius = 0.0;     // no row is nearer to the center, none farther
+  GroupReach reach;                    // from the center
 };
 
 template <class T>
@@ -27,6 +28,7 @@ struct CenteredGroups {
   Buffer<double> centers;  // (center_count, d)
   std::int64_t center_count = 0;
   std::vector<CenteredGroup<T>> groups;  // in ascending order of their centers, near rows before far ones
+  Buffer<std::int32_t> position;         // (n) the positions of all groups, one after another
   double share = 1.0;                    // estimate: of the rows, those in groups that a query needs
 };
 

@@ -1,59 +1,30 @@
-// The neighbour search on the tensor cores: queries are the rows of the fp16 product, base rows its columns. Thread
-// blocks divide the columns as well, so that few queries keep the device busy; very few take few_query_minima.h.
-//
-// The result is complete by the argument of float32_search.cu, with fp16 scores for the limits and float32 sums of fp16
-// products for the candidates. The search takes 2 q n d operations and writes q n / 8 bytes of minima.
-//
-// Rows far longer than the others do not take part in the product; their tree is searched when the lists hold the
-// nearest of the others (long_rows.h).
+// Uploads queries batch by batch, searches them on the tensor cores (fp16_batch.h), and downloads their lists.
 #include "kernels/cuda/search/fp16_search.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "core/distance.h"
-#include "kernels/cuda/search/cell_launch.h"
-#include "kernels/cuda/search/few_query_minima.h"
-#include "kernels/cuda/search/fp16_lists.h"
-#include "kernels/cuda/search/fp16_operands.h"
+#include "kernels/cuda/search/fp16_batch.h"
 #include "kernels/cuda/search/gathered_queries.h"
 #include "kernels/cuda/search/long_rows.h"
-#include "kernels/cuda/search/search_epilogues.h"
 
 namespace kith::cuda {
 namespace {
-
-constexpr std::int64_t kMaxMinimaBytes = std::int64_t{1} << 32;  // of a batch of queries
-
-/// Whether a second product that lists the candidates is faster than reading each group that may contain a neighbour,
-/// about k per query: at 350 TFLOP/s for whole tiles of queries, and 4 TB/s.
-bool needs_second_product(std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
-  constexpr std::int64_t kGroupInRows = 2048;  // rows multiplied in the time of reading a group
-  const std::int64_t tiled = (queries + kQueryTile - 1) / kQueryTile * kQueryTile;
-  return static_cast<double>(queries * neighbors) * kGroupInRows >
-         static_cast<double>(tiled) * static_cast<double>(rows);
-}
 
 /// Queries per batch: few enough that a batch is searched while the next one is uploaded, within the device's memory.
 template <class T>
 std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std::int64_t neighbors) {
   constexpr std::int64_t kBatches = 2, kMinBatch = 2048;  // smaller batches do not fill the device
   constexpr std::int64_t kSmallTile = 64;                 // used if the caller limits the memory
-  const std::int64_t queries = request.values.rows, tiles = row_groups_of(held.rows());
-  const std::int64_t listed =
-      needs_second_product(held.rows(), queries, neighbors) ? candidate_capacity(neighbors) * 4 : 0;
-  const std::int64_t query_bytes = tiles * kQuarters * 5 + 2 * (held.columns() * 16 + neighbors * 16) + listed;
+  const std::int64_t queries = request.values.rows;
+  const std::int64_t query_bytes =
+      batch_query_bytes(held.rows(), queries, neighbors) + 2 * (held.columns() * 16 + neighbors * 16);
   const std::int64_t bytes = request.working_bytes > 0 ? request.working_bytes : kMaxMinimaBytes;
   const std::int64_t tile = request.working_bytes > 0 ? kSmallTile : kQueryTile;
   const std::int64_t fitting = std::min(bytes, held.pool().available() / 2) / query_bytes / tile * tile;
   const std::int64_t share = (queries / kBatches + kQueryTile - 1) / kQueryTile * kQueryTile;
   return std::clamp(std::min(fitting, std::max(share, kMinBatch)), std::min(queries, tile), queries);
-}
-
-/// Whether long rows can be held apart in a search for lists of `neighbors`.
-bool can_hold_apart(Measure measure, std::int64_t neighbors) {
-  return measure == Measure::squared_euclidean && neighbors <= kMostCellNeighbors;
 }
 
 /// Searches batches of queries. A batch is searched while the lists of the previous one are downloaded and the queries
@@ -66,24 +37,14 @@ class Fp16Search {
       : held_(held),
         queries_(queries),
         lists_(lists),
-        apart_(can_hold_apart(queries.measure, lists.index.columns())),
-        base_(apart_ ? without_long_rows(held, max_query_norm, score_base_) : search_base(held, queries.measure)),
         size_(batch_queries(held, queries, k())),
-        minima_{nullptr, nullptr, base_.tile_count()},
-        group_min_(held.pool(), size_ * minima_.groups()),
-        block_min_(held.pool(), size_ * minima_.blocks()),
+        batch_(held, {queries.measure, k(), size_, max_query_norm}),
         candidates_(held.pool(), 1) {
-    minima_.group_min = group_min_.data();
-    minima_.block_min = block_min_.data();
     for (int i = 0; i < (size_ < queries.values.rows ? 2 : 1); ++i) {
       buffers_[i].queries = allocate_fp16_queries(held, queries.measure, size_);
       buffers_[i].distance = Buffer<double>(held.pool(), size_ * k());
       buffers_[i].index = Buffer<std::int64_t>(held.pool(), size_ * k());
     }
-    if (!needs_second_product(held.rows(), size_, k())) return;
-    limit_ = Buffer<float>(held.pool(), size_);
-    listed_count_ = Buffer<unsigned>(held.pool(), size_);
-    listed_ = Buffer<std::int32_t>(held.pool(), size_ * candidate_capacity(k()));
   }
 
   /// Returns the fallback queries.
@@ -120,61 +81,24 @@ class Fp16Search {
   const BatchBuffers& buffers(std::int64_t batch) const { return buffers_[batch % 2]; }
 
   void upload(std::int64_t batch) {
-    upload_queries(held_, held_.context->link, queries_.values.data + batch * size_ * base_.d, count(batch),
+    upload_queries(held_, held_.context->link, queries_.values.data + batch * size_ * held_.columns(), count(batch),
                    buffers_[batch % 2].queries);
   }
 
   /// Asynchronous.
   void search(std::int64_t batch) const {
-    const Context& context = *held_.context;
     const Fp16Queries& fp16_queries = buffers(batch).queries;
     round_queries(held_, count(batch), fp16_queries);
-    const SearchQueries queries{.values = fp16_queries.values.data(),
-                                .tiles = fp16_queries.fp16.values.data(),
-                                .shape = held_.fp16.shape,
-                                .norm = fp16_queries.fp16.norm.data(),
-                                .residual = fp16_queries.fp16.residual.data(),
-                                .minima = minima_,
-                                .count = count(batch),
-                                .neighbors = k(),
-                                .excluded = queries_.excluded_row + batch * size_ - held_.first_row,
-                                .has_excluded = queries_.excluded_row >= 0};
-    const ListOutput output{buffers(batch).distance.data(), buffers(batch).index.data(), candidates_.data()};
-    const Fp16Problem problem = search_problem(held_, base_, queries.tiles, queries.count);
-    if (queries.count <= kFewQueries) {
-      find_few_query_minima(context.stream, base_.tiles, base_.score_base, queries);
-    } else if (queries.count <= kFp16TileRows && context.screen == ScreenPath::wgmma) {
-      context.stream.fill(minima_.block_min, 0x7F, queries.count * minima_.blocks());
-      launch_wgmma<KeepSharedMinima>(context, problem, minima_);
-    } else {
-      launch_product<KeepMinima>(context, problem, minima_);
-    }
-    if (listed_.size() == 0) {
-      find_lists(context, base_, queries, output);
-    } else {
-      const RowLists listed{limit_.data(), listed_.data(), listed_count_.data(),
-                            static_cast<unsigned>(candidate_capacity(k()))};
-      find_limits(context, base_, queries, limit_.data());
-      context.stream.fill(listed_count_.data(), 0, queries.count);
-      launch_product<ListBelowLimit>(context, problem, listed);
-      finish_lists(context, base_, queries, listed, output);
-    }
-    if (apart_ && !held_.long_rows.tree.is_empty()) merge_long_rows(queries, output);
-  }
-
-  /// Merges the nearest of the long rows into the lists that are filled. Asynchronous.
-  void merge_long_rows(const SearchQueries& queries, const ListOutput& output) const {
-    const CellView<T>& tree = held_.long_rows.tree.view;
-    launch_cells(*held_.context, tree,
-                 {.values = queries.values,
-                  .count = queries.count,
-                  .neighbors = k(),
-                  .excluded = queries.excluded,
-                  .has_excluded = queries.has_excluded,
-                  .only_filled = true,
-                  .first_row = held_.first_row,
-                  .most_leaves = tree.nodes[0]},
-                 {{output.distance, output.index}, nullptr, output.candidates});
+    batch_.search({.values = fp16_queries.values.data(),
+                   .tiles = fp16_queries.fp16.values.data(),
+                   .shape = held_.fp16.shape,
+                   .norm = fp16_queries.fp16.norm.data(),
+                   .residual = fp16_queries.fp16.residual.data(),
+                   .minima = {},
+                   .count = count(batch),
+                   .excluded = queries_.excluded_row + batch * size_ - held_.first_row,
+                   .has_excluded = queries_.excluded_row >= 0},
+                  {buffers(batch).distance.data(), buffers(batch).index.data(), candidates_.data()});
   }
 
   /// Waits for the lists.
@@ -191,18 +115,10 @@ class Fp16Search {
   const HeldRows<T>& held_;
   const Queries& queries_;
   NeighborLists& lists_;
-  bool apart_;                // long rows are held apart
-  Buffer<float> score_base_;  // only with an unusual limit
-  SearchBase<T> base_;
   std::int64_t size_;  // queries of a batch
-  GroupMinima minima_;
-  Buffer<float> group_min_, block_min_;
+  Fp16Batch<T> batch_;
   Buffer<Word> candidates_;
   BatchBuffers buffers_[2];
-  // Only for a second product.
-  Buffer<float> limit_;
-  Buffer<unsigned> listed_count_;
-  Buffer<std::int32_t> listed_;  // (queries, capacity)
   std::vector<std::int64_t> fallback_;
 };
 

@@ -1,8 +1,4 @@
-// Searches groups of rows, one after another, for the queries to which a group may matter.
-//
-// A row within r of a center c is at least |q - c| - r from a query q, and one outside of h at least h - |q - c|. A
-// group is left out if that, rounded down by far more than the definition may be rounded, exceeds the root of the k-th
-// D of the list.
+// Searches groups of rows, one after another, for the queries to which a group may matter (group_reach.h).
 #include "kernels/cuda/search/group_search.h"
 
 #include <algorithm>
@@ -48,16 +44,6 @@ Matrix<double> center_distances(const HeldRows<T>& held, MatrixView<const double
   return distances;
 }
 
-/// Whether all rows of a group are farther from a query than `reach`, the root of the last D of its list. squared: of
-/// the distance between query and center. A NaN proves nothing. Compares squares, since a root per pair takes longer.
-template <class T>
-bool is_beyond(const CenteredGroup<T>& group, double squared, double reach) {
-  constexpr double kUp = 1 + 0x1p-20, kSmallest = 0x1p-900;  // smaller squares may have lost digits
-  const double outer = group.radius + reach * kUp, inner = group.hole - reach * kUp;
-  if (!std::isfinite(squared) || squared < kSmallest) return false;
-  return squared > outer * outer * kUp || (inner > 0 && inner * inner > squared * kUp);
-}
-
 /// The group to which a query with these squared distances to the centers would belong, or one of the same center.
 template <class T>
 std::size_t own_group(const CenteredGroups<T>& all, std::span<const double> squared) {
@@ -65,7 +51,8 @@ std::size_t own_group(const CenteredGroups<T>& all, std::span<const double> squa
   std::size_t own = 0;
   for (std::size_t g = 0; g < all.groups.size(); ++g) {
     const CenteredGroup<T>& group = all.groups[g];
-    if (group.center == center && !(group.is_far && std::sqrt(squared[static_cast<std::size_t>(center)]) < group.hole))
+    if (group.center == center &&
+        !(group.is_far && std::sqrt(squared[static_cast<std::size_t>(center)]) < group.reach.hole))
       own = g;
   }
   return own;
@@ -109,7 +96,7 @@ void search_groups(const HeldRows<T>& held, const Queries& queries, const GroupS
     std::vector<std::int64_t> chosen;
     for (std::int64_t i = 0; i < q; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      if (own[at] != g && !is_beyond(group, distances(i, group.center), reach[at])) chosen.push_back(i);
+      if (own[at] != g && !group.reach.is_beyond(distances(i, group.center), reach[at])) chosen.push_back(i);
     }
     search_group(group, chosen, search.others);
     for (const std::int64_t i : chosen) update_reach(i);

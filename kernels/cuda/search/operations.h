@@ -2,6 +2,10 @@
 // KITH_FOR_POINT_TYPES.
 #pragma once
 
+#include <optional>
+#include <span>
+
+#include "core/part_threads.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
@@ -10,9 +14,14 @@ namespace kith::cuda {
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
 
-// self_join.cu
+// self_join.cu; lists without an entry are missing
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join);
+
+// part_join.cu
+template <class T>
+std::optional<NeighborLists> join_parts(std::span<const HeldRows<T>* const> parts, PartThreads& threads,
+                                        const SelfJoin& join);
 
 // radius.cu
 template <class T>

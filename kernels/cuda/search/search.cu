@@ -83,7 +83,7 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   NeighborLists initial(unfilled ? 0 : q, k);
   if (!unfilled) copy_entries(lists, initial);
   try {
-    const SearchMethod method = choose_search(held, queries, k);
+    const SearchMethod method = choose_search(held, queries, k, {.count = q});
     if (method == SearchMethod::groups) {
       search_groups<T>(held, queries, {search_products<T>, search_far_products<T>}, lists);
     } else if (method == SearchMethod::cells) {

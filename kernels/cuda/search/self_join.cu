@@ -17,6 +17,7 @@
 #include "kernels/cuda/search/join_epilogue.h"
 #include "kernels/cuda/search/join_operands.h"
 #include "kernels/cuda/search/operations.h"
+#include "kernels/cuda/search/row_join.h"
 
 namespace kith::cuda {
 namespace {
@@ -254,41 +255,6 @@ class SymmetricJoin {
   Buffer<Word> candidates_;
 };
 
-/// Searches the rows with unfilled lists as queries, for one more neighbour if a row may not be in its own list.
-/// Returns false, and does nothing, if there are too many of them.
-template <class T>
-bool search_fallback(const HeldRows<T>& held, const SelfJoin& join, NeighborLists& lists) {
-  std::vector<std::int64_t> fallback;
-  for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
-    if (lists.index(i, 0) < 0) fallback.push_back(i);
-  }
-  const std::int64_t k = join.neighbors, query_neighbors = join.include_self ? k : k + 1, d = held.columns();
-  if (std::ssize(fallback) * kFallbackShare > held.rows()) return false;
-  constexpr std::int64_t kBatchBytes = std::int64_t{1} << 27;
-  const std::int64_t batch = std::max<std::int64_t>(kBatchBytes / (d * 8 + query_neighbors * 16), 1);
-  for (std::int64_t first = 0; first < std::ssize(fallback); first += batch) {
-    const auto rows = std::span(fallback).subspan(first, std::min(batch, std::ssize(fallback) - first));
-    Matrix<double> values(std::ssize(rows), d);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      held.host.copy_values(rows[i], values.row(static_cast<std::int64_t>(i)).data());
-    }
-    NeighborLists query_lists(std::ssize(rows), query_neighbors);
-    search(held, {values.view(), -1, join.measure}, query_lists);
-    for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
-      const std::int64_t self = join.include_self ? -1 : held.first_row + rows[i];
-      std::int64_t out = 0;
-      for (std::int64_t j = 0; j < query_neighbors && out < k; ++j) {
-        if (query_lists.index(i, j) == self) continue;
-        lists.distance(rows[i], out) = query_lists.distance(i, j);
-        lists.index(rows[i], out++) = query_lists.index(i, j);
-      }
-    }
-    lists.candidates += query_lists.candidates;
-  }
-  lists.fallback_queries += std::ssize(fallback);
-  return true;
-}
-
 }  // namespace
 
 template <class T>
@@ -296,10 +262,10 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
   std::optional<NeighborLists> lists;
   try {
     if (const auto sizes = join_sizes(held, join)) lists = SymmetricJoin<T>(held, join, *sizes).run();
+    if (!lists && !held.context->forced.self_join) lists = join_rows(held, join, {0, held.rows()});
   } catch (const OutOfMemory&) {  // searches need less memory
     return std::nullopt;
   }
-  if (lists && !search_fallback(held, join, *lists)) return std::nullopt;
   return lists;
 }
 

@@ -1,0 +1,103 @@
+// Thread blocks divide the columns of the product as well, so that few queries keep the device busy; very few take
+// few_query_minima.h.
+//
+// The result is complete by the argument of float32_search.cu, with fp16 scores for the limits and float32 sums of fp16
+// products for the candidates. The search takes 2 q n d operations and writes q n / 8 bytes of minima.
+//
+// Rows far longer than the others do not take part in the product; their tree is searched when the lists hold the
+// nearest of the others (long_rows.h).
+#include "kernels/cuda/search/fp16_batch.h"
+
+#include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/search/few_query_minima.h"
+#include "kernels/cuda/search/long_rows.h"
+#include "kernels/cuda/search/search_epilogues.h"
+
+namespace kith::cuda {
+namespace {
+
+/// Whether a second product that lists the candidates is faster than reading each group that may contain a neighbour,
+/// about k per query: at 350 TFLOP/s for whole tiles of queries, and 4 TB/s.
+bool needs_second_product(std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
+  constexpr std::int64_t kGroupInRows = 2048;  // rows multiplied in the time of reading a group
+  const std::int64_t tiled = (queries + kQueryTile - 1) / kQueryTile * kQueryTile;
+  return static_cast<double>(queries * neighbors) * kGroupInRows >
+         static_cast<double>(tiled) * static_cast<double>(rows);
+}
+
+}  // namespace
+
+std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, std::int64_t neighbors) {
+  const std::int64_t listed = needs_second_product(base, queries, neighbors) ? candidate_capacity(neighbors) * 4 : 0;
+  return row_groups_of(base) * kQuarters * 5 + listed;
+}
+
+bool can_hold_apart(Measure measure, std::int64_t neighbors) {
+  return measure == Measure::squared_euclidean && neighbors <= kMostCellNeighbors;
+}
+
+template <class T>
+Fp16Batch<T>::Fp16Batch(const HeldRows<T>& held, const BatchSearch& search)
+    : held_(held),
+      neighbors_(search.neighbors),
+      apart_(can_hold_apart(search.measure, search.neighbors)),
+      base_(apart_ ? without_long_rows(held, search.max_query_norm, score_base_) : search_base(held, search.measure)),
+      minima_{nullptr, nullptr, base_.tile_count()},
+      group_min_(held.pool(), search.most * minima_.groups()),
+      block_min_(held.pool(), search.most * minima_.blocks()) {
+  minima_.group_min = group_min_.data();
+  minima_.block_min = block_min_.data();
+  if (!needs_second_product(held.rows(), search.most, neighbors_)) return;
+  limit_ = Buffer<float>(held.pool(), search.most);
+  listed_count_ = Buffer<unsigned>(held.pool(), search.most);
+  listed_ = Buffer<std::int32_t>(held.pool(), search.most * candidate_capacity(neighbors_));
+}
+
+template <class T>
+void Fp16Batch<T>::search(SearchQueries queries, const ListOutput& output) const {
+  const Context& context = *held_.context;
+  queries.minima = minima_;
+  queries.neighbors = neighbors_;
+  const Fp16Problem problem = search_problem(held_, base_, queries.tiles, queries.count);
+  if (queries.count <= kFewQueries) {
+    find_few_query_minima(context.stream, base_.tiles, base_.score_base, queries);
+  } else if (queries.count <= kFp16TileRows && context.screen == ScreenPath::wgmma) {
+    context.stream.fill(minima_.block_min, 0x7F, queries.count * minima_.blocks());
+    launch_wgmma<KeepSharedMinima>(context, problem, minima_);
+  } else {
+    launch_product<KeepMinima>(context, problem, minima_);
+  }
+  if (listed_.size() == 0) {
+    find_lists(context, base_, queries, output);
+  } else {
+    const RowLists listed{limit_.data(), listed_.data(), listed_count_.data(),
+                          static_cast<unsigned>(candidate_capacity(neighbors_))};
+    find_limits(context, base_, queries, limit_.data());
+    context.stream.fill(listed_count_.data(), 0, queries.count);
+    launch_product<ListBelowLimit>(context, problem, listed);
+    finish_lists(context, base_, queries, listed, output);
+  }
+  if (apart_ && !held_.long_rows.tree.is_empty()) merge_long_rows(queries, output);
+}
+
+/// Merges the nearest of the long rows into the lists that are filled. Asynchronous.
+template <class T>
+void Fp16Batch<T>::merge_long_rows(const SearchQueries& queries, const ListOutput& output) const {
+  const CellView<T>& tree = held_.long_rows.tree.view;
+  launch_cells(*held_.context, tree,
+               {.values = queries.values,
+                .count = queries.count,
+                .neighbors = neighbors_,
+                .excluded = queries.excluded,
+                .has_excluded = queries.has_excluded,
+                .only_filled = true,
+                .first_row = held_.first_row,
+                .most_leaves = tree.nodes[0]},
+               {{output.distance, output.index}, nullptr, output.candidates});
+}
+
+#define KITH_INSTANTIATE(T) template class Fp16Batch<T>;
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

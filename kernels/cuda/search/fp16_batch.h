@@ -1,0 +1,54 @@
+// The neighbour search of a batch of queries that are on the device, on the tensor cores: queries are the rows of the
+// fp16 product, base rows its columns.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/search/fp16_lists.h"
+#include "kernels/cuda/search/fp16_operands.h"
+
+namespace kith::cuda {
+
+inline constexpr std::int64_t kMaxMinimaBytes = std::int64_t{1} << 32;  // of a batch of queries
+
+/// Bytes of device memory of each query of a batch, besides the query and its lists. base: rows that are searched.
+std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, std::int64_t neighbors);
+
+/// Whether long rows can be held apart in a search for lists of `neighbors`.
+bool can_hold_apart(Measure measure, std::int64_t neighbors);
+
+struct BatchSearch {
+  Measure measure = Measure::squared_euclidean;
+  std::int64_t neighbors = 0;   // length of the lists
+  std::int64_t most = 0;        // queries of a batch, at most
+  double max_query_norm = 0.0;  // in the unit of the fp16 rows; 0 for the usual limit
+};
+
+/// Searches of some held rows. Requires that can_search_fp16(), and that the rows stay where they are.
+template <class T>
+class Fp16Batch {
+ public:
+  /// Throws OutOfMemory.
+  Fp16Batch(const HeldRows<T>& held, const BatchSearch& search);
+
+  /// Fills the lists of queries, which are given without minima and length of lists. Those of fallback queries stay
+  /// unfilled: the screen cannot bound their scores, or too many candidates are equally near. Asynchronous.
+  void search(SearchQueries queries, const ListOutput& output) const;
+
+ private:
+  void merge_long_rows(const SearchQueries& queries, const ListOutput& output) const;
+
+  const HeldRows<T>& held_;
+  std::int64_t neighbors_;
+  bool apart_;                // long rows are held apart
+  Buffer<float> score_base_;  // only with an unusual limit
+  SearchBase<T> base_;
+  GroupMinima minima_;
+  Buffer<float> group_min_, block_min_;
+  // Only for a second product.
+  Buffer<float> limit_;
+  Buffer<unsigned> listed_count_;
+  Buffer<std::int32_t> listed_;  // (queries, capacity)
+};
+
+}  // namespace kith::cuda

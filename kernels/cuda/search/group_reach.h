@@ -1,0 +1,26 @@
+// Which groups of rows a query needs.
+//
+// A row within r of a center c is at least |q - c| - r from a query q, and one outside of h at least h - |q - c|. A
+// group is left out if that, rounded down by far more than the definition may be rounded, exceeds the root of the k-th
+// D of the list.
+#pragma once
+
+#include <cmath>
+
+namespace kith::cuda {
+
+/// Distances of the rows of a group to its center.
+struct GroupReach {
+  double hole = 0.0, radius = 0.0;  // no row is nearer, none farther
+
+  /// Whether all rows are farther from a query than `reach`, the root of the last D of its list. squared: of the
+  /// distance between query and center. A NaN proves nothing. Compares squares, since a root per pair takes longer.
+  __host__ __device__ bool is_beyond(double squared, double reach) const {
+    constexpr double kUp = 1 + 0x1p-20, kSmallest = 0x1p-900;  // smaller squares may have lost digits
+    const double outer = radius + reach * kUp, inner = hole - reach * kUp;
+    if (!(squared >= kSmallest) || !(squared < 0x1p1023)) return false;
+    return squared > outer * outer * kUp || (inner > 0 && inner * inner > squared * kUp);
+  }
+};
+
+}  // namespace kith::cuda

@@ -1,0 +1,309 @@
+// The rows are searched in batches, with the fp16 copies that they have as base rows, so that nothing is uploaded or
+// rounded. Where they are in groups (centered_groups.h) that queries can leave out, each row is searched in its own
+// group first, and then in those that it needs, relative to their centers. The lists stay on the device until the end.
+#include "kernels/cuda/search/row_join.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "core/philox.h"
+#include "kernels/cuda/search/cell_build.h"
+#include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/search/cell_search.h"
+#include "kernels/cuda/search/centered_groups.h"
+#include "kernels/cuda/search/fp16_batch.h"
+#include "kernels/cuda/search/fp16_search.h"
+#include "kernels/cuda/search/long_rows.h"
+#include "kernels/cuda/search/row_join_lists.h"
+
+namespace kith::cuda {
+namespace {
+
+constexpr double kRounding = 1 + 0x1p-8;  // covers that of fp16, in norms
+
+/// Searches the rows of a group, or all, for queries on the device: by products, or in a tree where there are too few.
+template <class T>
+class RowsSearch {
+ public:
+  RowsSearch(const HeldRows<T>& rows, const BatchSearch& search) : rows_(rows), neighbors_(search.neighbors) {
+    if (can_search_fp16(rows, search.measure, search.neighbors + 1)) {
+      batch_.emplace(rows, search);
+    } else {
+      tree_ = build_cell_tree<T>(rows, nullptr, 1, rows.rows());
+    }
+  }
+
+  bool is_fp16() const { return batch_.has_value(); }
+
+  /// Asynchronous.
+  void search(const SearchQueries& queries, const ListOutput& out) const {
+    if (batch_) return batch_->search(queries, out);
+    const DeviceLists lists{out.distance, out.index};
+    clear_lists(*rows_.context, lists, queries.count * neighbors_);
+    launch_cells(*rows_.context, tree_.view,
+                 {.values = queries.values,
+                  .count = queries.count,
+                  .neighbors = neighbors_,
+                  .excluded = queries.excluded,
+                  .has_excluded = queries.has_excluded,
+                  .first_row = rows_.first_row,
+                  .most_leaves = tree_.view.nodes[0]},
+                 {lists, nullptr, out.candidates});
+  }
+
+ private:
+  const HeldRows<T>& rows_;
+  std::int64_t neighbors_;
+  std::optional<Fp16Batch<T>> batch_;
+  CellTree<T> tree_;
+};
+
+/// Lists of `count` queries on the device.
+struct ListBuffers {
+  ListBuffers(Pool& pool, std::int64_t entries) : distance(pool, entries), index(pool, entries) {}
+  DeviceLists lists() const { return {distance.data(), index.data()}; }
+  Buffer<double> distance;
+  Buffer<std::int64_t> index;
+};
+
+template <class T>
+class RowJoin {
+ public:
+  RowJoin(const HeldRows<T>& held, const SelfJoin& join, const RowShare& own)
+      : held_(held),
+        join_(join),
+        own_(own),
+        k_(join.neighbors),
+        all_(held.pool(), held.rows() * k_),
+        candidates_(held.pool(), 1) {
+    stream().fill(candidates_.data(), 0, 1);
+  }
+
+  NeighborLists in_all_rows() {
+    steps_ = 1;
+    search_own(held_, nullptr, own_);
+    return finish();
+  }
+
+  NeighborLists in_groups(const CenteredGroups<T>& groups) {
+    const std::int64_t n = held_.rows(), count = std::ssize(groups.groups);
+    steps_ = 2 * count;
+    group_of_ = Buffer<std::uint8_t>(held_.pool(), n);
+    chosen_ = Buffer<std::int32_t>(held_.pool(), 2 * own_.count);
+    counts_ = Buffer<Word>(held_.pool(), 3);
+    const std::int32_t* position = groups.position.data();
+    for (std::int64_t g = 0; g < count; ++g) {
+      const CenteredGroup<T>& group = groups.groups[static_cast<std::size_t>(g)];
+      const std::int64_t rows = group.rows->rows();
+      set_group_kernel<<<context().grid(rows, kBlock), kBlock, 0, stream()>>>(
+          position, rows, static_cast<std::uint8_t>(g), group_of_.data());
+      check(cudaGetLastError());
+      // Its own rows among those of the group, whose positions ascend.
+      const auto place = [&](std::int64_t row) {
+        return std::lower_bound(group.position.begin(), group.position.end(), row) - group.position.begin();
+      };
+      const std::int64_t first = place(own_.first);
+      search_own(*group.rows, position, {first, place(own_.first + own_.count) - first});
+      position += rows;
+    }
+    position = groups.position.data();
+    for (std::int64_t g = 0; g < count; ++g) {
+      search_others(groups, g, position);
+      position += groups.groups[static_cast<std::size_t>(g)].rows->rows();
+    }
+    return finish();
+  }
+
+ private:
+  const Context& context() const { return *held_.context; }
+  const Stream& stream() const { return held_.stream(); }
+  DeviceLists lists_from(std::int64_t row) const {
+    return {all_.distance.data() + row * k_, all_.index.data() + row * k_};
+  }
+
+  /// Queries of a batch, for searches of `rows`, of up to `count` queries.
+  std::int64_t batch_size(const HeldRows<T>& rows, std::int64_t count) const {
+    const std::int64_t bytes = batch_query_bytes(rows.rows(), count, k_) + held_.columns() * 16 + k_ * 32;
+    const std::int64_t fitting =
+        std::min(kMaxMinimaBytes, held_.pool().available() / 2) / bytes / kQueryTile * kQueryTile;
+    return std::min(std::max(fitting, kQueryTile), (count + kQueryTile - 1) / kQueryTile * kQueryTile);
+  }
+
+  /// Rows `some` of a group in their own group; or of all, where position is null. A few before them are searched too,
+  /// so that tiles of fp16 rows are whole ones.
+  void search_own(const HeldRows<T>& rows, const std::int32_t* position, const RowShare& some) {
+    const std::int64_t begin = some.first / kQueryTile * kQueryTile, end = some.first + some.count;
+    const std::int64_t d = rows.columns(), size = batch_size(rows, end - begin);
+    const RowsSearch<T> search(rows, {.neighbors = k_, .most = size});
+    const Buffer<double> values(held_.pool(), size * d);
+    const ListBuffers found(held_.pool(), position != nullptr ? size * k_ : 0);
+    for (std::int64_t first = begin; first < end; first += size) {
+      const std::int64_t count = std::min(size, end - first);
+      to_double_kernel<<<context().grid(count * d, kBlock), kBlock, 0, stream()>>>(rows.resident.data() + first * d,
+                                                                                   count * d, values.data());
+      check(cudaGetLastError());
+      SearchQueries queries;
+      queries.values = values.data();
+      queries.count = count;
+      queries.excluded = first;
+      queries.has_excluded = !join_.include_self;
+      if (search.is_fp16()) {
+        queries.tiles = rows.fp16.values.data() + rows.fp16.shape.place(first, 0, 0);
+        queries.shape = rows.fp16.shape;
+        queries.norm = rows.fp16.norm.data() + first;
+        queries.residual = rows.fp16.residual.data() + first;
+      }
+      const DeviceLists to = position != nullptr ? found.lists() : lists_from(first);
+      search.search(queries, {to.distance, to.index, candidates_.data()});
+      if (position != nullptr) {
+        store_lists_kernel<<<context().grid(count * k_, kBlock), kBlock, 0, stream()>>>(
+            to, count, k_, {position, held_.first_row}, position + first, all_.lists());
+        check(cudaGetLastError());
+      }
+      note_progress(static_cast<double>(first + count - begin) / static_cast<double>(end - begin));
+    }
+    steps_done_ += 1;
+  }
+
+  /// The rows of other groups in group g.
+  void search_others(const CenteredGroups<T>& groups, std::int64_t g, const std::int32_t* position) {
+    const CenteredGroup<T>& group = groups.groups[static_cast<std::size_t>(g)];
+    const HeldRows<T>& rows = *group.rows;
+    const std::int64_t n = own_.count, d = held_.columns();
+    const double unit = std::ldexp(1.0, fp16_exponent(rows.plan.screen)),
+                 infinity = std::numeric_limits<double>::infinity();
+    double usual = infinity, most = infinity;
+    if (can_search_fp16(rows, Measure::squared_euclidean, k_ + 1)) {
+      constexpr double kLargest = 65000.0;
+      usual = std::pow(usual_limits(rows, find_long_rows(rows).others).max_query_norm / kRounding * unit, 2);
+      most = std::pow(kLargest / kRounding * unit, 2);
+    }
+    stream().fill(counts_.data(), 0, 3);
+    choose_rows_kernel<<<context().grid(n, kBlockWarps), kBlock, 0, stream()>>>(
+        Choice<T>{held_.resident.data(), d, own_, groups.centers.data() + group.center * d, group.reach, usual, most,
+                  group_of_.data(), static_cast<std::uint8_t>(g), all_.lists(), k_},
+        chosen_.data(), chosen_.data() + n, counts_.data());
+    check(cudaGetLastError());
+    Word counts[3] = {};
+    stream().download(counts, counts_.data(), 3);
+    const double longest = std::sqrt(from_bits(counts[2])) / unit * kRounding;
+    search_chosen(rows, position, chosen_.data(), static_cast<std::int64_t>(counts[0]), 0.0);
+    search_chosen(rows, position, chosen_.data() + n, static_cast<std::int64_t>(counts[1]), longest);
+    note_progress(1.0);
+    steps_done_ += 1;
+  }
+
+  static double from_bits(Word bits) {
+    double value = 0.0;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+  /// max_query_norm: as in BatchSearch.
+  void search_chosen(const HeldRows<T>& rows, const std::int32_t* position, const std::int32_t* chosen,
+                     std::int64_t chosen_count, double max_query_norm) {
+    if (chosen_count == 0) return;
+    const std::int64_t d = held_.columns(), size = batch_size(rows, chosen_count);
+    const RowsSearch<T> search(rows, {.neighbors = k_, .most = size, .max_query_norm = max_query_norm});
+    const Fp16Queries queries = allocate_fp16_queries(rows, Measure::squared_euclidean, size);
+    const ListBuffers found(held_.pool(), size * k_), merged(held_.pool(), size * k_);
+    for (std::int64_t first = 0; first < chosen_count; first += size) {
+      const std::int64_t count = std::min(size, chosen_count - first);
+      gather_queries_kernel<<<context().grid(count * d, kBlock), kBlock, 0, stream()>>>(
+          held_.resident.data(), chosen + first, count, d, queries.values.data());
+      check(cudaGetLastError());
+      if (search.is_fp16()) round_queries(rows, count, queries);
+      SearchQueries batch;
+      batch.values = queries.values.data();
+      batch.tiles = queries.fp16.values.data();
+      batch.shape = rows.fp16.shape;
+      batch.norm = queries.fp16.norm.data();
+      batch.residual = queries.fp16.residual.data();
+      batch.count = count;
+      search.search(batch, {found.distance.data(), found.index.data(), candidates_.data()});
+      merge_found_kernel<<<context().grid(count, kBlock), kBlock, 0, stream()>>>(
+          found.lists(), count, k_, {position, held_.first_row}, chosen + first, merged.lists(), all_.lists());
+      check(cudaGetLastError());
+    }
+  }
+
+  /// of_step: the completed share of a step.
+  void note_progress(double of_step) {
+    // Made while the device works, since the first use of so much memory takes long.
+    if (out_.index.rows() == 0) out_ = NeighborLists(own_.count, k_);
+    if (!join_.progress) return;
+    stream().wait();
+    const double share = (static_cast<double>(steps_done_) + of_step) / static_cast<double>(steps_);
+    join_.progress(static_cast<std::int64_t>(share * static_cast<double>(held_.rows())));
+  }
+
+  NeighborLists finish() {
+    stream().download(out_.distance.data(), lists_from(own_.first).distance, out_.distance.size());
+    stream().download(out_.index.data(), lists_from(own_.first).index, out_.index.size());
+    Word candidates = 0;
+    stream().download(&candidates, candidates_.data(), 1);
+    out_.candidates += static_cast<std::int64_t>(candidates);
+    return std::move(out_);
+  }
+
+  const HeldRows<T>& held_;
+  const SelfJoin& join_;
+  RowShare own_;
+  std::int64_t k_;
+  ListBuffers all_;  // (n, k), of which only those of the own rows are complete
+  Buffer<Word> candidates_;
+  NeighborLists out_;
+  std::int64_t steps_ = 1, steps_done_ = 0;
+  // Only with groups:
+  Buffer<std::uint8_t> group_of_;  // (n)
+  Buffer<std::int32_t> chosen_;    // (2, own rows)
+  Buffer<Word> counts_;            // (3)
+};
+
+/// Rows of the set, for the choice of a method.
+template <class T>
+Matrix<double> sample_rows(const HeldRows<T>& held) {
+  constexpr std::int64_t kSampleRows = 256;
+  const std::int64_t count = std::min(kSampleRows, held.rows()), d = held.columns();
+  std::vector<std::int32_t> chosen;
+  for (std::int64_t i = 0; i < count; ++i)
+    chosen.push_back(static_cast<std::int32_t>(random_below(0, 3, static_cast<std::uint64_t>(i), held.rows())));
+  const Buffer<std::int32_t> positions(held.pool(), count);
+  const Buffer<double> values(held.pool(), count * d);
+  held.stream().upload(positions.data(), chosen.data(), count);
+  gather_queries_kernel<<<held.context->grid(count * d, kBlock), kBlock, 0, held.stream()>>>(
+      held.resident.data(), positions.data(), count, d, values.data());
+  check(cudaGetLastError());
+  Matrix<double> rows(count, d);
+  held.stream().download(rows.data(), values.data(), rows.size());
+  return rows;
+}
+
+}  // namespace
+
+template <class T>
+std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& join, const RowShare& own) {
+  if (join.measure != Measure::squared_euclidean || held.sent || held.rows() < 2 ||
+      !can_search_fp16(held, join.measure, join.neighbors + 1)) {
+    return std::nullopt;
+  }
+  const Matrix<double> sample = sample_rows(held);
+  const SearchMethod method =
+      choose_search(held, {sample.view(), -1, join.measure}, join.neighbors + (join.include_self ? 0 : 1),
+                    {.count = own.count, .are_on_device = true});
+  if (method == SearchMethod::cells) return std::nullopt;
+  if (method == SearchMethod::groups) return RowJoin<T>(held, join, own).in_groups(*held.cells.groups);
+  if (held.cells.too_dense) return std::nullopt;
+  return RowJoin<T>(held, join, own).in_all_rows();
+}
+
+#define KITH_INSTANTIATE(T) \
+  template std::optional<NeighborLists> join_rows(const HeldRows<T>&, const SelfJoin&, const RowShare&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda
