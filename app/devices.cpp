@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "app/cli/common_options.h"
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
@@ -11,6 +13,7 @@
 #include "core/error.h"
 #include "data/arrow/arrow_table.h"
 #include "data/io/zstd_bytes.h"
+#include "kernels/backends.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "kernels/cpu/runtime/threads.h"
 
@@ -68,6 +71,12 @@ std::vector<std::string> usable_instructions() {
   return names;
 }
 
+/// The GPUs that can be used.
+int count_gpus(const std::vector<DeviceEntry>& all) {
+  return static_cast<int>(
+      std::count_if(all.begin(), all.end(), [](const DeviceEntry& entry) { return entry.has_own_memory; }));
+}
+
 std::string as_text(const std::vector<DeviceEntry>& all) {
   const char* cuda = *KITH_CUDA_VERSION != '\0' ? "CUDA " KITH_CUDA_VERSION : "built without CUDA";
   std::string out = fmt::format("kith {}, HDF5 {}, {}\n\n", KITH_VERSION, KITH_HDF5_VERSION, cuda);
@@ -80,6 +89,10 @@ std::string as_text(const std::vector<DeviceEntry>& all) {
          fmt::format("{}{}", entry.device.empty() ? "missing: " + entry.missing : entry.device,
                      entry.number > 0 ? fmt::format(" (--device {})", entry.number) : ""));
     if (!entry.screens.empty()) line("        ", fmt::format("--screen {}", fmt::join(entry.screens, ", ")));
+  }
+  if (const int gpus = count_gpus(all); gpus > 1) {
+    line("  links ", cuda::gpus_reach_each_other(gpus) ? "each GPU reaches the memory of the others"
+                                                       : "some GPUs exchange through the memory of the host");
   }
   out += "\nprocessor\n";
   line("  instructions ", fmt::format("{}: {}", cpu::instructions().name, cpu::instructions().summary));
@@ -117,6 +130,7 @@ std::string as_json(const std::vector<DeviceEntry>& all) {
     }
     object["backends"].push_back(backend);
   }
+  if (const int gpus = count_gpus(all); gpus > 1) object["gpus_linked"] = cuda::gpus_reach_each_other(gpus);
   object["instructions"] = cpu::instructions().name;
   object["instruction_sets"] = usable_instructions();
   object["threads"] = cpu::usable_threads();

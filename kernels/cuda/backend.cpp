@@ -119,4 +119,15 @@ std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths& 
   return std::make_unique<CudaBackend>(options, forced);
 }
 
+bool gpus_reach_each_other(int count) {
+  for (int from = 0; from < count; ++from) {
+    for (int to = 0; to < count; ++to) {
+      int can = 1;
+      if (from != to && cudaDeviceCanAccessPeer(&can, from, to) != cudaSuccess) can = 0;
+      if (can == 0) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace kith::cuda

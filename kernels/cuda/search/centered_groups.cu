@@ -20,48 +20,60 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostCenters = kWarp;  // a lane has one
+constexpr std::int64_t kMostCenters = 4 * kWarp;  // a lane has one of each 32
 constexpr std::int64_t kMostGroups = 2 * kMostCenters;
 constexpr std::int64_t kSampleRows = 1024;
 constexpr int kTogether = 4;  // rows of a warp at a time
 
 /// Finds the group of each row: 2 c for the near rows of center c, 2 c + 1 for those whose squared distance is above
-/// limit[c]. centers: (d, 32), those of missing ones repeat the first. largest: (kMostGroups) bits of an upper bound of
-/// the largest squared distance to the center.
+/// limit[c]. centers: (d, kMostCenters), of which the first `count` are looked at, a multiple of 32; missing ones repeat
+/// the first. largest: (kMostGroups) bits of an upper bound of the largest squared distance to the center.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     groups_kernel(const T* values, std::int64_t n, std::int64_t d, const CellSide<T>* centers, const float* limit,
-                  std::uint64_t* key, std::int32_t* row, unsigned* largest) {
+                  int count, std::uint64_t* key, std::int32_t* row, unsigned* largest) {
   using Side = CellSide<T>;
   __shared__ unsigned block_largest[kMostGroups];
+  static_assert(kMostGroups <= kBlock, "a thread has a group");
   if (threadIdx.x < kMostGroups) block_largest[threadIdx.x] = 0;
   __syncthreads();
   const int lane = lane_index();
-  const float own_limit = limit[lane];
   for (std::int64_t first = warp_index() * kTogether; first < n; first += warp_count() * kTogether) {
     const T* x[kTogether];
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) x[i] = values + min(first + i, n - 1) * d;
-    Side sum[kTogether] = {};
-    for (std::int64_t j = 0; j < d; ++j) {
-      const Side center = __ldg(centers + j * kMostCenters + lane);
+    unsigned best[kTogether];
+    int nearest[kTogether] = {};
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) best[i] = ~0U;
+    for (int c = lane; c < count; c += kWarp) {
+      Side sum[kTogether] = {};
+      for (std::int64_t j = 0; j < d; ++j) {
+        const Side center = __ldg(centers + j * kMostCenters + c);
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+          const Side difference = static_cast<Side>(__ldg(x[i] + j)) - center;
+          sum[i] = fma(difference, difference, sum[i]);
+        }
+      }
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
-        const Side difference = static_cast<Side>(__ldg(x[i] + j)) - center;
-        sum[i] = fma(difference, difference, sum[i]);
+        // Covers the rounding of up to 512 terms, and squares that vanish.
+        const float bound = __fmaf_ru(static_cast<float>(sum[i]), 1.0F + 0x1p-12F, static_cast<float>(d) * 0x1p-120F);
+        if (__float_as_uint(bound) >= best[i]) continue;
+        best[i] = __float_as_uint(bound);
+        nearest[i] = c;
       }
     }
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
-      // Covers the rounding of up to 512 terms, and squares that vanish.
-      const float bound = __fmaf_ru(static_cast<float>(sum[i]), 1.0F + 0x1p-12F, static_cast<float>(d) * 0x1p-120F);
-      const unsigned bits = __float_as_uint(bound), smallest = __reduce_min_sync(kAllLanes, bits);
-      const int nearest = __ffs(static_cast<int>(__ballot_sync(kAllLanes, bits == smallest))) - 1;
-      if (first + i >= n || lane != nearest) continue;
-      const int group = 2 * nearest + (bound > own_limit ? 1 : 0);
+      const unsigned smallest = __reduce_min_sync(kAllLanes, best[i]);
+      const int chosen = __ffs(static_cast<int>(__ballot_sync(kAllLanes, best[i] == smallest))) - 1;
+      if (first + i >= n || lane != chosen) continue;
+      const int group = 2 * nearest[i] + (__uint_as_float(best[i]) > limit[nearest[i]] ? 1 : 0);
       key[first + i] = static_cast<std::uint64_t>(group);
       row[first + i] = static_cast<std::int32_t>(first + i);
-      atomicMax(&block_largest[group], bits);
+      atomicMax(&block_largest[group], best[i]);
     }
   }
   __syncthreads();
@@ -345,8 +357,8 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   stream.upload(device_limits.data(), limits.data(), kMostCenters);
   stream.fill(largest.data(), 0, kMostGroups);
   groups_kernel<<<context.grid(n, kBlockWarps * kTogether), kBlock, 0, stream>>>(
-      held.resident.data(), n, d, device_centers.data(), device_limits.data(), order.key[0], order.row[0],
-      largest.data());
+      held.resident.data(), n, d, device_centers.data(), device_limits.data(),
+      static_cast<int>((count + kWarp - 1) / kWarp * kWarp), order.key[0], order.row[0], largest.data());
   check(cudaGetLastError());
   std::size_t bytes = 0;
   sort_by_key(stream, order, 8, nullptr, bytes);
