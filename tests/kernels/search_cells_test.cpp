@@ -125,11 +125,14 @@ TEST_CASE("neighbours in a tree of boxes equal the definition", "[search][cells]
                         {1021, 33, 20},
                         {300, 130, 7},
                         {260, 512, 10},
-                        {260, 513, 10}});
+                        {260, 513, 10},
+                        {200, 784, 40},
+                        {100, 3840, 10},
+                        {100, 3841, 10}});
 }
 
 TEST_CASE("neighbours of structured rows in a tree of boxes equal the definition", "[search][cells]") {
-  check_kinds(structured_kinds(), {{5000, 3, 10}, {5000, 40, 100}, {2000, 128, 10}, {3000, 2, 1}});
+  check_kinds(structured_kinds(), {{5000, 3, 10}, {5000, 40, 100}, {2000, 128, 10}, {3000, 2, 1}, {1500, 784, 10}});
 }
 
 /// Half of the rows are in a dense blob, which is among the others.
@@ -159,7 +162,7 @@ TEST_CASE("neighbours in groups of rows equal the definition", "[search][cells]"
   check_kinds(kinds(), {{2, 1, 1}, {33, 3, 33}, {1025, 5, 10}, {700, 16, 1}, {1021, 33, 20}, {260, 512, 10}},
               kForceGroups);
   check_kinds(structured_kinds(), {{5000, 3, 10}, {5000, 40, 100}, {2000, 128, 10}}, kForceGroups);
-  check_kinds(dense_kinds(), {{9000, 24, 10}, {9000, 72, 128}}, kForceGroups);
+  check_kinds(dense_kinds(), {{9000, 24, 10}, {9000, 72, 128}, {1500, 784, 10}}, kForceGroups);
 }
 
 /// Compares lists of some rows of a join with the definition.

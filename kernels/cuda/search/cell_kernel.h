@@ -248,7 +248,7 @@ class CellWalk {
   NearestRows<kSlots> nearest_;
 };
 
-/// Shared memory: kCellWarps d values of type CellValue.
+/// Shared memory: d values of type CellValue for each warp of a block, of which there are up to kCellWarps.
 template <class T, int kColumns, int kSlots>
 __global__ void __launch_bounds__(kCellThreads)
     cells_kernel(const __grid_constant__ CellView<T> tree, const __grid_constant__ CellQueries queries,

@@ -30,14 +30,21 @@ void clear_lists(const Context& context, const DeviceLists& lists, std::int64_t 
 template <class T>
 void launch_cells(const Context& context, const CellView<T>& tree, const CellQueries& queries, const CellOutcome& out) {
   static_assert(kMostCellNeighbors == 4 * kWarp);
-  static_assert(kCellWarps * (kMostCellColumns * sizeof(CellValue) + kCellLevels * kCellRows * 4) <= 48 * 1024,
-                "what a kernel may use of shared memory without asking");
+  constexpr std::int64_t kUnasked = 48 * 1024;  // what a kernel may use of shared memory without asking
+  constexpr std::int64_t kBounds = kCellWarps * kCellLevels * kCellRows * 4;
+  static_assert(kMostCellColumns * sizeof(CellValue) + kBounds <= 64 * 1024, "what every GPU has");
   const auto kernel = queries.neighbors <= kWarp ? kernel_for<1, T>(tree.d) : kernel_for<4, T>(tree.d);
-  const std::size_t shared = kCellWarps * static_cast<std::size_t>(tree.d) * sizeof(CellValue);
+  const std::int64_t query_bytes = tree.d * static_cast<std::int64_t>(sizeof(CellValue));
+  const std::int64_t warps = std::clamp<std::int64_t>((kUnasked - kBounds) / query_bytes, 1, kCellWarps);
+  const std::int64_t shared = warps * query_bytes;
+  if (shared + kBounds > kUnasked) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+  }
   // Queries take different times, so there are more blocks than run together, each with few queries.
-  const std::int64_t blocks = (queries.count + kCellWarps - 1) / kCellWarps;
+  const std::int64_t blocks = (queries.count + warps - 1) / warps;
   const auto grid = static_cast<unsigned>(std::min<std::int64_t>(blocks, std::numeric_limits<int>::max()));
-  kernel<<<grid, kCellThreads, shared, context.stream>>>(tree, queries, out);
+  const auto threads = static_cast<unsigned>(warps * kWarp);
+  kernel<<<grid, threads, static_cast<std::size_t>(shared), context.stream>>>(tree, queries, out);
   check(cudaGetLastError());
 }
 

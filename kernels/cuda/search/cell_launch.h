@@ -9,7 +9,7 @@
 namespace kith::cuda {
 
 inline constexpr std::int64_t kMostCellNeighbors = 128;  // a list is in registers
-inline constexpr std::int64_t kMostCellColumns = 512;    // the queries of a thread block are in shared memory
+inline constexpr std::int64_t kMostCellColumns = 3840;   // a query of a thread block is in shared memory
 
 /// Fills `count` entries of lists with (+inf, -1). Asynchronous.
 void clear_lists(const Context& context, const DeviceLists& lists, std::int64_t count);

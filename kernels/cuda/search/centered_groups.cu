@@ -15,6 +15,7 @@
 #include "core/philox.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/prepare.h"
+#include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/cell_order.h"
 
 namespace kith::cuda {
@@ -58,7 +59,8 @@ __global__ void __launch_bounds__(kBlock)
       }
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
-        // Covers the rounding of up to 512 terms, and squares that vanish.
+        // Covers the rounding of up to 4000 terms, and squares that vanish.
+        static_assert(kMostCellColumns <= 4000);
         const float bound = __fmaf_ru(static_cast<float>(sum[i]), 1.0F + 0x1p-12F, static_cast<float>(d) * 0x1p-120F);
         if (__float_as_uint(bound) >= best[i]) continue;
         best[i] = __float_as_uint(bound);

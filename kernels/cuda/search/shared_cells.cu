@@ -17,6 +17,7 @@ namespace {
 constexpr int kWarps = 8;  // queries of a block
 constexpr int kThreads = kWarps * kWarp;
 constexpr std::int64_t kAligned = 16;  // bytes of a copy
+constexpr std::int64_t kMostSharedColumns = 512;
 
 /// Bytes of a leaf's values and row numbers.
 template <class T>
@@ -41,7 +42,7 @@ std::int64_t shared_bytes(std::int64_t d) {
 /// the row; query: aligned, padded with any numbers.
 template <class Value>
 __device__ float row_bound(const Value& value, const float* query, int d) {
-  static_assert(kMostCellColumns <= 512);
+  static_assert(kMostSharedColumns <= 512);
   constexpr float kLargest = 0x1.FFFp127F;
   float sum[4] = {};
 #pragma unroll 8
@@ -258,7 +259,7 @@ bool shares_cells(const HeldRows<T>& held, const CellQueries& queries) {
   if constexpr (std::is_same_v<T, double>) {
     return false;
   } else {
-    if (held.columns() <= kLanes || queries.only_filled) return false;
+    if (held.columns() <= kLanes || held.columns() > kMostSharedColumns || queries.only_filled) return false;
     const double rows = held.cells.share * static_cast<double>(held.rows());  // that a query visits
     const bool pays = queries.count >= kFewestQueries && rows >= static_cast<double>(kFewestRows);
     if (!pays && !(held.context->forced.cells && queries.count > kWarps)) return false;
