@@ -57,8 +57,9 @@ struct Cells {
   bool refused = false;                       // there was no memory for them
   double requested_seconds = 0.0;             // estimated duration of the products of searches so far
   std::int64_t neighbors = 0;                 // length of the lists for which the share was measured; 0: it was not
-  double share = 0.0;                         // of the rows whose distances a query computes
-  bool too_dense = false;                     // products in fp16 leave many queries ambiguous
+  double share = 0.0;                         // of the rows whose distances, or boxes, a query computes
+  double ambiguous = 0.0;                     // share of the queries that products in fp16 leave ambiguous
+  bool too_dense = false;                     // these are many
   bool tried_groups = false;                  // there are groups, or they would not pay
 };
 

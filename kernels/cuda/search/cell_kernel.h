@@ -38,6 +38,7 @@ struct CellOutcome {
   DeviceLists lists;                  // in and out: merged into
   unsigned char* given_up = nullptr;  // (count) 1: the query needed more leaves; or null
   Word* measured = nullptr;           // (1) ADDED to: distances computed
+  Word* bounded = nullptr;            // (1) ADDED to: boxes of which a bound was computed; or null
 };
 
 /// A value of a query, and float32 numbers below and above it.
@@ -177,6 +178,9 @@ class CellWalk {
                       float (*bounds)[kCellRows])
       : tree_(tree), queries_(queries), query_(query), bounds_(bounds) {}
 
+  /// The families of boxes whose bounds were computed.
+  __device__ std::int64_t opened() const { return opened_; }
+
   /// Merges the nearest rows into the list of query q. Returns the number of visited leaves; more than most_leaves: the
   /// list is unchanged.
   __device__ std::int64_t run(std::int64_t q, const DeviceLists& lists) {
@@ -206,6 +210,7 @@ class CellWalk {
   /// Computes the bounds of a family's nodes. A NaN stands for a node that is missing or has been visited.
   __device__ void open(int level, std::int64_t family) {
     bounds_[level][lane_index()] = family_bound(tree_, query_, level, family);
+    ++opened_;
   }
 
   /// The nearest unvisited node of a family that may hold a row of the list, now marked as visited; -1: none.
@@ -246,6 +251,7 @@ class CellWalk {
   const CellValue* query_;
   float (*bounds_)[kCellRows];
   NearestRows<kSlots> nearest_;
+  int opened_ = 0;
 };
 
 /// Shared memory: d values of type CellValue for each warp of a block, of which there are up to kCellWarps.
@@ -266,6 +272,7 @@ __global__ void __launch_bounds__(kCellThreads)
     if (lane_index() != 0) continue;
     if (out.given_up != nullptr) out.given_up[q] = leaves > queries.most_leaves ? 1 : 0;
     atomicAdd(out.measured, static_cast<Word>(leaves) * kCellRows);
+    if (out.bounded != nullptr) atomicAdd(out.bounded, static_cast<Word>(walk.opened()) * kCellRows);
   }
 }
 

@@ -3,8 +3,8 @@
 //
 // The tree costs log2(n / 32) sorts once, and a query some leaves: about ten with few columns, those of its cluster
 // with many, nearly all of them if the rows have many columns and no structure. A sample tells: the share of the rows
-// whose distances a query computes in a tree over some rows is an upper estimate of the share in the whole tree, whose
-// leaves are smaller.
+// whose distances or boxes a query computes in a tree over some rows is an upper estimate of the share in the whole
+// tree, whose leaves are smaller.
 #include "kernels/cuda/search/cell_search.h"
 
 #include <algorithm>
@@ -24,15 +24,17 @@ namespace {
 
 constexpr std::int64_t kSampleRows = 1 << 15;
 constexpr std::int64_t kSampleQueries = 128;
+constexpr double kTooDense = 0.125;  // share of the queries
 
 // Estimated durations on an H200; a wrong one costs time only.
 /// Of products of `pairs` rows and queries. Where a tree of many columns leaves out most rows, these are in clusters,
-/// and products are followed by many candidates. too_dense: by more than fit, so that products in float32 follow.
-double product_seconds(double pairs, std::int64_t d, bool too_dense) {
+/// and products are followed by many candidates. ambiguous: the share of the queries for which there are more than fit,
+/// so that products in float32 follow.
+double product_seconds(double pairs, std::int64_t d, double ambiguous) {
   constexpr std::int64_t kManyColumns = 32;
-  if (too_dense) return pairs * (2e-12 + static_cast<double>(d) * 0.35e-12);
   const double candidates = d >= kManyColumns ? 4.0 : 1.0;
-  return pairs * candidates * (0.3e-12 + static_cast<double>(d) * 1.6e-15);
+  return pairs * candidates * (0.3e-12 + static_cast<double>(d) * 1.6e-15) +
+         ambiguous * pairs * (2e-12 + static_cast<double>(d) * 0.35e-12);
 }
 /// Of `pairs` distances in leaves, with the boxes on the way.
 double cell_seconds(double pairs, std::int64_t d) { return pairs * (5e-12 + static_cast<double>(d) * 0.5e-12); }
@@ -49,7 +51,7 @@ double grouping_seconds(std::int64_t rows, std::int64_t d) {
 /// Of products of `pairs` queries and rows in `groups` groups. Queries of the host are gathered there by group, and
 /// their lists merged.
 double group_seconds(double pairs, const AllQueries& all, std::int64_t d, std::int64_t groups) {
-  const double on_host = all.are_on_device ? 0.0 : 1.2e-6 + static_cast<double>(d) * 12e-9;
+  const double on_host = all.are_on_device ? 0.0 : 1.8e-6 + static_cast<double>(d) * 2e-9;
   return static_cast<double>(groups) * 0.3e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15) +
          static_cast<double>(all.count) * on_host;
 }
@@ -96,19 +98,19 @@ Fp16Error fp16_error(const HeldRows<T>& held, const Queries& queries, std::int64
   return {std::ldexp(2.0 * score, 2 * fp16_exponent(held.plan.screen)), 2.0 * score / (rows.norm * rows.norm)};
 }
 
-/// Whether products in fp16 leave many of the sampled queries ambiguous.
+/// The share of the sampled queries that products in fp16 leave ambiguous; 0 if it is small.
 template <class T>
-bool is_too_dense(const HeldRows<T>& held, const Queries& queries, const SearchSample& sample, double error,
-                  std::int64_t neighbors) {
+double ambiguous_share(const HeldRows<T>& held, const Queries& queries, const SearchSample& sample, double error,
+                       std::int64_t neighbors) {
   constexpr double kLargestError = 0.5;
-  constexpr std::int64_t kShare = 8;
+  constexpr std::int64_t kShare = 32;
   const std::int64_t count = sample.queries.rows();
   const std::int64_t near = std::count_if(sample.nearest.begin(), sample.nearest.end(),
                                           [&](double nearest) { return error > kLargestError * nearest; });
-  if (kShare * near <= count) return false;
+  if (kShare * near <= count) return 0.0;
   NeighborLists lists(count, neighbors);
   const Queries some{sample.queries.view(), -1, queries.measure, queries.working_bytes};
-  return kShare * std::ssize(search_fp16(held, some, lists)) > count;
+  return static_cast<double>(search_fp16(held, some, lists).size()) / static_cast<double>(count);
 }
 
 /// Whether searches like those so far have taken longer than finding groups that could be pruned. Where a query needs
@@ -118,9 +120,14 @@ bool groups_may_pay(const HeldRows<T>& held, const AllQueries& all) {
   constexpr double kLargestShare = 0.6;
   if (held.cells.share > kLargestShare) return false;
   const std::int64_t d = held.columns();
-  const double pairs = pairs_of(all.count, held.rows()), products = product_seconds(pairs, d, false);
+  const double pairs = pairs_of(all.count, held.rows()), products = product_seconds(pairs, d, 0.0);
   const double saved_by_tree = std::min(1.0, cell_seconds(pairs * held.cells.share, d) / products);
   return held.cells.requested_seconds * saved_by_tree > grouping_seconds(held.rows(), d);
+}
+
+/// The share of the pairs that a tree costs, by the distances and bounds that were computed: a box has two sides.
+double share_of(const Word (&computed)[2], double pairs) {
+  return (static_cast<double>(computed[0]) + 2.0 * static_cast<double>(computed[1])) / pairs;
 }
 
 /// What a tree over a sample of the rows tells about searches for lists of this length.
@@ -143,25 +150,26 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   const Stream& stream = held.stream();
   const Buffer<double> device_values(held.pool(), count * d), distance(held.pool(), count * k);
   const Buffer<std::int64_t> index(held.pool(), count * k);
-  const Buffer<Word> measured(held.pool(), 1);
+  const Buffer<Word> work(held.pool(), 2);  // distances and bounds
   const CellTree<T> tree = build_cell_tree<T>(held, nullptr, stride, rows);
   stream.upload(device_values.data(), sample.queries.data(), sample.queries.size());
-  stream.fill(measured.data(), 0, 1);
-  const CellOutcome out{{distance.data(), index.data()}, nullptr, measured.data()};
+  stream.fill(work.data(), 0, 2);
+  const CellOutcome out{{distance.data(), index.data()}, nullptr, work.data(), work.data() + 1};
   clear_lists(*held.context, out.lists, count * k);
   CellQueries request = cell_queries(held, device_values.data(), count, k);
   request.most_leaves = rows;
   launch_cells(*held.context, tree.view, request, out);
-  Word distances = 0;
-  stream.download(&distances, measured.data(), 1);
+  Word computed[2] = {};
+  stream.download(computed, work.data(), 2);
   Matrix<double> found(count, k);
   stream.download(found.data(), distance.data(), found.size());
   for (std::int64_t i = 0; i < count; ++i) sample.nearest.push_back(found(i, k - 1));
   const Fp16Error rounding = fp16_error(held, queries, neighbors);
   sample.error = rounding.relative;
-  held.cells.share = static_cast<double>(distances) / static_cast<double>(count * rows);
+  held.cells.share = share_of(computed, pairs_of(count, rows));
   held.cells.neighbors = neighbors;
-  held.cells.too_dense = is_too_dense(held, queries, sample, rounding.error, neighbors);
+  held.cells.ambiguous = ambiguous_share(held, queries, sample, rounding.error, neighbors);
+  held.cells.too_dense = held.cells.ambiguous > kTooDense;
   const bool is_forced = held.context->forced.groups;
   if (held.cells.groups != nullptr || n < 2) return;
   if (!is_forced && !((held.cells.too_dense || groups_may_pay(held, all)) && fits(queries, group_bytes(held)))) return;
@@ -195,13 +203,13 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
   try {
     if (!forced.cells) {
       if (!fits(queries, cell_tree_bytes<T>(n, d))) return SearchMethod::products;
-      cells.requested_seconds += product_seconds(pairs, d, cells.too_dense);
+      cells.requested_seconds += product_seconds(pairs, d, cells.ambiguous);
       const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
       if (cells.tree.is_empty() && cells.groups == nullptr && !pays) return SearchMethod::products;
       const bool tries_groups = !cells.tried_groups && cells.neighbors > 0 && groups_may_pay(held, all);
       cells.tried_groups = cells.tried_groups || tries_groups;
       if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors, all);
-      const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.too_dense);
+      const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.ambiguous);
       if (cells.groups != nullptr) {
         const double grouped = group_seconds(pairs * cells.groups->share, all, d, std::ssize(cells.groups->groups));
         if (forced.groups || grouped < std::min(walk, products)) return SearchMethod::groups;
@@ -229,9 +237,9 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
   const Buffer<double> values(held.pool(), size * d), distance(held.pool(), size * k);
   const Buffer<std::int64_t> index(held.pool(), size * k);
   const Buffer<unsigned char> given_up(held.pool(), size);
-  const Buffer<Word> measured(held.pool(), 1);
-  const CellOutcome out{{distance.data(), index.data()}, given_up.data(), measured.data()};
-  stream.fill(measured.data(), 0, 1);
+  const Buffer<Word> work(held.pool(), 2);  // distances and bounds
+  const CellOutcome out{{distance.data(), index.data()}, given_up.data(), work.data(), work.data() + 1};
+  stream.fill(work.data(), 0, 2);
   std::vector<std::int64_t> fallback;
   std::vector<unsigned char> flags(static_cast<std::size_t>(size));
   for (std::int64_t first = 0; first < q; first += size) {
@@ -258,12 +266,12 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
       if (flags[static_cast<std::size_t>(i)] != 0) fallback.push_back(first + i);
     }
   }
-  Word distances = 0;
-  stream.download(&distances, measured.data(), 1);
-  lists.candidates += static_cast<std::int64_t>(distances);
+  Word computed[2] = {};
+  stream.download(computed, work.data(), 2);
+  lists.candidates += static_cast<std::int64_t>(computed[0]);
   constexpr std::int64_t kEnough = 64;  // queries that represent others
   if (q >= kEnough) {
-    held.cells.share = static_cast<double>(distances) / pairs_of(q, held.rows());
+    held.cells.share = share_of(computed, pairs_of(q, held.rows()));
     held.cells.neighbors = k;
   }
   return fallback;

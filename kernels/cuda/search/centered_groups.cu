@@ -27,8 +27,8 @@ constexpr std::int64_t kSampleRows = 1024;
 constexpr int kTogether = 4;  // rows of a warp at a time
 
 /// Finds the group of each row: 2 c for the near rows of center c, 2 c + 1 for those whose squared distance is above
-/// limit[c]. centers: (d, kMostCenters), of which the first `count` are looked at, a multiple of 32; missing ones repeat
-/// the first. largest: (kMostGroups) bits of an upper bound of the largest squared distance to the center.
+/// limit[c]. centers: (d, kMostCenters), of which the first `count` are looked at, a multiple of 32; missing ones
+/// repeat the first. largest: (kMostGroups) bits of an upper bound of the largest squared distance to the center.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     groups_kernel(const T* values, std::int64_t n, std::int64_t d, const CellSide<T>* centers, const float* limit,
