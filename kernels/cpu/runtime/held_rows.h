@@ -129,6 +129,7 @@ struct HeldRows {
   bool pristine = false;                       // whether the state is that after reset()
   LabelBounds bounds{};
   ScreenBackoff backoff{}, narrow_backoff{};  // of the low-precision and the narrow screen
+  ScreenBackoff narrow_products_backoff{};    // of products in the narrow screen
   LocalScreenChoice local_choice{};
   mutable DistanceTotals totals{};                  // computed on demand
   mutable std::shared_ptr<const Cells<T>> cells{};  // made by the first search that they make cheaper
@@ -156,7 +157,7 @@ struct HeldRows {
     unsummed = false;
     totals.current = false;
     bounds.reset();
-    backoff = narrow_backoff = {};
+    backoff = narrow_backoff = narrow_products_backoff = {};
     local_choice = {};
     labelled_clusters = 0;
     seeding = {};
