@@ -199,6 +199,42 @@ TEST_CASE("a centroid far away does not keep assignments of few columns slow", "
   }
 }
 
+// Rows with few different values: all copies of the nearest rows tie, but only those with the lowest numbers count.
+TEST_CASE("searches among many equal rows measure few of them", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 20'000, kQueries = 300, kNeighbors = 10;
+  for (const std::int64_t d : {2, 40}) {
+    Matrix<double> values(kRows, d);
+    std::mt19937_64 random(5);
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const bool is_zero = d == 2 || random() % 4 != 0;
+      for (double& v : values.row(i)) v = d == 2 ? static_cast<double>(random() % 5) : is_zero ? 0.0 : normal(random);
+      for (double& v : values.row(i)) v = static_cast<float>(v);
+    }
+    const Matrix<double> near = every_row(values, kQueries, 1.001);
+    const auto reference = reference_points(values.view());
+    const DataPlan plan = make_plan(*reference);
+    for (const std::int64_t excluded : {-1, 500}) {
+      const Queries queries{excluded < 0 ? near.view() : std::as_const(values).view().middle(excluded, kQueries),
+                            excluded};
+      NeighborLists wanted(kQueries, kNeighbors);
+      reference->search(queries, wanted);
+      for (const Tested& tested : every_backend()) {
+        INFO(tested.name << ", d " << d << ", excluded row " << excluded);
+        NeighborLists found(kQueries, kNeighbors);
+        for (const std::int64_t first : {kRows / 2, std::int64_t{0}}) {  // lists merge
+          const auto points = tested.backend->hold({values.view().middle(first, kRows / 2), first});
+          points->prepare(plan);
+          points->search(queries, found);
+        }
+        CHECK(std::equal(wanted.index.data(), wanted.index.data() + wanted.index.size(), found.index.data()));
+        CHECK(
+            std::equal(wanted.distance.data(), wanted.distance.data() + wanted.distance.size(), found.distance.data()));
+        if (tested.name.rfind("cuda", 0) != 0) CHECK(found.candidates <= 500 * kQueries);
+      }
+    }
+  }
+}
+
 // Products of rows and centroids that are far from the mean in comparison with their distance certify few rows;
 // differences certify nearly all. Equal centroids tie for all rows.
 TEST_CASE("near and equal centroids do not keep assignments of few columns slow", "[structured][kernels]") {
