@@ -107,6 +107,12 @@ class Blocks {
     return static_cast<double>(total) / static_cast<double>(search_.queries);
   }
 
+  /// The mean over the queries of the rows within the limit.
+  double rows_within() const {
+    std::int64_t total = 0;
+    for (const RadiusLists& part : within_) total += part.total();
+    return static_cast<double>(total) / static_cast<double>(search_.queries);
+  }
   /// The median over the queries of D to the k-th neighbour.
   double median_limit() const {
     std::vector<double> last;
@@ -164,6 +170,7 @@ BenchRow searched_row(const BenchRun& run, const BenchShape& shape, const Search
     row.timing = timing_of(time_repeats(
         run.options.repeat, [&] { blocks.empty_rows(limit); }, [&] { blocks.find_rows(); }));
     row.wrong = blocks.compare_rows();
+    row.note = fmt::format("{:.4g} rows within the radius of a query", blocks.rows_within());
   } else if (row.wrong.empty()) {
     // The counts are those of the search that was checked.
     if (const double measured = blocks.per_query(&NeighborLists::candidates); measured > 0) {

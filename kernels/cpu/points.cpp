@@ -73,6 +73,7 @@ class CpuPoints final : public Points {
     held_.local_choice = other->held_.local_choice;
     held_.backoff = other->held_.backoff;
     held_.narrow_backoff = other->held_.narrow_backoff;
+    held_.narrow_products_backoff = other->held_.narrow_products_backoff;
   }
   void copy_state(const RowState& out) const override {
     copy(held_.label.data(), out.label.data());

@@ -181,3 +181,21 @@ TEST_CASE("nearest rows of a tight cluster within wide ones", "[nearest-rows]") 
     }
   }
 }
+
+// The centroids of a few far rows lie between these, where rows of many clusters may be nearest.
+TEST_CASE("nearest rows of heavy-tailed rows are searched for few centroids", "[nearest-rows]") {
+  constexpr std::int64_t kRows = 20000, kColumns = 64, kClusters = 512;
+  Matrix<double> rows(kRows, kColumns);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    for (std::int64_t j = 0; j < kColumns; ++j) {
+      const double tail = std::sqrt(-std::log(uniform(80, i, j) + 0x1p-60));
+      rows(i, j) = static_cast<double>(static_cast<float>(noise(1.0, 1, i, j) / (tail + 0x1p-30)));
+    }
+  }
+  for (const Tested& tested : tested_backends()) {
+    const NearestRows nearest = nearest_after_run(tested, rows, kClusters);
+    if (!tested.name.starts_with("cpu")) continue;
+    CHECK(nearest.searched > 0);  // otherwise this test shows nothing
+    CHECK(nearest.searched <= kClusters / 2);
+  }
+}

@@ -198,3 +198,77 @@ TEST_CASE("a centroid far away does not keep assignments of few columns slow", "
     }
   }
 }
+
+// Rows with few different values: all copies of the nearest rows tie, but only those with the lowest numbers count.
+TEST_CASE("searches among many equal rows measure few of them", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 20'000, kQueries = 300, kNeighbors = 10;
+  for (const std::int64_t d : {2, 40}) {
+    Matrix<double> values(kRows, d);
+    std::mt19937_64 random(5);
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      const bool is_zero = d == 2 || random() % 4 != 0;
+      for (double& v : values.row(i)) v = d == 2 ? static_cast<double>(random() % 5) : is_zero ? 0.0 : normal(random);
+      for (double& v : values.row(i)) v = static_cast<float>(v);
+    }
+    const Matrix<double> near = every_row(values, kQueries, 1.001);
+    const auto reference = reference_points(values.view());
+    const DataPlan plan = make_plan(*reference);
+    for (const std::int64_t excluded : {-1, 500}) {
+      const Queries queries{excluded < 0 ? near.view() : std::as_const(values).view().middle(excluded, kQueries),
+                            excluded};
+      NeighborLists wanted(kQueries, kNeighbors);
+      reference->search(queries, wanted);
+      for (const Tested& tested : every_backend()) {
+        INFO(tested.name << ", d " << d << ", excluded row " << excluded);
+        NeighborLists found(kQueries, kNeighbors);
+        for (const std::int64_t first : {kRows / 2, std::int64_t{0}}) {  // lists merge
+          const auto points = tested.backend->hold({values.view().middle(first, kRows / 2), first});
+          points->prepare(plan);
+          points->search(queries, found);
+        }
+        CHECK(std::equal(wanted.index.data(), wanted.index.data() + wanted.index.size(), found.index.data()));
+        CHECK(
+            std::equal(wanted.distance.data(), wanted.distance.data() + wanted.distance.size(), found.distance.data()));
+        if (tested.name.rfind("cuda", 0) != 0) CHECK(found.candidates <= 500 * kQueries);
+      }
+    }
+  }
+}
+
+// Products of rows and centroids that are far from the mean in comparison with their distance certify few rows;
+// differences certify nearly all. Equal centroids tie for all rows.
+TEST_CASE("near and equal centroids do not keep assignments of few columns slow", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 20'000, kClusters = 64;
+  for (const std::int64_t d : {1, 2, 3, 5, 16}) {
+    Matrix<double> values(kRows, d);
+    std::mt19937_64 random(3);
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      for (std::int64_t j = 0; j < d; ++j)
+        values(i, j) = static_cast<float>(i % 2 == 0 ? normal(random) : center(i % 4, j) + 1e-3 * normal(random));
+    }
+    const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+    Matrix<double> centroids(kClusters, d);
+    for (std::int64_t c = 0; c < kClusters; ++c)  // some of them twice
+      std::copy_n(values.row(c % 3 == 2 ? 299 * (c - 1) : 299 * c).data(), d, centroids.row(c).data());
+    std::vector<std::int32_t> expected(kRows), labels(kRows);
+    const auto reference = reference_points(values.view());
+    reference->prepare(make_plan(*reference));
+    Assignment all(kClusters);
+    reference->assign({.centroids = std::as_const(centroids).view()}, all);
+    reference->labels(expected);
+    for (const Tested& tested : every_backend()) {
+      INFO(tested.name << ", d " << d);
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(make_plan(*points));
+      for (int turn = 0; turn < 3; ++turn) {
+        Assignment assignment(kClusters);
+        points->assign({.centroids = std::as_const(centroids).view()}, assignment);
+        points->labels(labels);
+        CHECK(labels == expected);
+        if (tested.name.rfind("cuda", 0) == 0) continue;
+        INFO("turn " << turn << ": " << assignment.ambiguous << " rows, " << assignment.candidates << " distances");
+        CHECK(assignment.ambiguous <= (turn == 0 ? kRows : kRows / 50));
+      }
+    }
+  }
+}

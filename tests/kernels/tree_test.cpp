@@ -245,6 +245,28 @@ TEST_CASE("clusters, outliers, equal rows and constant columns do not make a row
   CHECK(distances_per_row(values, 10) <= 800);
 }
 
+TEST_CASE("queries beside many equal rows are compared with few of them", "[tree]") {
+  constexpr std::int64_t kRows = 40'000, kQueries = 400, kNeighbors = 10;
+  Matrix<double> values(kRows, 2), queries(kQueries, 2);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    for (std::int64_t j = 0; j < 2; ++j) values(i, j) = static_cast<double>((j == 0 ? i : i / 3) % 3);
+  }
+  for (std::int64_t i = 0; i < queries.size(); ++i) queries.data()[i] = values.data()[i] * 1.001;
+  const Queries beside{std::as_const(queries).view()};
+  NeighborLists wanted(kQueries, kNeighbors);
+  reference_points(values.view())->search(beside, wanted);
+  const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+  for (const Tested& tested : every_screen(1, 1, {}, kForceTrees)) {
+    INFO(tested.name);
+    const auto points = tested.backend->hold({view_of(stored), 0});
+    points->prepare(make_plan(*points));
+    NeighborLists found(kQueries, kNeighbors);
+    points->search(beside, found);
+    check_same(wanted, found);
+    if (tested.name.starts_with("cpu")) CHECK(found.candidates <= 1000 * kQueries);
+  }
+}
+
 TEST_CASE("columns that depend on three are searched like three", "[tree]") {
   const Matrix<double> three = uniform(20'000, 3), weights = uniform(3, 24);
   Matrix<double> values(20'000, 24);

@@ -138,6 +138,7 @@ TEST_CASE("bench assign, iteration and knn on every backend") {
                                "900x40,30,10", "--shape", "300x5,3"})["rows"];
     REQUIRE(within.size() == 2);
     CHECK(within[0]["name"] == "radius");
+    CHECK(within[0]["note"].get<std::string>().find(" rows within the radius of a query") != std::string::npos);
     for (const auto& row : within) check_timed(row);
   }
 }

@@ -8,6 +8,8 @@
 #include <bit>
 #include <limits>
 #include <memory>
+#include <numeric>
+#include <span>
 
 namespace kith::cpu {
 namespace {
@@ -28,6 +30,35 @@ ScreenArithmetic narrow_arithmetic(const NarrowKernels& kernels, std::int64_t d)
           .marking = kMarking};
 }
 
+/// The margin of differences. With a = |x' - c'|, u = 2^-24 and rounded operands x^, c^, the distance |x^ - c^| differs
+/// from a by at most u (|x'| + |c'|) <= u (2 |x'| + a), and the root of the score from that by at most half of the
+/// relative rounding of the sum, whose terms are not negative. Twice this for two scores.
+ScreenMargin difference_margin(const NarrowKernels& kernels, std::int64_t d) {
+  constexpr double kRounding = 0x1p-24, kOutward = 1 + 0x1p-7;  // also for |x^| and the margin in float32
+  const double sum = kMarking + (kernels.roundings_per_product * static_cast<double>(d) + 16) * kRounding;
+  return {.constant = 0x1p-66F,  // underflow, far below anything that matters
+          .linear = static_cast<float>(4 * kRounding * kOutward),
+          .quadratic = static_cast<float>(sum * kOutward)};
+}
+
+/// Which rows (k, d) equal an earlier one.
+std::vector<bool> repeated_rows(MatrixView<const double> rows) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(rows.rows));
+  std::iota(order.begin(), order.end(), 0);
+  const auto compare = [&](std::int64_t a, std::int64_t b) {
+    const std::span<const double> x = rows.row(a), y = rows.row(b);
+    const auto [at, other] = std::mismatch(x.begin(), x.end(), y.begin());
+    return at == x.end() ? 0 : *at < *other ? -1 : 1;
+  };
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    const int order_of_values = compare(a, b);
+    return order_of_values != 0 ? order_of_values < 0 : a < b;
+  });
+  std::vector<bool> repeated(order.size());
+  for (std::size_t i = 1; i < order.size(); ++i) repeated[order[i]] = compare(order[i - 1], order[i]) == 0;
+  return repeated;
+}
+
 }  // namespace
 
 template <class T>
@@ -45,14 +76,19 @@ void NarrowScreen<T>::set_centroids(MatrixView<const double> centroids) {
   const std::int64_t k = centroids.rows, d = centroids.columns;
   constexpr float kAbsent = 3e38F;  // score of a missing column
   const ScreenedRows screened = screen_rows(centroids, held_.plan.screen);
-  const ScreenMargin margin = screen_margin(screened, d, held_.plan.screen.exponent, narrow_arithmetic(kernels_, d));
+  const bool takes_differences = held_.narrow_products_backoff.active() && screened.largest_norm < kNarrowLongest;
+  const ScreenMargin margin =
+      takes_differences ? difference_margin(kernels_, d)
+                        : screen_margin(screened, d, held_.plan.screen.exponent, narrow_arithmetic(kernels_, d));
+  const std::vector<bool> repeated = repeated_rows(centroids);
   centroids_ = centroids;
   packed_ = has_centroids_ && !panels_.empty();
   has_centroids_ = true;
   const std::int64_t padded = rounded_up(k, kernels_.floats);
   column_panels_.resize(static_cast<std::size_t>(rounded_up(k, kNarrowPanelColumns) * (2 + d)));
   by_column_.resize(static_cast<std::size_t>(padded * (1 + d)));
-  columns_ = {.column_panels = column_panels_.data(),
+  columns_ = {.scores = takes_differences ? NarrowScores::differences : NarrowScores::products,
+              .column_panels = column_panels_.data(),
               .by_column = by_column_.data(),
               .count = k,
               .padded = padded,
@@ -61,9 +97,9 @@ void NarrowScreen<T>::set_centroids(MatrixView<const double> centroids) {
               .linear = margin.linear,
               .quadratic = margin.quadratic};
   for (std::int64_t c = 0; c < columns_.padded; ++c) {
-    const bool exists = c < k;
+    const bool exists = c < k && !repeated[c];  // ties go to the first of equal centroids
     const float* values = exists ? screened.values.row(c).data() : nullptr;
-    by_column_[c] = exists ? screened.half_sq_norm[c] : kAbsent;
+    by_column_[c] = !exists ? kAbsent : takes_differences ? 0.0F : screened.half_sq_norm[c];
     for (std::int64_t j = 0; j < d; ++j) by_column_[(1 + j) * columns_.padded + c] = exists ? values[j] : 0.0F;
     if (c >= rounded_up(k, kNarrowPanelColumns)) continue;
     float* panel =

@@ -1,4 +1,7 @@
 // The narrow screen: a float32 screen for few columns and small problems, which labels a few hundred rows at a time.
+//
+// Its scores are products (core/screen.h) or, where these leave many rows ambiguous, differences: squared distances, in
+// d more operations, whose errors shrink with the distance and do not depend on the other centroids.
 #pragma once
 
 #include <algorithm>
@@ -26,11 +29,19 @@ bool narrow_is_best(const HeldRows<T>& held, std::int64_t clusters) {
   return held.columns() <= kFewColumns && !held.narrow_backoff.active();
 }
 
-/// Notes what the narrow screen left ambiguous. The fewer columns, the slower are all other screens beside it.
+/// Notes what the narrow screen left ambiguous. Its scores are products, or differences while products leave too much.
+/// The fewer columns, the slower are all other screens beside it.
 template <class T>
 void note_narrow(HeldRows<T>& held, const IterationRecord& record, std::int64_t clusters) {
   constexpr double kDistance = 32, kColumns = 16;
-  held.narrow_backoff.update(record, clusters, kDistance, kColumns / static_cast<double>(held.columns()));
+  // Costs of an ambiguous row and of a distance, in operations of the screen, which takes d + 4 for a column.
+  constexpr double kAmbiguous = 2000, kMeasured = 300;
+  const double d = static_cast<double>(held.columns()), column = d + 4;
+  const double ambiguous = kAmbiguous / (static_cast<double>(clusters) * column) + 1.5;
+  const bool took_products = !held.narrow_products_backoff.active();
+  held.narrow_products_backoff.update(record, clusters, kMeasured / column / ambiguous, d / column / ambiguous);
+  if (took_products && held.narrow_products_backoff.active()) return;  // differences come next
+  held.narrow_backoff.update(record, clusters, kDistance, kColumns / d);
 }
 
 /// Counts of the screen.

@@ -7,9 +7,12 @@
 //
 // Every cluster is searched for its nearest row; the pivots are measured in ascending order of their distances, so that
 // r soon excludes most; then the rows that pass both tests. Cost: one pass over 12 bytes per row, and distances by the
-// definition: at most k^2 / 2 for the pivots, and few for rows. Where they are many, a general search takes over.
+// definition: at most k^2 / 2 for the pivots, and few for rows. Where they are many, a general search takes over: for
+// the few centroids that have most of them, such as those of a few far rows with most others between them, or for all.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <utility>
 
 #include "core/bounds.h"
 #include "kernels/cpu/operations.h"
@@ -58,12 +61,7 @@ class NearestRowFinder {
     if (!measure_pivots()) return false;
     if (pairs_.empty()) return true;
     gather_rows();
-    std::int64_t candidates = result_.candidates;
-    for (const Pair& pair : pairs_) {
-      const auto [first, last] = passing_rows(pair);
-      candidates += last - first;
-    }
-    if (candidates > limit_) return false;
+    if (!search_costly()) return false;
     measure_rows();
     return true;
   }
@@ -220,7 +218,55 @@ class NearestRowFinder {
             last};
   }
 
-  /// Measures the rows of all pairs. A task has whole centroids, so that no two tasks share a result.
+  /// Searches all rows for the centroids with many candidates, if products cost less than the definition for these.
+  /// False if too many centroids or candidates remain.
+  bool search_costly() {
+    std::vector<std::int64_t> candidates(static_cast<std::size_t>(clusters()));
+    for (const Pair& pair : pairs_) {
+      const auto [first, last] = passing_rows(pair);
+      candidates[pair.centroid] += last - first;
+    }
+    const auto n = static_cast<double>(held_.rows());
+    std::vector<std::int64_t> costly;
+    std::int64_t all = 0, others = 0;
+    for (std::int64_t c = 0; c < clusters(); ++c) {
+      const bool is_costly = kDefinitionCost * static_cast<double>(candidates[c]) > n;
+      all += candidates[c];
+      if (is_costly) costly.push_back(c);
+      if (!is_costly) others += candidates[c];
+    }
+    const double products = n * (kPackCost + static_cast<double>(std::ssize(costly)));
+    if (products > kDefinitionCost * static_cast<double>(all - others)) {
+      costly.clear();
+      others = all;
+    }
+    if (result_.candidates + others > limit_ || 2 * std::ssize(costly) > clusters()) return false;
+    if (!costly.empty()) search_for(costly);
+    return true;
+  }
+  void search_for(const std::vector<std::int64_t>& costly) {
+    const std::int64_t count = std::ssize(costly);
+    Matrix<double> queries(count, held_.columns());
+    NeighborLists lists(count, 1);
+    for (std::int64_t q = 0; q < count; ++q) {
+      const Neighbor& best = result_.best[costly[q]];
+      std::ranges::copy(centroids_.row(costly[q]), queries.row(q).begin());
+      lists.distance(q, 0) = best.distance;
+      lists.index(q, 0) = best.row;
+    }
+    // Without a tree or cells, which would take more time than the few queries.
+    search(held_, {.values = std::as_const(queries).view(), .host_bytes = 0, .cell_bytes = 0}, lists);
+    searched_.resize(static_cast<std::size_t>(clusters()));
+    for (std::int64_t q = 0; q < count; ++q) {
+      result_.best[costly[q]] = {lists.distance(q, 0), lists.index(q, 0)};
+      searched_[costly[q]] = true;
+    }
+    result_.candidates += lists.candidates;
+    result_.searched += count;
+  }
+
+  /// Measures the rows of all pairs, except those of searched centroids. A task has whole centroids, so that no two
+  /// tasks share a result.
   void measure_rows() {
     constexpr std::int64_t kEach = 32;  // centroids per task
     std::atomic<std::int64_t> candidates = 0;
@@ -229,6 +275,7 @@ class NearestRowFinder {
       const std::int64_t last_centroid = std::min((task + 1) * kEach, clusters());
       for (std::int64_t i = first_pair_[task * kEach]; i < first_pair_[last_centroid]; ++i) {
         const std::int64_t c = pairs_[i].centroid;
+        if (!searched_.empty() && searched_[c]) continue;
         auto [row, last] = passing_rows(pairs_[i]);
         for (; row != last && *row < result_.best[c]; ++row, ++measured) {
           improve(c, {distance(row->row, c), row->row});
@@ -250,6 +297,7 @@ class NearestRowFinder {
   std::vector<Neighbor> rows_;            // by pivot, then by D to the own centroid
   std::vector<std::int64_t> first_;       // (pivots + 1) begin of the rows of each pivot
   std::int64_t limit_;                    // of candidates
+  std::vector<bool> searched_;            // (k) centroids that were searched, or empty
 };
 
 }  // namespace
@@ -261,6 +309,7 @@ bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, Ne
   const bool is_complete = NearestRowFinder<T>(held, request, found).run();
   result.best = std::move(found.best);
   result.candidates += found.candidates;
+  result.searched += found.searched;
   return is_complete;
 }
 

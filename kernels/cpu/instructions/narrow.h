@@ -1,8 +1,9 @@
 // The narrow screen and the sums of reassigned rows: kernels of narrow_kernels.h over a vector type V.
 //
-// Per row and centroid: d multiply-adds and four operations for the two best scores. The number of a centroid replaces
-// the last bits of its score, so that the minimum contains it; the margin covers the change. V is that of kernels.h,
-// and also has: subtract_product, updated_tile, store_label, differ, load_four_columns, gather_d, store_d, subtract_i.
+// Per row and centroid: d multiply-adds (and d subtractions, of differences) and four operations for the two best
+// scores. The number of a centroid replaces the last bits of its score, so that the minimum contains it; the margin
+// covers the change. V is that of kernels.h, and also has: subtract_product, updated_tile, store_label, differ,
+// load_four_columns, gather_d, store_d, subtract_i.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,9 @@ struct Narrow {
   static std::int64_t screen(const float* panels, std::int64_t count, const NarrowColumns& columns, std::int32_t* label,
                              NarrowAmbiguousRow* ambiguous) {
     return with_columns(columns.d, [&]<int kColumns>(ColumnCount<kColumns>) {
-      return screen_panels<kColumns>(panels, count, columns, label, ambiguous);
+      return columns.scores == NarrowScores::products
+                 ? screen_panels<kColumns, NarrowScores::products>(panels, count, columns, label, ambiguous)
+                 : screen_panels<kColumns, NarrowScores::differences>(panels, count, columns, label, ambiguous);
     });
   }
 
@@ -60,9 +63,12 @@ struct Narrow {
     std::int32_t* out = found;
     for (std::int64_t c = 0; c < columns.padded; c += V::floats) {
       F score = V::load(columns.by_column + c);
-      for (std::int64_t j = 0; j < columns.d; ++j)
-        score = V::subtract_product(V::broadcast(x + j * kLanes),
-                                    V::load(columns.by_column + (1 + j) * columns.padded + c), score);
+      for (std::int64_t j = 0; j < columns.d; ++j) {
+        const F value = V::broadcast(x + j * kLanes),
+                column = V::load(columns.by_column + (1 + j) * columns.padded + c);
+        score = columns.scores == NarrowScores::products ? add_term<NarrowScores::products>(value, column, score)
+                                                         : add_term<NarrowScores::differences>(value, column, score);
+      }
       unsigned mask = V::not_greater(score, limit);
       for (; mask != 0; mask &= mask - 1) {
         const std::int64_t candidate = c + __builtin_ctz(mask);
@@ -173,8 +179,15 @@ struct Narrow {
     }
   };
 
+  template <NarrowScores Scores>
+  [[gnu::always_inline]] static inline F add_term(F value, F column, F score) {
+    if constexpr (Scores == NarrowScores::products) return V::subtract_product(value, column, score);
+    const F t = V::subtract(value, column);
+    return V::multiply_add(t, t, score);
+  }
+
   /// Columns: the number of columns if they fit registers, else 0.
-  template <int Columns>
+  template <int Columns, NarrowScores Scores>
   static std::int64_t screen_panels(const float* panels, std::int64_t count, const NarrowColumns& columns,
                                     std::int32_t* label, NarrowAmbiguousRow* ambiguous) {
     constexpr float kMaxScore = 3e38F;
@@ -207,7 +220,7 @@ struct Narrow {
               const F c = V::broadcast(column_panel + (2 + j) * kPanelColumns + r);
               for (int p = 0; p < kPanelVectors; ++p) {
                 const F value = Columns > 0 ? x[Columns > 0 ? j : 0][p] : V::load(panel + j * kLanes + p * V::floats);
-                score[r][p] = V::subtract_product(value, c, score[r][p]);
+                score[r][p] = add_term<Scores>(value, c, score[r][p]);
               }
             }
           }
@@ -223,11 +236,8 @@ struct Narrow {
       }
       for (int p = 0; p < kPanelVectors; ++p) {
         V::store_label(label + first + p * V::floats, best[p].best, tile[p]);
-        const F margin = margin_of(panel + p * V::floats, d, columns);
-        unsigned ambiguous_lanes = V::not_greater(V::subtract(best[p].second, best[p].best), margin);
-        if (ambiguous_lanes == 0) continue;
         float limit[V::floats];
-        V::store(limit, V::add(best[p].best, margin));
+        unsigned ambiguous_lanes = find_ambiguous<Scores>(panel + p * V::floats, best[p], columns, limit);
         for (; ambiguous_lanes != 0; ambiguous_lanes &= ambiguous_lanes - 1) {
           const int lane = __builtin_ctz(ambiguous_lanes);
           const std::int64_t position = first + p * V::floats + lane;
@@ -238,16 +248,34 @@ struct Narrow {
     return out - ambiguous;
   }
 
-  /// ScreenMargin::at of the rows of one vector.
-  static F margin_of(const float* x, std::int64_t d, const NarrowColumns& columns) {
+  /// The lanes of the ambiguous rows of one vector, and the limits of their candidates' scores.
+  template <NarrowScores Scores>
+  static unsigned find_ambiguous(const float* x, BestTwo best, const NarrowColumns& columns, float* limit) {
+    const F constant = V::broadcast(&columns.constant), linear = V::broadcast(&columns.linear),
+            quadratic = V::broadcast(&columns.quadratic);
     F squares = V::zero();
-    for (std::int64_t j = 0; j < d; ++j) {
+    for (std::int64_t j = 0; j < columns.d; ++j) {
       const F value = V::load(x + j * kLanes);
       squares = V::multiply_add(value, value, squares);
     }
     const F norm = V::root(squares);
-    const F slope = V::multiply_add(norm, V::broadcast(&columns.quadratic), V::broadcast(&columns.linear));
-    return V::multiply_add(norm, slope, V::broadcast(&columns.constant));
+    if constexpr (Scores == NarrowScores::products) {
+      const F margin = V::multiply_add(norm, V::multiply_add(norm, quadratic, linear), constant);
+      const unsigned lanes = V::not_greater(V::subtract(best.second, best.best), margin);
+      if (lanes != 0) V::store(limit, V::add(best.best, margin));
+      return lanes;
+    }
+    constexpr float kLongest = kNarrowLongest;
+    const F own = V::root(best.best), other = V::root(best.second), slack = V::multiply_add(norm, linear, constant);
+    const unsigned too_long = V::not_greater(V::broadcast(&kLongest), norm);  // or NaN
+    const unsigned lanes =
+        too_long | V::not_greater(V::subtract(other, own), V::multiply_add(V::add(own, other), quadratic, slack));
+    if (lanes == 0) return 0;
+    const F above = V::add(V::multiply_add(own, quadratic, own), slack),
+            root = V::multiply_add(above, quadratic, above);
+    V::store(limit, V::multiply_add(root, root, V::zero()));
+    for (unsigned rest = too_long; rest != 0; rest &= rest - 1) limit[__builtin_ctz(rest)] = __builtin_inff();
+    return lanes;
   }
 
   /// One row per lane, up to four columns: their squares are the first accumulators of the definition; the others are

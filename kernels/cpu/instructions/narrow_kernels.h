@@ -15,13 +15,22 @@ namespace kith::cpu {
 
 inline constexpr int kMarks = 16;                     // columns numbered by the last bits of their scores
 inline constexpr double kMarking = kMarks * 0x1p-23;  // the relative change of a score by its number
+inline constexpr float kNarrowLongest = 0x1p60F;      // differences of longer rows might overflow
 inline constexpr int kNarrowPanelColumns = 4;         // centroids that are multiplied together
 static_assert(kMarks % kNarrowPanelColumns == 0);
 
-/// Packed centroids of the narrow screen, and its margin (core/screen.h).
+/// What the score of a row and a centroid is.
+enum class NarrowScores {
+  products,    // half squared norm - product: errors grow with the longest centroid
+  differences  // squared distance: errors grow with it and with the length of the row
+};
+
+/// Packed centroids of the narrow screen, and its margin: that of core/screen.h for products. For differences, the
+/// roots of two scores must differ by constant + linear |x^| + quadratic (their sum).
 struct NarrowColumns {
-  const float* column_panels;  // [panel][2 + d][kNarrowPanelColumns]: half squared norms, numbers, values
-  const float* by_column;      // (1 + d, padded): half squared norms, then values
+  NarrowScores scores;
+  const float* column_panels;  // [panel][2 + d][kNarrowPanelColumns]: first terms of scores, numbers, values
+  const float* by_column;      // (1 + d, padded): first terms, then values
   std::int64_t count;          // k
   std::int64_t padded;         // k rounded up to whole vectors
   std::int64_t d;

@@ -35,6 +35,7 @@ struct TreeSearch {
     while (waiting > 0) {
       const std::int32_t number = stack[--waiting];
       const TreeNode& node = tree.nodes[number];
+      if (is_superseded(group, node)) continue;
       if (!is_relevant(tree, group, number)) continue;
       if (node.column < 0) {
         if (!is_seed(group, number)) scan(tree, group, node);
@@ -65,6 +66,10 @@ struct TreeSearch {
  private:
   static void load(const double* from, D* to) {
     for (int v = 0; v < kVectors; ++v) to[v] = V::load_d(from + v * V::doubles);
+  }
+  /// Whether k rows have the distances of all rows of a node, and lower numbers.
+  static bool is_superseded(const TreeGroup& group, const TreeNode& node) {
+    return group.neighbors > 0 && node.equal_before >= group.neighbors;
   }
   static bool is_seed(const TreeGroup& group, std::int32_t number) {
     bool found = false;

@@ -17,12 +17,13 @@ inline constexpr int kTreeMaxDepth = 48;   // of nodes, which halve the number o
 
 /// A node of a tree in preorder: its first child is the next node.
 struct TreeNode {
-  double split;         // rows of the first child are at most this in the column of the split, others at least
-  std::int32_t column;  // of the split; -1: a leaf
-  std::int32_t second;  // number of the second child
-  std::int32_t first;   // position of its first row
-  std::int32_t last;    // position after its last row
-  std::int32_t lowest;  // lowest row number
+  double split;               // rows of the first child are at most this in the column of the split, others at least
+  std::int32_t column;        // of the split; -1: a leaf
+  std::int32_t second;        // number of the second child
+  std::int32_t first;         // position of its first row
+  std::int32_t last;          // position after its last row
+  std::int32_t lowest;        // lowest row number
+  std::int32_t equal_before;  // if all rows of the node are equal: rows equal to them with lower numbers, or fewer
 };
 
 struct TreeView {

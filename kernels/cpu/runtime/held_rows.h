@@ -111,6 +111,18 @@ template <class T>
 class Cells;  // search/cells.h
 
 template <class T>
+struct FirstCopies;  // search/first_copies.h
+
+/// Which rows are the first of equal ones, if a search has asked.
+template <class T>
+struct CopyCache {
+  std::shared_ptr<const FirstCopies<T>> first{};
+  double equal_share = -1.0;   // the estimated probability that two rows are equal; negative: not known
+  double saved_seconds = 0.0;  // that searches of all rows would have saved with them
+  std::int64_t too_many = std::numeric_limits<std::int64_t>::max();  // first copies for lists of so many are no fewer
+};
+
+template <class T>
 struct HeldRows {
   MatrixView<const T> values;  // (n, d), the caller's memory
   std::int64_t first_row = 0;
@@ -129,11 +141,13 @@ struct HeldRows {
   bool pristine = false;                       // whether the state is that after reset()
   LabelBounds bounds{};
   ScreenBackoff backoff{}, narrow_backoff{};  // of the low-precision and the narrow screen
+  ScreenBackoff narrow_products_backoff{};    // of products in the narrow screen
   LocalScreenChoice local_choice{};
   mutable DistanceTotals totals{};                  // computed on demand
   mutable std::shared_ptr<const Cells<T>> cells{};  // made by the first search that they make cheaper
   Seeding seeding{};
   mutable TreeCache trees{};
+  mutable CopyCache<T> copies{};
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }
@@ -156,7 +170,7 @@ struct HeldRows {
     unsummed = false;
     totals.current = false;
     bounds.reset();
-    backoff = narrow_backoff = {};
+    backoff = narrow_backoff = narrow_products_backoff = {};
     local_choice = {};
     labelled_clusters = 0;
     seeding = {};

@@ -8,6 +8,7 @@ namespace kith::cpu {
 /// One panel of queries and one partition of the tiles of a block.
 struct QueryTask {
   std::int64_t panel, partition, first_tile, last_tile;
+  int thread;
 };
 
 /// Partitions of the rows, to give every thread work on `groups` groups of queries.
@@ -60,10 +61,10 @@ class QueryPanels {
       base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
       begin(base);
       const std::int64_t tiles = ceil_div(base.count(), step);
-      held_.threads.run(count() * partitions, [&](std::int64_t number, int) {
+      held_.threads.run(count() * partitions, [&](std::int64_t number, int thread) {
         const std::int64_t panel = number / partitions, partition = number % partitions;
         work(base, first,
-             QueryTask{panel, partition, tiles * partition / partitions, tiles * (partition + 1) / partitions});
+             QueryTask{panel, partition, tiles * partition / partitions, tiles * (partition + 1) / partitions, thread});
       });
     }
   }

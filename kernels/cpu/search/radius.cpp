@@ -10,6 +10,7 @@
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/query_panels.h"
 #include "kernels/cpu/search/cells.h"
+#include "kernels/cpu/search/stored_rows.h"
 #include "kernels/cpu/search/tree_choice.h"
 
 namespace kith::cpu {
@@ -26,7 +27,9 @@ class RadiusSearch {
         kernels_(held.set.screen_for(held.columns(), held.rows())),
         first_(std::clamp<std::int64_t>(lists.first_row - held.first_row, 0, held.rows())),
         rows_(held.rows() - first_),
-        found_(lists.total()) {}
+        reserved_(lists.total()),
+        stored_(static_cast<std::size_t>(held.threads.count()),
+                StoredRows(reserved_, lists.capacity, held.threads.count())) {}
 
   void run() {
     if (rows_ == 0) return;
@@ -47,22 +50,24 @@ class RadiusSearch {
     std::vector<Neighbor> rows;
   };
 
-  void measure(std::int64_t q, std::int64_t i, Result& result) {
+  void measure(std::int64_t q, std::int64_t i, int thread, Result& result) {
     const std::int64_t row = held_.first_row + i;
     if (queries_.excluded_row >= 0 && row == queries_.excluded_row + q) return;
     const double distance = distance_(held_.row(i), queries_.values.row(q).data(), held_.columns());
     if (!(distance <= lists_.limit)) return;
     ++result.count;
-    // Looked at first: threads that all change a counter wait for each other.
-    if (found_.load(std::memory_order_relaxed) >= lists_.capacity) return;
-    if (found_.fetch_add(1, std::memory_order_relaxed) < lists_.capacity) result.rows.push_back({distance, row});
+    if (stored_[thread].may_store()) result.rows.push_back({distance, row});
   }
 
   void gather(std::int64_t q) {
     for (std::int64_t p = q * partitions_; p < (q + 1) * partitions_; ++p) {
       Result& result = results_[p];
       lists_.counts[q] += result.count;
-      lists_.rows[q].insert(lists_.rows[q].end(), result.rows.begin(), result.rows.end());
+      if (lists_.rows[q].empty()) {
+        lists_.rows[q] = std::move(result.rows);
+      } else {
+        lists_.rows[q].insert(lists_.rows[q].end(), result.rows.begin(), result.rows.end());
+      }
       result = {};
     }
   }
@@ -72,14 +77,14 @@ class RadiusSearch {
     constexpr std::int64_t kRangeBytes = 128 << 10;
     const std::int64_t row_bytes = held_.columns() * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t step = std::max<std::int64_t>(kRangeBytes / row_bytes, 8);
-    held_.threads.run(groups * partitions_, [&](std::int64_t task, int) {
+    held_.threads.run(groups * partitions_, [&](std::int64_t task, int thread) {
       const std::int64_t partition = task % partitions_, begin = task / partitions_ * kDirectQueries;
       const std::int64_t end = std::min(begin + kDirectQueries, count);
       const std::int64_t last = first_ + rows_ * (partition + 1) / partitions_;
       for (std::int64_t first = first_ + rows_ * partition / partitions_; first < last; first += step) {
         for (std::int64_t q = begin; q < end; ++q) {
           for (std::int64_t i = first; i < std::min(first + step, last); ++i)
-            measure(q, i, results_[q * partitions_ + partition]);
+            measure(q, i, thread, results_[q * partitions_ + partition]);
         }
       }
     });
@@ -97,7 +102,7 @@ class RadiusSearch {
           panels.collect(
               base, first, task, [&](float* limit) { std::copy_n(limits, kMaxLanes, limit); },
               [&](std::int64_t q, std::int64_t i, float) {
-                measure(q, i, results_[q * partitions_ + task.partition]);
+                measure(q, i, task.thread, results_[q * partitions_ + task.partition]);
               });
         });
   }
@@ -115,10 +120,11 @@ class RadiusSearch {
   RadiusLists& lists_;
   typename RowKernels<T>::Distance distance_;
   const ScreenKernels& kernels_;
-  std::int64_t first_, rows_;        // requested rows: position of the first, and count
-  std::atomic<std::int64_t> found_;  // rows found so far
-  std::int64_t partitions_ = 1;      // partitions of the rows, to give every thread work
-  std::vector<Result> results_;      // [query][partition]
+  std::int64_t first_, rows_;           // requested rows: position of the first, and count
+  std::atomic<std::int64_t> reserved_;  // of StoredRows
+  std::vector<StoredRows> stored_;      // per thread
+  std::int64_t partitions_ = 1;         // partitions of the rows, to give every thread work
+  std::vector<Result> results_;         // [query][partition]
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "kernels/cpu/runtime/query_panels.h"
 #include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/cells.h"
+#include "kernels/cpu/search/first_copies.h"
 #include "kernels/cpu/search/nearest_list.h"
 #include "kernels/cpu/search/tree_choice.h"
 
@@ -235,11 +236,9 @@ class Search {
   UninitializedVector<List::Entry> storage_;  // [query][partition][initial capacity]
 };
 
-}  // namespace
-
+/// Searches all rows.
 template <class T>
-void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  if (queries.values.rows == 0) return;
+void search_rows(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
   const auto tree =
       tree_for(held, {.queries = queries, .neighbors = lists.index.columns(), .bytes = queries.host_bytes});
   if (tree != nullptr) {
@@ -258,6 +257,19 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
     }
   }
   Search<T>(held, queries, lists).run();
+}
+
+}  // namespace
+
+template <class T>
+void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  if (queries.values.rows == 0) return;
+  const std::int64_t nearest = lists.index.columns() + (queries.excluded_row < 0 ? 0 : 1);
+  const auto first = first_copies_for(held, queries, nearest);
+  if (first == nullptr) return search_rows(held, queries, lists);
+  search_first_copies(held, *first, queries, lists, [](const auto& rows, const Queries& all, NeighborLists& among) {
+    search_rows(rows, all, among);
+  });
 }
 
 #define KITH_INSTANTIATE(T) template void search(const HeldRows<T>&, const Queries&, NeighborLists&);

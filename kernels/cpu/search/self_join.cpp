@@ -20,6 +20,7 @@
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/cells.h"
+#include "kernels/cpu/search/first_copies.h"
 #include "kernels/cpu/search/nearest_list.h"
 #include "kernels/cpu/search/tree_choice.h"
 
@@ -350,6 +351,10 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
                                       .is_join = true});
     if (tree != nullptr) return join_tree(searcher_of(held, *tree), join);
     const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
+    const Queries all{.values = {nullptr, held.rows(), held.columns()}, .host_bytes = join.bytes};
+    if (first_copies_for(held, all, join.neighbors + (join.include_self ? 0 : 1)) != nullptr) {
+      return std::nullopt;  // search() among few rows
+    }
     if (!held.forced.self_join && join.measure == Measure::squared_euclidean &&
         cells_bytes(held, kernels) <= join.bytes && best_cells(held, rows, kernels) != CellKind::none) {
       return std::nullopt;  // search() by cells

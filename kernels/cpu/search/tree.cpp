@@ -49,6 +49,7 @@ class TreeBuilder {
     std::vector<Copy> copies(static_cast<std::size_t>(threads_.count()));
     threads_.run(std::ssize(small_), [&](std::int64_t task, int thread) { build_below(small_[task], copies[thread]); });
     for (auto each = large_.rbegin(); each != large_.rend(); ++each) join_boxes(*each);
+    count_equal_rows();
     return std::move(tree_);
   }
 
@@ -191,7 +192,8 @@ class TreeBuilder {
                                .second = 0,
                                .first = static_cast<std::int32_t>(range.first),
                                .last = static_cast<std::int32_t>(range.last),
-                               .lowest = lowest};
+                               .lowest = lowest,
+                               .equal_before = 0};
   }
 
   double* box(std::int32_t node) { return tree_.boxes.data() + 2 * d_ * node; }
@@ -203,6 +205,17 @@ class TreeBuilder {
     for (std::int64_t j = 0; j < d_; ++j) {
       box(range.node)[j] = std::min(box(first)[j], box(second)[j]);
       box(range.node)[d_ + j] = std::max(box(first)[d_ + j], box(second)[d_ + j]);
+    }
+  }
+
+  /// Equal rows are ordered by row number, so those of a first child precede those of the second.
+  void count_equal_rows() {
+    for (std::int32_t number = 0; number < std::ssize(tree_.nodes); ++number) {
+      const TreeNode& node = tree_.nodes[number];
+      if (node.column < 0 || !std::equal(box(number), box(number) + d_, box(number) + d_)) continue;
+      TreeNode& first = tree_.nodes[number + 1];
+      first.equal_before = node.equal_before;
+      tree_.nodes[node.second].equal_before = node.equal_before + first.last - first.first;
     }
   }
 

@@ -32,18 +32,25 @@ struct SearchTree {
     const std::int64_t at = position * columns + column;
     return is_narrow() ? static_cast<double>(narrow_rows[at]) : wide_rows[at];
   }
-  /// Number of the leaf that holds a position.
+  /// Number of the leaf that holds a position, or of the first leaf with equal rows.
   std::int32_t leaf_at(std::int64_t position) const {
-    std::int32_t node = 0;
-    while (nodes[node].column >= 0) node = position < nodes[nodes[node].second].first ? node + 1 : nodes[node].second;
-    return node;
+    return leaf_where([&](const TreeNode& node) { return position < nodes[node.second].first; });
   }
-  /// Number of the leaf that a row with these values would be in.
+  /// Number of the leaf that a row with these values would be in, or of the first leaf with equal rows.
   std::int32_t leaf_of(const double* values) const {
-    std::int32_t node = 0;
-    while (nodes[node].column >= 0)
-      node = values[nodes[node].column] <= nodes[node].split ? node + 1 : nodes[node].second;
-    return node;
+    return leaf_where([&](const TreeNode& node) { return values[node.column] <= node.split; });
+  }
+
+ private:
+  /// is_first(node): whether to go on to the first child.
+  template <class IsFirst>
+  std::int32_t leaf_where(const IsFirst& is_first) const {
+    std::int32_t number = 0;
+    while (nodes[number].column >= 0) {
+      const TreeNode& node = nodes[number];
+      number = is_first(node) || nodes[node.second].equal_before > 0 ? number + 1 : node.second;
+    }
+    return number;
   }
 };
 

@@ -1,0 +1,137 @@
+// Finds the first copies of equal rows by hashing: O(n d), once for each held set.
+#include "kernels/cpu/search/first_copies.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace kith::cpu {
+namespace {
+
+constexpr double kNano = 1e-9;
+constexpr double kDistanceSeconds = 8 * kNano;  // about that of a tie: its definition and its place in a list
+constexpr double kSortSeconds = 40 * kNano;     // of a row, which one thread looks up
+constexpr std::int64_t kLeastRows = 4096;
+constexpr double kFewEqual = 1.0 / 64;  // the probability that two rows are equal, below which ties cost little
+
+template <class T>
+class CopyFinder {
+ public:
+  explicit CopyFinder(const HeldRows<T>& held)
+      : held_(held), n_(held.rows()), row_bytes_(held.columns() * static_cast<std::int64_t>(sizeof(T))) {}
+
+  /// An estimate of the probability that two rows are equal.
+  double equal_share() const {
+    constexpr std::int64_t kSample = 1024;
+    const std::int64_t count = std::min(kSample, n_);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) rows[i] = n_ * i / count;
+    std::sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) { return compare(a, b) < 0; });
+    double pairs = 0.0, run = 0.0;
+    for (std::int64_t i = 1; i < count; ++i) {
+      run = compare(rows[i - 1], rows[i]) == 0 ? run + 1 : 0.0;
+      pairs += run;
+    }
+    return 2 * pairs / (static_cast<double>(count) * static_cast<double>(count - 1));
+  }
+
+  /// The first copies, or null if they are more than half of the rows.
+  std::shared_ptr<const FirstCopies<T>> find(std::int64_t copies) const {
+    std::vector<std::int64_t> first;
+    if (!list_first(copies, first)) return nullptr;
+    const std::int64_t count = std::ssize(first), d = held_.columns();
+    Matrix<T> values(count, d);
+    for (std::int64_t i = 0; i < count; ++i) std::copy_n(held_.row(first[i]), d, values.row(i).data());
+    const MatrixView<const T> view = std::as_const(values).view();
+    return std::make_shared<FirstCopies<T>>(FirstCopies<T>{copies,
+                                                           std::move(values),
+                                                           std::move(first),
+                                                           {.values = view,
+                                                            .set = held_.set,
+                                                            .threads = held_.threads,
+                                                            .block_rows = held_.block_rows,
+                                                            .forced = held_.forced,
+                                                            .plan = held_.plan}});
+  }
+
+ private:
+  /// Rows that are equal, and how many there were so far.
+  struct Group {
+    std::uint64_t hash = 0;
+    std::int64_t row = 0, count = 0;
+  };
+
+  int compare(std::int64_t a, std::int64_t b) const {
+    return std::memcmp(held_.row(a), held_.row(b), static_cast<std::size_t>(row_bytes_));
+  }
+  std::uint64_t hash_of(std::int64_t row) const {
+    const auto* bytes = reinterpret_cast<const char*>(held_.row(row));
+    std::uint64_t hash = 0;
+    for (std::int64_t at = 0; at < row_bytes_; at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes + at, static_cast<std::size_t>(std::min<std::int64_t>(8, row_bytes_ - at)));
+      hash = (hash ^ word) * 0x9e3779b97f4a7c15U;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+
+  bool list_first(std::int64_t copies, std::vector<std::int64_t>& first) const {
+    std::vector<std::uint64_t> hashes(static_cast<std::size_t>(n_));
+    held_.for_ranges(held_.rows_per_task(held_.columns() + 8),
+                     [&](std::int64_t from, std::int64_t to, std::int64_t, int) {
+                       for (std::int64_t i = from; i < to; ++i) hashes[i] = hash_of(i);
+                     });
+    std::vector<Group> groups(std::bit_ceil(static_cast<std::size_t>(n_)));  // at most half of them are used
+    for (std::int64_t i = 0; i < n_; ++i) {
+      std::size_t at = hashes[i] & (groups.size() - 1);
+      while (groups[at].count > 0 && (groups[at].hash != hashes[i] || compare(groups[at].row, i) != 0))
+        at = (at + 1) & (groups.size() - 1);
+      Group& group = groups[at];
+      if (group.count++ == 0) group.hash = hashes[i], group.row = i;
+      if (group.count > copies) continue;
+      if (2 * std::ssize(first) >= n_) return false;
+      first.push_back(i);
+    }
+    return true;
+  }
+
+  const HeldRows<T>& held_;
+  std::int64_t n_, row_bytes_;
+};
+
+}  // namespace
+
+template <class T>
+std::shared_ptr<const FirstCopies<T>> first_copies_for(const HeldRows<T>& held, const Queries& queries,
+                                                       std::int64_t copies) {
+  const std::int64_t n = held.rows();
+  CopyCache<T>& cache = held.copies;
+  if (held.forced.trees || held.forced.cells || held.forced.self_join) return nullptr;
+  const auto bytes = held.columns() * static_cast<std::int64_t>(sizeof(T)) / 2 + 64;  // for each row, at most
+  if (n < kLeastRows || 2 * copies > n || n * bytes > queries.host_bytes) return nullptr;
+  const CopyFinder<T> finder(held);
+  if (cache.equal_share < 0) cache.equal_share = finder.equal_share();
+  if (cache.equal_share < kFewEqual || copies >= cache.too_many) return nullptr;
+  if (cache.first != nullptr && cache.first->copies >= copies) return cache.first;
+  const auto rows = static_cast<double>(n);
+  cache.saved_seconds += static_cast<double>(queries.values.rows) * rows * cache.equal_share * kDistanceSeconds;
+  if (cache.saved_seconds < rows * kSortSeconds) return nullptr;
+  constexpr std::int64_t kLeastCopies = 16;  // so that lists that grow a little find them
+  try {
+    cache.first = finder.find(std::max(copies, kLeastCopies));
+  } catch (const std::bad_alloc&) {  // other searches need less memory
+    return nullptr;
+  }
+  if (cache.first == nullptr) cache.too_many = copies;
+  return cache.first;
+}
+
+#define KITH_INSTANTIATE(T) \
+  template std::shared_ptr<const FirstCopies<T>> first_copies_for(const HeldRows<T>&, const Queries&, std::int64_t);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cpu
