@@ -34,8 +34,26 @@ class ClusterJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source, options_.clusters) +
+    const AssignmentMemory memory{.clusters = options_.clusters,
+                                  .keeps_distances = options_.save_distances,
+                                  .seeds = start_.init == Init::kmeans_plus_plus,
+                                  .runs = kmeans_options().runs};
+    return assignment_bytes(*source, memory) + variant_bytes(options_.variant, *source, options_.clusters) +
            checkpoint_bytes(options_.checkpoint, options_.clusters, source->columns());
+  }
+  std::int64_t held_row_bytes() const override { return listed_row_bytes(*source, options_.clusters); }
+  /// The search for the rows nearest to the centroids may make cells if few rows are far from all others.
+  MemoryUse memory_use(std::int64_t spare) const override {
+    const std::int64_t least = bytes() - source->rows() * held_row_bytes();
+    const MemoryUse search = search_memory({.rows = source->rows(),
+                                            .columns = prepared_columns(*source, common),
+                                            .is_wide = data::size_of(source->held_as()) == 8,
+                                            .queries = options_.clusters,
+                                            .block = options_.clusters,
+                                            .neighbors = 1,
+                                            .threads = report.threads,
+                                            .spare = spare});
+    return {least, std::max(bytes(), least + search.most), "by the screens that the data allow"};
   }
   std::string needs_memory() const override {
     if (options_.explain) return "--explain needs all rows in memory";
@@ -182,6 +200,7 @@ void ClusterJob::compute() {
     given_ = std::as_const(centroids_).view();
   }
   KMeansOptions run = kmeans_options();
+  run.search_bytes = search_bytes_left();
   if (checkpoint) {
     run.keeper = &*checkpoint;
     run.from = checkpoint->next();
