@@ -221,6 +221,7 @@ class EvaluateJob final : public PointsJob {
                                                                        .is_weighted = common.weighted()});
   }
   std::string needs_memory() const override { return silhouette_needs_memory(options_.internal.silhouette); }
+  std::vector<Work> work() const override;
   void compute() override;
   void show() override { print(app::show(result_, !target.empty())); }
   void write() override;
@@ -258,6 +259,16 @@ void EvaluateJob::open() {
   ignore_unlabelled(labels, weighting, progress);
   keep_counted(labels, weighting);
   report.phase("read").bytes += file_bytes;
+}
+
+/// Nothing with exact silhouettes. Sums and distances to the means take a pass each, simplified silhouettes another.
+std::vector<Work> EvaluateJob::work() const {
+  const std::string& silhouette = options_.internal.silhouette;
+  if (silhouette == "exact") return {};
+  std::vector<Work> work{preparing(),
+                         {.phase = "score", .operation = Operation::assign, .times = 2, .size = 1, .passes = 2}};
+  if (silhouette == "simplified") work.push_back(simplified_silhouettes(std::ssize(result_.labels.values)));
+  return work;
 }
 
 void EvaluateJob::compute() {

@@ -293,7 +293,8 @@ std::vector<Work> SweepJob::work() const {
   for (const std::int64_t clusters : counts_) {
     const std::vector<Work> next = kmeans_work(run_options({options_, nullptr, 0}, clusters, {}));
     work.insert(work.end(), next.begin(), next.end());
-    work.push_back({.phase = "score", .operation = Operation::assign, .times = 2, .size = clusters, .passes = 2});
+    work.push_back({.phase = "score", .operation = Operation::assign, .times = 2, .size = 1, .passes = 2});
+    if (options_.silhouette == "simplified") work.push_back(simplified_silhouettes(clusters));
   }
   return work;
 }

@@ -218,9 +218,10 @@ std::vector<Work> KnnJob::work() const {
   const std::int64_t block = common.block_rows > 0
                                  ? common.block_rows
                                  : kQueryBlockBytes / bytes_per_query(options_.neighbors, source->columns());
+  const bool joins = planned_search(options_, *source, queries()).may_join;
   return {preparing(),
           {.phase = "search",
-           .operation = Operation::search,
+           .operation = joins ? Operation::join : Operation::search,
            .size = count,
            .passes = (count - 1) / std::clamp<std::int64_t>(block, 1, count) + 1,
            .at_most = source->columns() <= kFewColumns}};

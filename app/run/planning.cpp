@@ -185,7 +185,9 @@ class Estimate {
   void add_phase(Plan& plan, const Work& part) const {
     const double share = real(rows() - held_rows()) / real(rows());
     const double computing =
-        real(rows()) * real(part.times) * rates_.seconds_per_row(part.operation, columns(), part.size);
+        part.operation == Operation::search
+            ? rates_.search_seconds(rows(), columns(), part.size)
+            : real(rows()) * real(part.times) * rates_.seconds_per_row(part.operation, columns(), part.size);
     const double bytes = real(rows() * row_bytes());
     PlannedPhase phase{part.phase, part.times, part.at_most, share > 0.0 ? part.passes : 0, computing, "computing"};
     if (plan.timed && bytes * real(part.times) / rates_.memory > computing / 2) phase.bound_by = "memory";

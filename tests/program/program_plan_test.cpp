@@ -67,7 +67,8 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
         cluster + Words{"--init", "k-means||"}, cluster + Words{"--init", "farthest"},
         cluster + Words{"--init", folder / "c.h5:centroids"}, Words{"assign", points, "--centroids", folder / "c.h5"},
         Words{"knn", points, "--queries", queries, "-k", "3"},
-        Words{"knn", points, "--queries", queries, "-k", "3", "--block-rows", "100"}}) {
+        Words{"knn", points, "--queries", queries, "-k", "3", "--block-rows", "100"},
+        Words{"evaluate", folder / "l.csv", "--points", points, "--silhouette", "none"}}) {
     INFO(nlohmann::json(command).dump());
     const auto plan = done(Words{"plan"} + command + few).json()["plan"];
     const auto run = done(command + few).json();
