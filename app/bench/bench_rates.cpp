@@ -85,16 +85,22 @@ void add_searches(Rates& rates, BenchPoints& held) {
 /// Searches sets of several sizes in themselves, as many rows as take about a second.
 void add_joins(Rates& rates, BenchRun& run, std::int64_t columns) {
   const double most = run.on_gpu() ? 0x1p42 : 0x1p38;  // multiply-adds of all pairs
+  constexpr double kLong = 0.3;                        // seconds that are not repeated
   for (std::int64_t rows = std::int64_t{1} << 13; rows <= std::int64_t{1} << 17; rows *= 4) {
     if (static_cast<double>(rows) * static_cast<double>(rows) * static_cast<double>(columns) > most) return;
     BenchPoints held(run);
     held.make({rows, columns, {kClusters[0]}}, kinds().front());
     Observer none;
-    const auto begin = Clock::now();
-    nearest_neighbors(
-        held.points(), held.values(), {.neighbors = 10, .base_is_queries = true},
-        [](std::int64_t, const NeighborLists&) {}, none);
-    rates.add(Operation::join, {columns, rows, seconds_since(begin) / static_cast<double>(rows)});
+    double least = 0.0;
+    for (int i = 0; i < 3 && (i == 0 || least < kLong); ++i) {
+      held.points().prepare(held.plan());  // which forgets a tree
+      const auto begin = Clock::now();
+      nearest_neighbors(
+          held.points(), held.values(), {.neighbors = 10, .base_is_queries = true},
+          [](std::int64_t, const NeighborLists&) {}, none);
+      least = i == 0 ? seconds_since(begin) : std::min(least, seconds_since(begin));
+    }
+    rates.add(Operation::join, {columns, rows, least / static_cast<double>(rows)});
   }
 }
 

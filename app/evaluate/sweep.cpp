@@ -244,9 +244,11 @@ class SweepJob final : public PointsJob {
   std::int64_t bytes() const override { return sweep_bytes(options_, counts_, *source); }
   std::int64_t held_row_bytes() const override { return listed_row_bytes(*source, counts_.back()); }
   MemoryUse memory_use(std::int64_t /*spare*/) const override {
+    const std::int64_t lists = source->rows() * held_row_bytes();
+    if (options_.silhouette != "simplified") return {bytes() - lists, bytes(), "by the screens that the data allow"};
     const std::int64_t distances = mean_distance_bytes(score_shape(options_, counts_, *source));
-    const std::int64_t used = bytes() - (options_.silhouette == "simplified" ? distances : 0);
-    return {used - source->rows() * held_row_bytes(), used, "by the screens that the data allow"};
+    const std::int64_t least = bytes() - lists - distances;  // the lists are gone when the distances come
+    return {least, least + std::max<std::int64_t>(lists - distances, 0), "by the screens that the data allow"};
   }
   std::string needs_memory() const override {
     if (options_.references > 0) return "--gap makes as many points in memory";
