@@ -42,6 +42,10 @@ NeighborGraph with_edges(const NeighborGraph& graph, GraphEdges edges) {
   if (edges == GraphEdges::directed) return graph;
   const NeighborGraph back = transposed(graph);
   NeighborGraph out;
+  // As many as there may be: growing arrays would be there twice while they grow.
+  const auto most = static_cast<std::size_t>((edges == GraphEdges::symmetric ? 2 : 1) * graph.edges());
+  out.row.reserve(most);
+  out.distance.reserve(most);
   std::vector<Neighbor> both, kept;
   for (std::int64_t i = 0; i < graph.rows(); ++i) {
     both.clear();

@@ -25,8 +25,8 @@ struct NeighborGraph {
 /// list contains the other row; mutual: if both lists do.
 enum class GraphEdges { directed, symmetric, mutual };
 
-/// Converts a directed graph. D(x, y) and D(y, x) have the same bits, so each edge has one distance. Takes as much
-/// additional memory as the graph.
+/// Converts a directed graph. D(x, y) and D(y, x) have the same bits, so each edge has one distance. Takes at
+/// most three times the memory of the graph besides it.
 NeighborGraph with_edges(const NeighborGraph& graph, GraphEdges edges);
 
 /// Connected components by union-find, each labelled with its lowest row. Path halving: R. E. Tarjan, J. van Leeuwen:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,8 +50,10 @@ struct KMeansOptions {
   MiniBatch batch = {};         // batches that precede the iterations; a resumed run skips them
   bool keep_distances = false;  // fill KMeansResult::distances
   bool keep_medoids = false;    // and KMeansResult::medoids
-  KMeansKeeper* keeper = {};    // keeps states while the computation runs; none without it
-  KMeansState* from = {};       // continues from this state of the same computation, which it takes over
+  /// Host memory for trees and cells of the search for the nearest rows; core/streamed_points.cpp has none.
+  std::int64_t search_bytes = std::numeric_limits<std::int64_t>::max();
+  KMeansKeeper* keeper = {};  // keeps states while the computation runs; none without it
+  KMeansState* from = {};     // continues from this state of the same computation, which it takes over
 };
 
 struct KMeansResult {

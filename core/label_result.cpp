@@ -67,7 +67,7 @@ void find_nearest_rows(const Points& points, MatrixView<const double> centroids,
 
 void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result) {
   NearestRows nearest(result.centroids.rows());
-  find_nearest_rows(points, result.centroids.view(), nearest);
+  find_nearest_rows(points, result.centroids.view(), nearest, options.search_bytes);
   result.frozen = options.frozen.rows;
   result.nearest_row.clear();
   for (const Neighbor& neighbor : nearest.best) result.nearest_row.push_back(neighbor.row);

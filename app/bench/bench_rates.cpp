@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/kmeans.h"
 #include "core/neighbors.h"
+#include "core/silhouette.h"
 #include "data/source.h"
 
 namespace kith::app {
@@ -81,6 +82,41 @@ void add_searches(Rates& rates, BenchPoints& held) {
   }
 }
 
+/// Searches sets of several sizes in themselves, as many rows as take about a second.
+void add_joins(Rates& rates, BenchRun& run, std::int64_t columns) {
+  const double most = run.on_gpu() ? 0x1p42 : 0x1p38;  // multiply-adds of all pairs
+  constexpr double kLong = 0.3;                        // seconds that are not repeated
+  for (std::int64_t rows = std::int64_t{1} << 13; rows <= std::int64_t{1} << 17; rows *= 4) {
+    if (static_cast<double>(rows) * static_cast<double>(rows) * static_cast<double>(columns) > most) return;
+    BenchPoints held(run);
+    held.make({rows, columns, {kClusters[0]}}, kinds().front());
+    Observer none;
+    double least = 0.0;
+    for (int i = 0; i < 3 && (i == 0 || least < kLong); ++i) {
+      held.points().prepare(held.plan());  // which forgets a tree
+      const auto begin = Clock::now();
+      nearest_neighbors(
+          held.points(), held.values(), {.neighbors = 10, .base_is_queries = true},
+          [](std::int64_t, const NeighborLists&) {}, none);
+      least = i == 0 ? seconds_since(begin) : std::min(least, seconds_since(begin));
+    }
+    rates.add(Operation::join, {columns, rows, least / static_cast<double>(rows)});
+  }
+}
+
+/// Measures distances to a few means.
+void add_measuring(Rates& rates, BenchPoints& held) {
+  const std::int64_t rows = held.values().rows, columns = held.values().columns;
+  const std::vector<std::int32_t> labels(static_cast<std::size_t>(rows), 0);
+  for (const std::int64_t clusters : {kClusters[0], kClusters[1]}) {
+    const Matrix<double> means = held.first_rows(clusters);
+    const std::vector<std::int64_t> counts(static_cast<std::size_t>(clusters), 1);
+    const auto begin = Clock::now();
+    centroid_distances(held.points(), means.view(), {.labels = labels, .counts = counts});
+    rates.add(Operation::measure, {columns, clusters, seconds_since(begin) / static_cast<double>(rows)});
+  }
+}
+
 /// Reads a .npy file in memory, as points, into memory that is used for the first time, then again.
 void add_reading(Rates& rates, const CommonOptions& common) {
   constexpr std::int64_t kRows = std::int64_t{1} << 18, kColumns = 128;
@@ -129,6 +165,8 @@ Rates measure_rates(BenchRun& run, double memory_rate) {
       if (kMinRows * clusters <= held.values().rows) add_kmeans(rates, held, clusters);
     }
     add_searches(rates, held);
+    add_measuring(rates, held);
+    add_joins(rates, run, columns);
   }
   return rates;
 }

@@ -145,8 +145,14 @@ class AssignJob final : public PointsJob {
   }
 
   std::int64_t bytes() const override {
-    return assignment_bytes(*source, centroids_->rows()) +
+    return assignment_bytes(*source, {.clusters = centroids_->rows(), .keeps_distances = options_.save_distances}) +
            centroid_distance_bytes(options_.distances, *source, *centroids_, common);
+  }
+
+  std::int64_t held_row_bytes() const override { return listed_row_bytes(*source, centroids_->rows()); }
+
+  MemoryUse memory_use(std::int64_t /*spare*/) const override {
+    return {bytes() - source->rows() * held_row_bytes(), bytes(), "by the screens that the data allow"};
   }
 
   std::string needs_memory() const override {

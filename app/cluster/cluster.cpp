@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/cli/shell_word.h"
+#include "app/cluster/cluster_options.h"
 #include "app/cluster/explain.h"
 #include "app/cluster/label_output.h"
 #include "app/cluster/variant_run.h"
@@ -21,117 +22,6 @@
 namespace kith::app {
 namespace {
 
-struct ClusterOptions {
-  std::string points;
-  std::int64_t clusters = 0;
-  std::string init = "k-means++";
-  std::string init_labels;
-  std::int64_t runs = 1;
-  std::int64_t max_iterations = 300;
-  double tolerance = 1e-4;
-  bool save_distances = false;
-  bool explain = false;
-  std::string write_obs;
-  VariantOptions variant;
-  CheckpointOptions checkpoint;
-  CommonOptions common;
-
-  std::string fixed_start;  // once the start is open: why it is not random, or empty
-  bool all_frozen = false;  // once --freeze is open
-
-  /// The file that --init names; empty if --init names a rule.
-  std::string init_file() const { return is_start_rule(init) ? "" : init; }
-  /// Whether --balance moves labels after the iterations. Then a row may be nearer to another centroid, and the
-  /// centroids are not those of the last iteration.
-  bool moves_labels() const { return variant.balance && variant.sizes.given(); }
-  bool writes_labels_only() const { return is_label_output(common, write_obs); }
-};
-
-constexpr std::int64_t kLargestInt = std::numeric_limits<std::int32_t>::max();
-
-void declare_start(OptionSet& set, ClusterOptions& options) {
-  const Reason frozen = when([&options] { return options.all_frozen; }, "all centroids are frozen");
-  const Reason fixed = [&options] { return options.fixed_start; };
-  const auto bisecting = [&options] { return options.variant.is_bisecting(); };
-  set.text({.names = "--init",
-            .value = "HOW",
-            .help = "Initial centroids: k-means++, k-means|| (for large K), random (rows), first (rows), farthest "
-                    "(farthest-first traversal), or FILE[:DATASET] of K rows. kith uses the metric of a result, and "
-                    "resumes one that was interrupted or reached its limit if the other options are unchanged.",
-            .shown_default = kDefaultStart,
-            .stored = Stored::always,
-            .no_effect = {frozen},
-            .refused = {when([=, &options] { return bisecting() && !options.init_file().empty(); },
-                             "--init FILE cannot be combined with --algorithm bisecting, which begins with one "
-                             "cluster; leave one of them out")}},
-           options.init);
-  set.text({.names = "--init-labels",
-            .value = "FILE[:DATASET]",
-            .help = "Start with the means of the rows that have the same label here: a vector, a result, or "
-                    "FILE:COLUMN of a text file.",
-            .input = Input::table,
-            .refused = {when([&set] { return set.on_command_line("--init"); },
-                             "--init-labels cannot be combined with --init; leave one of them out"),
-                        when(bisecting,
-                             "--init-labels cannot be combined with --algorithm bisecting, which begins with one "
-                             "cluster; leave one of them out")}},
-           options.init_labels);
-  set.integer({.names = "--n-init",
-               .value = "N",
-               .help = "Number of runs with different starts; kith keeps the run with the lowest inertia.",
-               .no_effect = {frozen, fixed}},
-              {1, 1'000'000}, options.runs);
-}
-
-void declare(OptionSet& set, ClusterOptions& options) {
-  const Reason no_iterations = when([&options] { return options.variant.batch > 0 && options.variant.no_finish; },
-                                    "--no-finish skips the iterations");
-  add_points(set, options.points, "the file to cluster");
-  set.integer({.names = "-k,--clusters",
-               .value = "K",
-               .help = "Number of clusters.",
-               .shown_default = "the number of rows of --init FILE, or of labels in --init-labels",
-               .stored = Stored::always},
-              {1, kLargestInt}, options.clusters);
-  declare_start(set, options);
-  set.integer({.names = "--max-iterations",
-               .value = "N",
-               .help = "Maximum number of iterations per run.",
-               .stored = Stored::always,
-               .position = position::kLimits,
-               .no_effect = {no_iterations}},
-              {1, kLargestInt}, options.max_iterations);
-  set.number({.names = "--tolerance",
-              .value = "T",
-              .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance; 0: only "
-                      "when no label changes.",
-              .stored = Stored::always,
-              .position = position::kLimits,
-              .no_effect = {no_iterations},
-              .refused = {negative_tolerance(options.tolerance)}},
-             options.tolerance);
-  add_variant_options(set, options.variant, options.common, output_reasons(options.common, options.write_obs));
-  add_distance_option(set, options.save_distances, options.common, options.write_obs);
-  set.flag(
-      {.names = "--explain", .help = "Print for every cluster the columns in which it differs most from all points."},
-      options.explain);
-  add_label_option(set, options.write_obs, options.common);
-  add_checkpoint_options(set, options.checkpoint);
-  add_keep_option(set, options.checkpoint);
-  for (const char* name : {"--checkpoint", "--keep-best"}) {
-    set[name].refused = {when([&options] { return options.variant.is_bisecting(); },
-                              std::string(name) +
-                                  " cannot be combined with --algorithm bisecting, whose splits have no "
-                                  "checkpoint; leave one of them out")};
-  }
-  add_weight_options(set, options.common);
-  add_missing_options(set, options.common, true, kFillingHelp);
-  add_preparation_options(set, options.common);
-  add_label_common_options(set, options.common);
-  set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
-  set["--seed"].no_effect = set["--n-init"].no_effect;
-}
-
 class ClusterJob final : public PointsJob {
  public:
   ClusterJob(OptionSet& set, ClusterOptions& options, const Arguments& words)
@@ -144,8 +34,26 @@ class ClusterJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return assignment_bytes(*source, options_.clusters) + variant_bytes(options_.variant, *source, options_.clusters) +
+    const AssignmentMemory memory{.clusters = options_.clusters,
+                                  .keeps_distances = options_.save_distances,
+                                  .seeds = start_.init == Init::kmeans_plus_plus,
+                                  .runs = kmeans_options().runs};
+    return assignment_bytes(*source, memory) + variant_bytes(options_.variant, *source, options_.clusters) +
            checkpoint_bytes(options_.checkpoint, options_.clusters, source->columns());
+  }
+  std::int64_t held_row_bytes() const override { return listed_row_bytes(*source, options_.clusters); }
+  /// The search for the rows nearest to the centroids may make cells if few rows are far from all others.
+  MemoryUse memory_use(std::int64_t spare) const override {
+    const std::int64_t least = bytes() - source->rows() * held_row_bytes();
+    const MemoryUse search = search_memory({.rows = source->rows(),
+                                            .columns = prepared_columns(*source, common),
+                                            .is_wide = data::size_of(source->held_as()) == 8,
+                                            .queries = options_.clusters,
+                                            .block = options_.clusters,
+                                            .neighbors = 1,
+                                            .threads = report.threads,
+                                            .spare = spare});
+    return {least, std::max(bytes(), least + search.most), "by the screens that the data allow"};
   }
   std::string needs_memory() const override {
     if (options_.explain) return "--explain needs all rows in memory";
@@ -292,6 +200,7 @@ void ClusterJob::compute() {
     given_ = std::as_const(centroids_).view();
   }
   KMeansOptions run = kmeans_options();
+  run.search_bytes = search_bytes_left();
   if (checkpoint) {
     run.keeper = &*checkpoint;
     run.from = checkpoint->next();

@@ -61,8 +61,8 @@ void declare(OptionSet& set, EvaluateOptions& options) {
       "mean and median replace them with the mean or median of their column.");
   add_common_options(set, options.common);
   set["--memory"].help =
-      "Maximum memory of the run, as in 4GB or 512MiB. With --silhouette simplified, points that do not fit are read "
-      "again in each pass, from their file or from --scratch.";
+      "Maximum memory of the run, as in 4GB or 512MiB. Points that do not fit are read again in each pass, from their "
+      "file or from --scratch; exact silhouettes need them all in memory.";
   set["--metric"].refused = {
       [&options] { return options.internal.points.empty() ? "" : metric_without_means(options.common); }};
   set["--metric"].position = position::kPrecision + 1;
@@ -214,10 +214,14 @@ class EvaluateJob final : public PointsJob {
   void open() override;
   std::int64_t bytes() const override {
     const std::int64_t codes = 4 * (std::ssize(result_.labels.codes) + (truth_ ? std::ssize(truth_->codes) : 0));
-    return codes + internal_score_bytes(options_.internal, source->rows(), std::ssize(result_.labels.values),
-                                        source->columns());
+    return codes + internal_score_bytes(options_.internal.silhouette, {.rows = source->rows(),
+                                                                       .columns = source->columns(),
+                                                                       .clusters = std::ssize(result_.labels.values),
+                                                                       .sample = options_.internal.sample,
+                                                                       .is_weighted = common.weighted()});
   }
   std::string needs_memory() const override { return silhouette_needs_memory(options_.internal.silhouette); }
+  std::vector<Work> work() const override;
   void compute() override;
   void show() override { print(app::show(result_, !target.empty())); }
   void write() override;
@@ -255,6 +259,16 @@ void EvaluateJob::open() {
   ignore_unlabelled(labels, weighting, progress);
   keep_counted(labels, weighting);
   report.phase("read").bytes += file_bytes;
+}
+
+/// Nothing with exact silhouettes. Sums and distances to the means take a pass each, simplified silhouettes another.
+std::vector<Work> EvaluateJob::work() const {
+  const std::string& silhouette = options_.internal.silhouette;
+  if (silhouette == "exact") return {};
+  std::vector<Work> work{preparing(),
+                         {.phase = "score", .operation = Operation::assign, .times = 2, .size = 1, .passes = 2}};
+  if (silhouette == "simplified") work.push_back(simplified_silhouettes(std::ssize(result_.labels.values)));
+  return work;
 }
 
 void EvaluateJob::compute() {

@@ -65,12 +65,31 @@ CentroidDistances distances_to_means(const HeldPoints& held, MatrixView<const do
 
 }  // namespace
 
-std::int64_t internal_score_bytes(const InternalOptions& options, std::int64_t rows, std::int64_t clusters,
-                                  std::int64_t columns) {
-  constexpr std::int64_t kBytesPerRow = 64, kBytesPerValue = 40, kBlockBytes = std::int64_t{1} << 28;
-  const bool is_small = options.silhouette != "exact" && rows < kBlockBytes / 8 / clusters;
-  return checked_product(rows, kBytesPerRow, "rows") + (is_small ? 8 * rows * clusters : kBlockBytes) +
-         checked_product(checked_product(clusters, columns, "centroids"), kBytesPerValue, "centroids");
+std::int64_t mean_distance_bytes(const ScoreShape& shape) {
+  constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;  // core/silhouette.cpp
+  const std::int64_t some = kBlockValues / std::max<std::int64_t>(shape.rows, 1) + 1;
+  return 8 * checked_product(shape.rows, std::min(shape.clusters, some), "distances");
+}
+
+std::int64_t exact_silhouette_bytes(const ScoreShape& shape) {
+  constexpr std::int64_t kBlockValues = std::int64_t{1} << 23, kMinRows = 16384, kSteps = 20;  // core/silhouette.cpp
+  constexpr std::int64_t kOfWeights = std::int64_t{1} << 28;               // whose number is unknown
+  constexpr std::int64_t kPerColumn = 12, kPerCluster = 25, kPerRow = 20;  // packed and as float64; sums and bounds
+  const std::int64_t scored = shape.sample > 0 ? std::min(shape.sample, shape.rows) : shape.rows;
+  const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(shape.columns, shape.clusters), 1);
+  const std::int64_t block = std::min({fitting, std::max(kMinRows, scored / kSteps), scored});
+  const std::int64_t sums = block * (kPerColumn * shape.columns + kPerCluster * shape.clusters);
+  return (shape.is_weighted ? kOfWeights : sums) + scored * kPerRow +
+         checked_product(scored, shape.clusters / 8 + 1, "silhouettes") + mean_distance_bytes(shape);
+}
+
+std::int64_t internal_score_bytes(const std::string& silhouette, const ScoreShape& shape) {
+  constexpr std::int64_t kBytesPerRow = 48, kBytesPerValue = 40;
+  const std::int64_t distances = silhouette == "exact"  ? exact_silhouette_bytes(shape)
+                                 : silhouette == "none" ? 0
+                                                        : mean_distance_bytes(shape);
+  return checked_product(shape.rows, kBytesPerRow, "rows") + distances +
+         checked_product(checked_product(shape.clusters, shape.columns, "centroids"), kBytesPerValue, "centroids");
 }
 
 std::string silhouette_needs_memory(const std::string& kind) {

@@ -57,9 +57,18 @@ const Silhouette* requested_silhouette(const InternalScores& scores);
 /// for each row.
 void check_labelled_points(const data::PointSource& points, const data::Labels& labels, Progress& progress);
 
-/// Host bytes besides the points: distances, silhouettes and labels of each row, and a block of sums.
-std::int64_t internal_score_bytes(const InternalOptions& options, std::int64_t rows, std::int64_t clusters,
-                                  std::int64_t columns);
+/// The sizes of scores.
+struct ScoreShape {
+  std::int64_t rows = 0, columns = 0, clusters = 0;
+  std::int64_t sample = 0;   // rows with an exact silhouette; 0: all
+  bool is_weighted = false;  // exact silhouettes then have a sum for each weight of a cluster
+};
+/// Host bytes of the distances of all rows to some centroids.
+std::int64_t mean_distance_bytes(const ScoreShape& shape);
+/// Of exact silhouettes.
+std::int64_t exact_silhouette_bytes(const ScoreShape& shape);
+/// Of all scores, besides the points: also distances, silhouettes and labels of each row.
+std::int64_t internal_score_bytes(const std::string& silhouette, const ScoreShape& shape);
 
 /// Computes the scores of held points. The codes of rows that are not held are ignored. Throws Error(data) unless 2 to
 /// n - 1 clusters have rows.

@@ -120,7 +120,8 @@ void declare(OptionSet& set, SweepOptions& options) {
 /// What one k-means after the other shares.
 struct Series {
   const SweepOptions& options;
-  Checkpointing* checkpoint;  // null: none
+  Checkpointing* checkpoint;      // null: none
+  std::int64_t search_bytes = 0;  // KMeansOptions::search_bytes
 };
 
 /// known: the centroids of the previous number of clusters, for --warm
@@ -135,23 +136,32 @@ KMeansOptions run_options(const Series& series, std::int64_t clusters, MatrixVie
           .tolerance = options.tolerance,
           .seed = static_cast<std::uint64_t>(options.common.seed),
           .metric = metric_of(options.common),
+          .search_bytes = series.search_bytes,
           .keeper = series.checkpoint,
           .from = series.checkpoint != nullptr ? series.checkpoint->next() : nullptr};
+}
+
+ScoreShape score_shape(const SweepOptions& options, const std::vector<std::int64_t>& counts,
+                       const data::PointSource& points) {
+  return {points.rows(), points.columns(), counts.back(), options.sample, options.common.weighted()};
 }
 
 /// Host bytes besides the points: a reference set, labels and centroids of every number of clusters, distances.
 std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int64_t>& counts,
                          const data::PointSource& points) {
-  constexpr std::int64_t kLabelBytes = 4, kBytesPerRow = 64, kBlockBytes = std::int64_t{1} << 28;
+  constexpr std::int64_t kLabelBytes = 4, kBytesPerRow = 64;
   const std::int64_t n = points.rows(), numbers = std::ssize(counts);
   const std::int64_t states =
       checked_product(numbers, checkpoint_bytes(options.checkpoint, counts.back(), points.columns()), "checkpoint");
-  // Simplified silhouettes have a block of distances of all rows to some centroids.
-  const std::int64_t distances = 16 * checked_product(n, counts.back(), "distances");
-  const std::int64_t block = options.silhouette == "simplified" ? std::min(kBlockBytes, distances) : kBlockBytes;
+  const ScoreShape shape = score_shape(options, counts, points);
+  // In passes the distances of the rows that stay are there twice.
+  const std::int64_t block =
+      options.silhouette == "simplified" ? 2 * mean_distance_bytes(shape) : exact_silhouette_bytes(shape);
   std::int64_t bytes = states + block + checked_product(n, kBytesPerRow, "rows");
   bytes += checked_product(checked_product(numbers, n, "labels"), kLabelBytes, "labels");
-  bytes += checked_product(numbers, assignment_bytes(points, counts.back()) - assignment_bytes(points, 0), "centroids");
+  constexpr std::int64_t kBytesPerValue = 64;  // of centroids, as in assignment_bytes()
+  bytes += checked_product(numbers * kBytesPerValue, counts.back() * points.columns(), "centroids");
+  bytes += checked_product(n, listed_row_bytes(points, counts.back()), "rows");
   if (options.references > 0) {
     bytes += checked_product(checked_product(n, points.columns(), "reference set"), sizeof(double), "reference set");
   }
@@ -232,6 +242,14 @@ class SweepJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override { return sweep_bytes(options_, counts_, *source); }
+  std::int64_t held_row_bytes() const override { return listed_row_bytes(*source, counts_.back()); }
+  MemoryUse memory_use(std::int64_t /*spare*/) const override {
+    const std::int64_t lists = source->rows() * held_row_bytes();
+    if (options_.silhouette != "simplified") return {bytes() - lists, bytes(), "by the screens that the data allow"};
+    const std::int64_t distances = mean_distance_bytes(score_shape(options_, counts_, *source));
+    const std::int64_t least = bytes() - lists - distances;  // the lists are gone when the distances come
+    return {least, least + std::max<std::int64_t>(lists - distances, 0), "by the screens that the data allow"};
+  }
   std::string needs_memory() const override {
     if (options_.references > 0) return "--gap makes as many points in memory";
     return silhouette_needs_memory(options_.silhouette);
@@ -275,9 +293,10 @@ std::vector<Work> SweepJob::work() const {
   if (options_.references > 0 || options_.silhouette == "exact") return {};
   std::vector<Work> work{preparing()};
   for (const std::int64_t clusters : counts_) {
-    const std::vector<Work> next = kmeans_work(run_options({options_, nullptr}, clusters, {}));
+    const std::vector<Work> next = kmeans_work(run_options({options_, nullptr, 0}, clusters, {}));
     work.insert(work.end(), next.begin(), next.end());
-    work.push_back({.phase = "score", .operation = Operation::assign, .times = 2, .size = clusters, .passes = 2});
+    work.push_back({.phase = "score", .operation = Operation::assign, .times = 2, .size = 1, .passes = 2});
+    if (options_.silhouette == "simplified") work.push_back(simplified_silhouettes(clusters));
   }
   return work;
 }
@@ -288,7 +307,7 @@ void SweepJob::compute() {
   sweep_.silhouette = options_.silhouette;
   sweep_.sample = options_.silhouette == "exact" && options_.sample < held.points->rows() ? options_.sample : 0;
   sweep_.references = options_.references;
-  const Series series{options_, checkpoint ? &*checkpoint : nullptr};
+  const Series series{options_, checkpoint ? &*checkpoint : nullptr, search_bytes_left()};
   for (const std::int64_t clusters : counts_) {
     const auto known =
         sweep_.rows.empty() ? MatrixView<const double>{} : std::as_const(sweep_.rows.back().result.centroids).view();

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "core/neighbors.h"
 #include "core/radius.h"
 #include "data/results/obsp_writer.h"
+#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
 namespace {
@@ -47,17 +47,21 @@ void check_neighbors(const KnnOptions& options, const data::PointSource& base, s
                           most, left_out ? " besides the query itself (see --include-self)" : "", most));
 }
 
-/// Host bytes of the search of one block of queries, whose size core/neighbors.cpp chooses.
-std::int64_t search_bytes(const KnnOptions& options, const data::PointSource& queries) {
-  const std::int64_t searched = bytes_per_query(options.neighbors, queries.columns());
-  // Spare capacity of a list of candidates that grows by doubling, the query in the screen, distances as written.
-  const auto choice = static_cast<std::uint64_t>(2 * options.neighbors + 128);
-  const auto spare = static_cast<std::int64_t>(std::bit_ceil(choice) - choice);
-  const std::int64_t besides = 16 * spare + 4 * queries.columns() + 8 * options.neighbors;
-  return block_bytes({.rows = queries.rows(),
-                      .row_bytes = searched + besides,
-                      .block_rows = options.common.block_rows,
-                      .usual_rows = kQueryBlockBytes / searched});
+/// The search, in blocks of queries whose size core/neighbors.cpp chooses.
+PlannedSearch planned_search(const KnnOptions& options, const data::PointSource& base,
+                             const data::PointSource& queries) {
+  const std::int64_t usual = kQueryBlockBytes / bytes_per_query(options.neighbors, queries.columns());
+  const std::int64_t block = options.common.block_rows > 0 ? options.common.block_rows : usual;
+  return {.rows = base.rows(),
+          .columns = prepared_columns(base, options.common),
+          .is_wide = data::size_of(base.held_as()) == 8,
+          .queries = queries.rows(),
+          .block = std::clamp<std::int64_t>(block, 1, queries.rows()),
+          .neighbors = options.neighbors,
+          .measure = measure_of(options.metric()),
+          .threads = cpu::usable_threads(),
+          .may_join = options.queries.empty() && !options.has_radius() && options.common.block_rows == 0 &&
+                      options.checkpoint.file.empty()};
 }
 
 /// D of a query and a row of the base, by the definition; NaN for a row that is excluded from the query's list.
@@ -98,10 +102,11 @@ class KnnJob final : public PointsJob {
  private:
   void open() override;
   std::int64_t bytes() const override {
-    return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) + search_bytes(options_, queries()) +
-           graph_bytes(options_, queries().rows()) + kept_bytes() + used_bytes() +
-           (reads_base_again() ? value_bytes(*source) : 0);
+    return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) +
+           block_search_bytes(planned_search(options_, *source, queries())) + graph_bytes(options_, queries().rows()) +
+           kept_bytes() + used_bytes() + (reads_base_again() ? value_bytes(*source) : 0);
   }
+  MemoryUse memory_use(std::int64_t spare) const override;
   /// With several processes each has some rows of the base, and all of them as queries.
   bool reads_base_again() const { return !inputs.second && !processes().is_alone(); }
   /// Of lists for checkpoints, packed twice, read, and on their way to the file.
@@ -188,6 +193,22 @@ std::string KnnJob::stored_command() const {
   return set.stored_command(words);
 }
 
+MemoryUse KnnJob::memory_use(std::int64_t spare) const {
+  PlannedSearch search = planned_search(options_, *source, queries());
+  search.spare = spare / 2;  // as search_options() has it
+  const std::int64_t besides = bytes() - block_search_bytes(search);
+  const MemoryUse use = search_memory(search);
+  const std::int64_t graph = graph_bytes(options_, queries().rows());
+  if (options_.has_radius()) {  // a block may have few pairs, and all of them are kept if they fit
+    const std::int64_t most = options_.components ? besides + use.most : std::max(besides + use.most, bytes() + spare);
+    return {besides - graph + use.least, most, "by the number of pairs within the radius"};
+  }
+  if (options_.edges() == GraphEdges::directed) return {besides + use.least, besides + use.most, use.reason};
+  // Edges are made of the lists when the search has ended; at least of both lists and their transpose.
+  return {besides - graph + std::max(use.least, graph / 4 * 3), besides + use.most,
+          "by how many rows are neighbours of each other"};
+}
+
 /// Of lists of Euclidean neighbours; nothing for other searches. With few columns, trees make them faster.
 std::vector<Work> KnnJob::work() const {
   const Metric metric = options_.metric();
@@ -197,9 +218,10 @@ std::vector<Work> KnnJob::work() const {
   const std::int64_t block = common.block_rows > 0
                                  ? common.block_rows
                                  : kQueryBlockBytes / bytes_per_query(options_.neighbors, source->columns());
+  const bool joins = planned_search(options_, *source, queries()).may_join;
   return {preparing(),
           {.phase = "search",
-           .operation = Operation::search,
+           .operation = joins ? Operation::join : Operation::search,
            .size = count,
            .passes = (count - 1) / std::clamp<std::int64_t>(block, 1, count) + 1,
            .at_most = source->columns() <= kFewColumns}};
@@ -225,7 +247,7 @@ void KnnJob::compute() {
                             inputs.value_class(), options_.metric()},
                    .output = output,
                    .spare_bytes = memory_limit(common.memory).bytes -
-                                  (common.memory > 0 ? required_bytes : search_bytes(options_, queries()))};
+                                  (common.memory > 0 ? required_bytes : bytes() - row_state_bytes(*source))};
   if (options_.makes_graph()) {
     graph_ = make_graph(run);
   } else {

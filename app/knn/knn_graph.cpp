@@ -191,8 +191,10 @@ std::unique_ptr<GraphOutput> make_graph(const KnnRun& run) {
 std::int64_t graph_bytes(const KnnOptions& options, std::int64_t rows) {
   if (!options.makes_graph()) return 0;
   if (options.has_radius()) return 2 * kEdgeBytes * RadiusOptions().capacity;  // of a block, in growing vectors
-  // Lists, their transpose, and the union of both in a vector that may be twice as long.
-  const std::int64_t copies = options.edges() == GraphEdges::directed ? 1 : 6;
+  // Lists, their transpose, and those of both or of either.
+  const std::int64_t copies = options.edges() == GraphEdges::directed ? 1
+                              : options.edges() == GraphEdges::mutual ? 3
+                                                                      : 4;
   return copies * kEdgeBytes * checked_product(rows, options.neighbors, "edges of the graph");
 }
 

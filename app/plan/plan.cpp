@@ -28,6 +28,11 @@ bool Plan::is_limit() const {
   return std::any_of(phases.begin(), phases.end(), [](const PlannedPhase& phase) { return phase.at_most; });
 }
 
+std::string Plan::show_memory() const {
+  return has_range() ? fmt::format("{} to {}", show_bytes(least_bytes), show_bytes(host_bytes))
+                     : show_bytes(host_bytes);
+}
+
 std::string as_text(const Plan& plan, std::size_t width) {
   constexpr std::size_t kNameWidth = 11;
   std::string out;
@@ -41,8 +46,9 @@ std::string as_text(const Plan& plan, std::size_t width) {
   if (!plan.points.empty()) line("points", visible(plan.points));
   if (!plan.backend.empty()) line("backend", fmt::format("{}: {}", plan.backend, plan.device));
   line("memory",
-       fmt::format("{} at the peak, {} of them for the program; {} {}{}", show_bytes(plan.host_bytes),
-                   show_bytes(plan.program_bytes), show_bytes(plan.limit.bytes), plan.limit.source,
+       fmt::format("{} at the peak{}, {} of them for the program; {} {}{}", plan.show_memory(),
+                   plan.has_range() ? fmt::format(" ({})", plan.memory_reason) : "", show_bytes(plan.program_bytes),
+                   show_bytes(plan.limit.bytes), plan.limit.source,
                    plan.device_bytes > 0 ? fmt::format("; {} on the GPU", show_bytes(plan.device_bytes)) : ""));
   if (!plan.tiers.empty()) {
     TextTable cells{{Align::left, Align::right, Align::right}, {{"rows in", "rows", "bytes"}}};
@@ -77,6 +83,7 @@ nlohmann::ordered_json to_object(const Plan& plan) {
   using Json = nlohmann::ordered_json;
   Json object{{"backend", plan.backend}, {"device", plan.device}, {"threads", plan.threads}};
   object["memory"] = {{"host", plan.host_bytes},
+                      {"host_least", plan.least_bytes},
                       {"program", plan.program_bytes},
                       {"limit", plan.limit.bytes},
                       {"device", plan.device_bytes}};

@@ -34,7 +34,9 @@ struct Plan {
   std::int64_t threads = 0;
   std::vector<Tier> tiers;
   std::vector<PlannedPhase> phases;
-  std::int64_t host_bytes = 0;  // at the peak, the program included
+  std::int64_t host_bytes = 0;   // at the peak, the program included
+  std::int64_t least_bytes = 0;  // the same for values of the points that need less
+  std::string memory_reason;     // what the difference depends on
   std::int64_t program_bytes = 0;
   data::MemoryLimit limit;  // of the bytes besides the program
   std::int64_t device_bytes = 0;
@@ -43,7 +45,11 @@ struct Plan {
   std::string advice;  // the change that would help most; empty: none is known
 
   double seconds() const;
-  bool is_limit() const;  // whether a phase may end earlier
+  bool is_limit() const;    // whether a phase may end earlier
+  bool has_range() const {  // whether least_bytes differs from host_bytes by more than the model does
+    return host_bytes - least_bytes > least_bytes / 10;
+  }
+  std::string show_memory() const;  // host_bytes, or both
 };
 
 /// For people, in lines of at most `width` columns.

@@ -24,12 +24,21 @@ double between(double x, double x0, double y0, double x1, double y1) {
   return x1 > x0 ? std::exp(std::log(y0) + (std::log(y1) - std::log(y0)) * (x - x0) / (x1 - x0)) : y0;
 }
 
-/// At a place between or beyond the entries, of which at() is the place.
+/// The power of the size with which the time grows between the last two entries.
+double growth_of(const Entries& entries) {
+  if (entries.size() < 2) return 1.0;
+  const Rates::Entry &before = entries.end()[-2], &last = entries.back();
+  const double sizes = static_cast<double>(last.size) / static_cast<double>(before.size);
+  return std::clamp(std::log(last.seconds / before.seconds) / std::log(sizes), 0.0, 1.0);
+}
+
+/// At a place between or beyond the entries, of which at() is the place. growth: power of the place beyond the last.
 template <class At>
-double interpolated(const Entries& entries, std::int64_t place, const At& at) {
+double interpolated(const Entries& entries, std::int64_t place, const At& at, double growth = 1.0) {
   if (place <= at(entries.front())) return entries.front().seconds;
   if (place >= at(entries.back())) {
-    return entries.back().seconds * static_cast<double>(place) / static_cast<double>(at(entries.back()));
+    const double times = static_cast<double>(place) / static_cast<double>(at(entries.back()));
+    return entries.back().seconds * std::pow(times, growth);
   }
   const auto above = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return at(e) >= place; });
   const auto log_of = [](std::int64_t number) {
@@ -66,12 +75,27 @@ double Rates::seconds_per_row(Operation operation, std::int64_t columns, std::in
   Entries of_columns;
   for (auto first = all.begin(); first != all.end();) {
     const auto next = std::find_if(first, all.end(), [&](const Entry& e) { return e.columns != first->columns; });
-    const double seconds = interpolated(Entries(first, next), size, [](const Entry& e) { return e.size; });
+    const Entries of_size(first, next);
+    const double growth = operation == Operation::join ? growth_of(of_size) : 1.0;
+    const double seconds = interpolated(
+        of_size, size, [](const Entry& e) { return e.size; }, growth);
     of_columns.push_back({first->columns, size, seconds});
     first = next;
   }
   if (of_columns.empty()) return 0.0;
   return interpolated(of_columns, columns, [](const Entry& e) { return e.columns; });
+}
+
+double Rates::search_seconds(std::int64_t rows, std::int64_t columns, std::int64_t queries) const {
+  constexpr std::int64_t kMostColumns = 32;  // of trees
+  constexpr double kBuilding = 0.25;         // of the time of a join by a tree, about
+  constexpr double kTreeGrowth = 1.5;        // of the time of a row, at most, with twice as many rows
+  const auto n = static_cast<double>(rows), q = static_cast<double>(queries);
+  const double products = n * seconds_per_row(Operation::search, columns, queries);
+  const double join = seconds_per_row(Operation::join, columns, rows);
+  const bool has_tree =
+      join > 0.0 && columns <= kMostColumns && seconds_per_row(Operation::join, columns, 2 * rows) < kTreeGrowth * join;
+  return has_tree ? std::min(products, join * (q * (1 - kBuilding) + n * kBuilding)) : products;
 }
 
 std::string rates_file(const std::string& backend, const std::string& device) {

@@ -16,8 +16,11 @@ enum class Operation {
   assign,   // labels and distances; size: clusters
   finish,   // the same, and the rows nearest to the centroids
   search,   // neighbours; size: queries
+  join,     // neighbours of all rows in their own set; size: rows
+  measure,  // distances to all means; size: clusters
 };
-inline constexpr std::array<const char*, 6> kOperationNames{"prepare", "seed", "iterate", "assign", "finish", "search"};
+inline constexpr std::array<const char*, 8> kOperationNames{"prepare", "seed",   "iterate", "assign",
+                                                            "finish",  "search", "join",    "measure"};
 
 struct Rates {
   /// Seconds per row, ordered by columns, then by size.
@@ -35,8 +38,10 @@ struct Rates {
 
   void add(Operation operation, const Entry& entry) { entries[static_cast<std::size_t>(operation)].push_back(entry); }
   /// Between entries the logarithm of the time is linear in those of columns and size; beyond the largest the time
-  /// grows like both. 0: unknown.
+  /// grows like both, but that of a join as between the largest two: a tree does not compare all pairs. 0: unknown.
   double seconds_per_row(Operation operation, std::int64_t columns, std::int64_t size) const;
+  /// Neighbours of so many queries in all rows, by products or by a tree, whichever takes less.
+  double search_seconds(std::int64_t rows, std::int64_t columns, std::int64_t queries) const;
 };
 
 /// $XDG_CACHE_HOME/kith/limits-BACKEND-*.json, or in ~/.cache: of this device. Empty if there is no such folder.

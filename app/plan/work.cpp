@@ -19,6 +19,10 @@ std::vector<Work> parallel_seeding(std::int64_t seeds, std::int64_t runs) {
 
 Work preparing() { return {.phase = "prepare", .operation = Operation::prepare, .passes = 2}; }
 
+Work simplified_silhouettes(std::int64_t clusters) {
+  return {.phase = "score", .operation = Operation::measure, .size = clusters};
+}
+
 std::vector<Work> kmeans_work(const KMeansOptions& options) {
   const std::int64_t k = options.clusters, runs = options.runs, iterations = runs * options.max_iterations;
   const std::int64_t seeds = runs * (k - options.frozen.rows - options.known.rows);

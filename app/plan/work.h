@@ -23,6 +23,9 @@ struct Work {
 /// Ranges and grids.
 Work preparing();
 
+/// Distances to all means of so many clusters.
+Work simplified_silhouettes(std::int64_t clusters);
+
 /// Of a computation of k-means.
 std::vector<Work> kmeans_work(const KMeansOptions& options);
 /// With k-means|| in place of k-means++.

@@ -25,6 +25,8 @@ constexpr std::int64_t kBlocks =
     4 * (std::int64_t{64} << 20);  // bytes of the blocks that are sent, and what is made of them
 constexpr std::int64_t kDriverBytes = std::int64_t{128} << 20;  // of the host's memory for a GPU's driver, assumed
 constexpr std::int64_t kGroup = 64;                             // columns of fp16 rows
+// Of the heap, of HDF5 and of the panels of each thread; measured.
+constexpr std::int64_t kBesides = std::int64_t{2} << 20, kBesidesPerThread = std::int64_t{1} << 20;
 
 double real(std::int64_t number) { return static_cast<double>(number); }
 
@@ -51,12 +53,17 @@ class Estimate {
               .threads = job_.report.threads,
               .tiers = {},
               .phases = {},
+              .memory_reason = request_.use.reason,
               .limit = request_.limit,
               .basis = {},
               .advice = {}};
     plan.program_bytes = request_.program_bytes;
-    plan.host_bytes = request_.program_bytes + request_.required_bytes;
+    plan.least_bytes = plan.host_bytes = request_.program_bytes + request_.required_bytes;
     if (request_.source == nullptr) return plan;
+    const std::int64_t besides = request_.program_bytes + kBesides + kBesidesPerThread * plan.threads;
+    const std::int64_t required = request_.required_bytes - (device().has_own_memory ? held_row_bytes() : 0);
+    plan.host_bytes = besides + (streams() ? required : request_.use.most);
+    plan.least_bytes = besides + (streams() ? required : request_.use.least);
     const data::PointSource& source = *request_.source;
     plan.points =
         fmt::format("{}, {} {}", source.name(), show_shape(source.rows(), source.columns()), source.element_type());
@@ -76,6 +83,7 @@ class Estimate {
   std::int64_t rows() const { return request_.source->rows(); }
   std::int64_t columns() const { return prepared_columns(*request_.source, job_.common); }
   std::int64_t row_bytes() const { return value_bytes(*request_.source) / rows(); }
+  std::int64_t held_row_bytes() const { return rows() * request_.held_row_bytes; }
   const Device& device() const { return job_.common.chosen->device; }
   /// A device with its own memory takes rows from a file that several threads can read.
   bool is_direct() const { return request_.stream && device().has_own_memory && request_.source->is_shared(); }
@@ -97,13 +105,19 @@ class Estimate {
 
   void place_rows(Plan& plan) {
     const std::int64_t held = held_rows(), streamed = rows() - held;
+    std::int64_t moved = 0;  // bytes that are not where the request has them
     if (is_direct()) {
-      plan.host_bytes -= value_bytes(*request_.source);
+      moved = -value_bytes(*request_.source);
     } else if (streams()) {
-      plan.host_bytes += request_.stream->bytes - value_bytes(*request_.source);
+      moved = request_.stream->bytes - value_bytes(*request_.source);
+      if (!device().has_own_memory) moved -= held_row_bytes();
+      plan.least_bytes -= held * request_.held_row_bytes;
+      plan.memory_reason = "by the screens that the data allow";
     }
+    if (device().has_own_memory) moved += kDriverBytes;
+    plan.host_bytes += moved;
+    plan.least_bytes += moved;
     if (device().has_own_memory) {
-      plan.host_bytes += kDriverBytes;
       const std::int64_t resident = resident_rows();
       const std::int64_t used = rows() * kState + resident * row_bytes();
       // fp16 copies of all rows, or of as many as fit.
@@ -171,7 +185,9 @@ class Estimate {
   void add_phase(Plan& plan, const Work& part) const {
     const double share = real(rows() - held_rows()) / real(rows());
     const double computing =
-        real(rows()) * real(part.times) * rates_.seconds_per_row(part.operation, columns(), part.size);
+        part.operation == Operation::search
+            ? rates_.search_seconds(rows(), columns(), part.size)
+            : real(rows()) * real(part.times) * rates_.seconds_per_row(part.operation, columns(), part.size);
     const double bytes = real(rows() * row_bytes());
     PlannedPhase phase{part.phase, part.times, part.at_most, share > 0.0 ? part.passes : 0, computing, "computing"};
     if (plan.timed && bytes * real(part.times) / rates_.memory > computing / 2) phase.bound_by = "memory";
@@ -259,7 +275,7 @@ class Estimate {
 Plan estimate(const PlanRequest& request, const Job& job) { return Estimate(request, job).plan(); }
 
 std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes) {
-  std::string out = fmt::format("memory planned {}, measured {}", show_bytes(plan.host_bytes), show_bytes(peak_bytes));
+  std::string out = fmt::format("memory planned {}, measured {}", plan.show_memory(), show_bytes(peak_bytes));
   if (plan.device_bytes > 0) {
     out +=
         fmt::format("; GPU planned {}, measured {}", show_bytes(plan.device_bytes), show_bytes(report.device_memory));

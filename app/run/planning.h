@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/plan/plan.h"
+#include "app/plan/search_memory.h"
 #include "app/plan/work.h"
 #include "app/run/job.h"
 #include "app/run/streaming.h"
@@ -19,6 +20,8 @@ struct PlanRequest {
   std::vector<Work> work;                      // empty: times and passes are not known
   std::optional<StreamPlan> stream;
   std::int64_t required_bytes = 0;  // of host memory with all rows in memory
+  MemoryUse use;                    // the same as the run will use it; in passes only required_bytes counts
+  std::int64_t held_row_bytes = 0;  // of these, for each row, those that only rows in memory take
   std::int64_t program_bytes = 0;   // of host memory that is in use already
   data::MemoryLimit limit;          // of the required bytes
   std::int64_t result_bytes = 0;    // of the output

@@ -156,12 +156,26 @@ void PointsJob::agree() {
                                            processes().size(), reason));
 }
 
+std::int64_t PointsJob::spare_bytes() const {
+  return std::max<std::int64_t>(memory_limit(common.memory).bytes - required_bytes, 0);
+}
+
 Plan PointsJob::plan_of(const std::optional<StreamPlan>& stream) const {
+  MemoryUse use{required_bytes, required_bytes, ""};
+  if (common.chosen && !common.chosen->device.has_own_memory) {
+    use = memory_use(spare_bytes());
+    use.least += required_bytes - bytes();
+    use.most += required_bytes - bytes();
+  } else if (source != nullptr) {
+    use.least = use.most = required_bytes - source->rows() * held_row_bytes();
+  }
   return estimate({.source = source,
                    .queries = inputs.second.get() != source ? inputs.second.get() : inputs.first.get(),
                    .work = work(),
                    .stream = stream,
                    .required_bytes = required_bytes,
+                   .use = use,
+                   .held_row_bytes = held_row_bytes(),
                    .program_bytes = program_bytes,
                    .limit = memory_limit(common.memory),
                    .result_bytes = target.empty() ? 0 : result_bytes()},
@@ -217,12 +231,14 @@ std::optional<StreamPlan> PointsJob::plan_memory() const {
     const auto usable =
         std::min(limit, static_cast<std::int64_t>(0.9 * static_cast<double>(data::free_memory().bytes)));
     const std::int64_t rows = own_rows(source->rows()).count;
-    auto stream = plan_stream(*source, rows, usable - (required_bytes - own_value_bytes(*source)));
+    const std::int64_t rest = required_bytes - own_value_bytes(*source) - held_row_bytes() * source->rows();
+    auto stream = plan_stream(*source, rows, held_row_bytes(), usable - rest);
     if (stream && stream->held_rows < rows) {
       stream->spools = !spooled.empty() || (source->is_compressed() && !common.scratch.empty());
       return stream;
     }
-    reason = "the memory does not suffice for the rest of the run";
+    reason = fmt::format("the memory does not suffice for the run without them, which needs {}",
+                         show_bytes(rest + least_stream_bytes(*source)));
   }
   const data::PointSource* second = inputs.second.get();
   const std::string name =

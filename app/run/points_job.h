@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "app/plan/search_memory.h"
 #include "app/plan/work.h"
 #include "app/run/checkpointing.h"
 #include "app/run/held_points.h"
+#include "app/run/memory.h"
 #include "core/kmeans.h"
 #include "data/results/result.h"
 
@@ -58,8 +60,12 @@ class PointsJob : protected Job {
   /// Opens all inputs, sets `inputs` and `source`, and rejects whatever can be known to be wrong before values are
   /// read.
   virtual void open() = 0;
-  /// Host bytes besides those of the points, their weights and their preparation.
+  /// Host bytes besides those of the points, their weights and their preparation, with which the run is possible.
   virtual std::int64_t bytes() const = 0;
+  /// Of these, for each row, those that a backend takes only for rows that it holds.
+  virtual std::int64_t held_row_bytes() const { return 0; }
+  /// bytes() as the run uses them on a processor, if `spare` more are free.
+  virtual MemoryUse memory_use(std::int64_t /*spare*/) const { return {bytes(), bytes(), ""}; }
   /// Why this run needs all rows of `source` in memory; empty if it can read them in passes.
   virtual std::string needs_memory() const { return "this command needs all rows in memory"; }
   /// What compute() does with all rows, for the plan; empty: its passes and time are not known.
@@ -88,6 +94,12 @@ class PointsJob : protected Job {
   /// result.
   void open_checkpoint(const CheckpointOptions& options, const std::vector<std::string>& words,
                        const std::string& stored);
+  /// What the limit leaves besides the required bytes.
+  std::int64_t spare_bytes() const;
+  /// For compute(): what it leaves to trees and cells once the points are held.
+  std::int64_t search_bytes_left() const {
+    return common.memory > 0 ? spare_bytes() : memory_limit(common.memory).bytes / 2;
+  }
   /// For compute(): completes a result with rows of weight 0, and converts row numbers to those of the file.
   void complete(KMeansResult& result);
   /// On standard output, unless --json was given.

@@ -214,11 +214,27 @@ double assignment_flops(std::int64_t rows, std::int64_t columns, std::int64_t cl
   return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(clusters);
 }
 
-std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters) {
-  constexpr std::int64_t kBytesPerRow = 40;    // labels, distances and their copies in the result
-  constexpr std::int64_t kBytesPerValue = 64;  // centroids before and after, screened, two limbs of sums
-  const std::int64_t centroids = checked_product(clusters, points.columns(), "centroids");
-  return checked_product(points.rows(), kBytesPerRow, "rows") + checked_product(centroids, kBytesPerValue, "centroids");
+std::int64_t assignment_bytes(const data::PointSource& points, const AssignmentMemory& memory) {
+  constexpr std::int64_t kState = 16, kLabel = 4;  // the state is two labels and a distance
+  constexpr std::int64_t kBound = 4, kNarrow = 8;  // of a row, if there are more columns
+  constexpr std::int64_t kSeed = 8;                // the nearest seed and the candidates that are nearer, before labels
+  constexpr std::int64_t kDistances = 12;          // as they are kept and as they are written
+  constexpr std::int64_t kBytesPerValue = 64;      // centroids before and after, screened, two limbs of sums
+  const std::int64_t results = memory.runs > 1 ? 2 : 1;  // the best one and that of the current run
+  const std::int64_t bound = points.columns() > kNarrow ? kBound : 0;
+  std::int64_t row = kState + std::max(results * kLabel + bound, memory.seeds ? kSeed : 0);
+  if (memory.keeps_distances) row += kDistances + (results - 1) * 8;
+  const std::int64_t centroids = checked_product(memory.clusters, points.columns(), "centroids");
+  return checked_product(points.rows(), row, "rows") + checked_product(centroids, kBytesPerValue, "centroids") +
+         checked_product(points.rows(), listed_row_bytes(points, memory.clusters), "rows");
+}
+
+std::int64_t listed_row_bytes(const data::PointSource& points, std::int64_t clusters) {
+  // Measured with outliers. Of few columns no screen but a local one has lists, and it does not pay with few clusters.
+  constexpr std::int64_t kNarrow = 8, kFewClusters = 64, kOrder = 16;
+  constexpr std::int64_t kVeryFewClusters = 16, kFewLists = 40, kLists = 60;
+  if (points.columns() <= kNarrow) return clusters > kFewClusters ? kOrder : 0;
+  return clusters > kVeryFewClusters ? kLists : kFewLists;
 }
 
 std::int64_t label_bytes(const data::PointSource& points, bool with_distances) {

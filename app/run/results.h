@@ -69,8 +69,16 @@ void note_iterations(Report& report, const KMeansResult& result);
 ClusterReport cluster_report(const KMeansResult& result);
 /// 2 n k d: the multiplications and additions of one assignment by a plain matrix product.
 double assignment_flops(std::int64_t rows, std::int64_t columns, std::int64_t clusters);
-/// Host bytes of an assignment besides the points: state per row, centroids, and their sums.
-std::int64_t assignment_bytes(const data::PointSource& points, std::int64_t clusters);
+/// Host bytes of assignments besides the points: state per row, centroids, and their sums.
+struct AssignmentMemory {
+  std::int64_t clusters = 0;
+  bool keeps_distances = false;  // in the result
+  bool seeds = false;            // by k-means++, with two numbers per row
+  std::int64_t runs = 1;
+};
+std::int64_t assignment_bytes(const data::PointSource& points, const AssignmentMemory& memory);
+/// Of these the bytes for each row of lists and orders of ambiguous rows, which only some data need, such as outliers.
+std::int64_t listed_row_bytes(const data::PointSource& points, std::int64_t clusters);
 
 /// Bytes of labels, and of distances, in a result.
 std::int64_t label_bytes(const data::PointSource& points, bool with_distances);

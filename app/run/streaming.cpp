@@ -9,7 +9,12 @@
 namespace kith::app {
 namespace {
 
-constexpr std::int64_t kMostBlock = std::int64_t{64} << 20;
+constexpr std::int64_t kLeastBlock = std::int64_t{1} << 20, kMostBlock = std::int64_t{64} << 20;
+constexpr std::int64_t kUses = data::FileRows::kBlocks + 3;  // buffers, and what a backend keeps of two blocks
+
+std::int64_t row_bytes_of(const data::PointSource& source) {
+  return source.columns() * data::size_of(source.held_as());
+}
 
 }  // namespace
 
@@ -39,16 +44,20 @@ void bypass_full_cache(data::PointSource& source, std::int64_t held_rows) {
 
 StreamPlan optional_stream() { return {.held_rows = 1, .block_bytes = kMostBlock, .optional = true}; }
 
-std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t rows, std::int64_t bytes) {
-  constexpr std::int64_t kLeastBlock = std::int64_t{1} << 20;
-  constexpr std::int64_t kShare = 16;                          // of the memory for a buffer
-  constexpr std::int64_t kUses = data::FileRows::kBlocks + 3;  // buffers, and what a backend keeps of two blocks
-  const std::int64_t row_bytes = source.columns() * data::size_of(source.held_as());
+std::int64_t least_stream_bytes(const data::PointSource& source) {
+  const std::int64_t row_bytes = row_bytes_of(source);
+  return kUses * std::max(kLeastBlock, row_bytes) + row_bytes;
+}
+
+std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t rows, std::int64_t held_row_bytes,
+                                      std::int64_t bytes) {
+  constexpr std::int64_t kShare = 16;  // of the memory for a buffer
+  const std::int64_t row_bytes = row_bytes_of(source);
   const std::int64_t block = std::max(std::clamp(bytes / kShare, kLeastBlock, kMostBlock), row_bytes);
   const std::int64_t left = bytes - kUses * block;
   if (left < row_bytes) return std::nullopt;
-  const std::int64_t held = std::clamp<std::int64_t>(left / row_bytes, 1, rows);
-  return StreamPlan{held, block, held * row_bytes + data::FileRows::kBlocks * block};
+  const std::int64_t held = std::clamp<std::int64_t>(left / (row_bytes + held_row_bytes), 1, rows);
+  return StreamPlan{held, block, held * (row_bytes + held_row_bytes) + data::FileRows::kBlocks * block};
 }
 
 }  // namespace kith::app

@@ -15,7 +15,7 @@ namespace kith::app {
 struct StreamPlan {
   std::int64_t held_rows = 0;    // the first rows, which stay in memory; at least one
   std::int64_t block_bytes = 0;  // of each buffer for the other rows
-  std::int64_t bytes = 0;        // of the rows that stay and the buffers
+  std::int64_t bytes = 0;        // of the rows that stay, with what a backend takes for them, and the buffers
   bool spools = false;           // all rows are written to a file of --scratch first, and read from there
   /// The memory suffices: the plan is only for a device with its own memory that reads the rows from the file itself.
   bool optional = false;
@@ -31,8 +31,13 @@ std::string why_spooled(const data::PointSource& source, const CommonOptions& co
 /// The plan for rows that fit into memory, by which a device with its own memory may read them from the file.
 StreamPlan optional_stream();
 
-/// A plan for `rows` rows of a source and `bytes` of memory for values; nothing if they do not suffice for the buffers.
-std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t rows, std::int64_t bytes);
+/// The least memory for values with which rows are read in passes.
+std::int64_t least_stream_bytes(const data::PointSource& source);
+
+/// A plan for `rows` rows of a source and `bytes` of memory for values, and for held_row_bytes of each row that stays;
+/// nothing if they do not suffice for the buffers.
+std::optional<StreamPlan> plan_stream(const data::PointSource& source, std::int64_t rows, std::int64_t held_row_bytes,
+                                      std::int64_t bytes);
 
 /// Rows behind the held ones that the page cache cannot keep from pass to pass are read past it from now on: a scan
 /// of more than it holds finds nothing in it.

@@ -57,6 +57,9 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
   write_npy(points, kRows);
   write_npy(queries, 250);
   done({"cluster", queries, "-k", "7", "--max-iterations", "2", "-q", "-o", folder / "c.h5"});
+  std::string labels = "kind\n";
+  for (std::int64_t row = 0; row < kRows; ++row) labels += row % 3 == 0 ? "a\n" : "b\n";
+  write_bytes(folder / "l.csv", labels);
   const Words few{"--memory", "13MB", "--threads", "2", "--json", "-q"};
   const Words cluster{"cluster", points, "-k", "7", "--max-iterations", "3", "--tolerance", "0"};
   for (const Words& command :
@@ -64,7 +67,8 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
         cluster + Words{"--init", "k-means||"}, cluster + Words{"--init", "farthest"},
         cluster + Words{"--init", folder / "c.h5:centroids"}, Words{"assign", points, "--centroids", folder / "c.h5"},
         Words{"knn", points, "--queries", queries, "-k", "3"},
-        Words{"knn", points, "--queries", queries, "-k", "3", "--block-rows", "100"}}) {
+        Words{"knn", points, "--queries", queries, "-k", "3", "--block-rows", "100"},
+        Words{"evaluate", folder / "l.csv", "--points", points, "--silhouette", "none"}}) {
     INFO(nlohmann::json(command).dump());
     const auto plan = done(Words{"plan"} + command + few).json()["plan"];
     const auto run = done(command + few).json();
@@ -78,6 +82,42 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
     CHECK(plan["memory"]["host"] >= run["memory"]["host"].get<std::int64_t>() * 9 / 10);
     CHECK(plan["seconds"] > 0.0);
   }
+}
+
+TEST_CASE("a run takes the memory of its plan, within a tenth") {
+  if (is_sanitized()) return;  // whose memory is another
+  const Scratch folder;
+  const std::string narrow = folder / "2.h5", wide = folder / "32.h5", widest = folder / "128.h5";
+  const std::string queries = folder / "q.h5", centroids = folder / "c.h5";
+  const auto generate = [](const std::string& file, const char* rows, const char* columns) {
+    done({"generate", file, "--kind", "noise", "-n", rows, "-d", columns, "-q"});
+  };
+  generate(narrow, "1000000", "2");
+  generate(wide, "400000", "32");
+  generate(widest, "40000", "128");
+  generate(queries, "2000", "32");
+  done({"cluster", wide, "-k", "9", "--init", "random", "--max-iterations", "1", "-q", "-o", centroids});
+  const Words few{"--threads", "2", "--json", "-v"};
+  int exact = 0;
+  for (const Words& command : {Words{"cluster", narrow, "-k", "16", "--max-iterations", "3", "--save-distances"},
+                               Words{"cluster", wide, "-k", "16", "--max-iterations", "3"},
+                               Words{"cluster", wide, "-k", "16", "--max-iterations", "3", "--memory", "75MB"},
+                               Words{"cluster", wide, "-k", "100", "--init", "random", "--max-iterations", "3"},
+                               Words{"assign", wide, "--centroids", centroids},
+                               Words{"sweep", wide, "-k", "4,8", "--init", "random", "--max-iterations", "3"},
+                               Words{"evaluate", centroids, "--points", wide}, Words{"knn", narrow, "-k", "10"},
+                               Words{"knn", narrow, "-k", "4", "--symmetric"}, Words{"knn", widest, "-k", "20"},
+                               Words{"knn", wide, "--queries", queries, "-k", "10"}}) {
+    const auto run = done(command + few + Words{"-o", folder / "out.h5", "-f"}).json();
+    const auto& memory = run["plan"]["memory"];
+    const double measured = run["memory"]["host"], most = memory["host"], least = memory["host_least"];
+    INFO(nlohmann::json(command).dump() << " " << memory.dump() << " measured " << measured);
+    CHECK(measured <= 1.1 * most);
+    CHECK(measured >= 0.9 * least);
+    CHECK(measured >= 6e7);  // more than what the program itself takes
+    exact += most <= 1.1 * least ? 1 : 0;
+  }
+  CHECK(exact >= 3);  // plans without a range
 }
 
 TEST_CASE("a plan for the best backend has all rows in its tiers, within the memory") {
