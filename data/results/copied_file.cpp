@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "data/hdf5/hdf5_driver.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/io/checksum.h"
 #include "data/io/input_error.h"
@@ -64,7 +65,11 @@ void copy_bytes(const std::string& from, const OutputFile& output) {
 
 Handle open_copy(const std::string& copy, unsigned flags) {
   const Handle access(H5Pcreate(H5P_FILE_ACCESS));
-  H5Pset_fapl_sec2(access.get());
+  if (flags == H5F_ACC_RDONLY) {
+    set_reading_driver(access.get());
+  } else {
+    H5Pset_fapl_sec2(access.get());
+  }
   H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
   H5Pset_file_locking(access.get(), false, true);  // no other program uses the file
   return Handle(H5Fopen(copy.c_str(), flags, access.get()));

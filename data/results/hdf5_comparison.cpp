@@ -2,15 +2,19 @@
 #include "data/results/hdf5_comparison.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "data/hdf5/hdf5_checksum.h"
+#include "data/hdf5/hdf5_driver.h"
 #include "data/hdf5/hdf5_handle.h"
 
 namespace kith::data {
@@ -160,6 +164,51 @@ std::string different_attribute(hid_t a, hid_t b, const std::string& except) {
   return "";
 }
 
+/// A chunk in a file.
+struct StoredChunk {
+  std::optional<StoredBytes> bytes;  // nullopt: it could not be read
+  std::uint32_t filters = 0;         // that were skipped
+};
+
+/// Its size is the one that the library would read, since damaged indices may have several entries for a chunk.
+StoredChunk find_chunk(hid_t dataset, const hsize_t* offset) {
+  StoredChunk chunk;
+  std::byte nothing{};  // receives no bytes
+  bool read = false;
+  chunk.bytes =
+      find_stored_bytes([&] { read = H5Dread_chunk(dataset, H5P_DEFAULT, offset, &chunk.filters, &nothing) >= 0; });
+  if (!read) chunk.bytes.reset();
+  return chunk;
+}
+
+/// The descriptor of the file of a dataset that is open with the reading driver; -1 if it is not known.
+int descriptor_of(hid_t dataset) {
+  const Handle file(H5Iget_file_id(dataset));
+  void* descriptor = nullptr;
+  if (!file || H5Fget_vfd_handle(file.get(), H5P_DEFAULT, &descriptor) < 0) return -1;
+  return *static_cast<const int*>(descriptor);
+}
+
+/// Whether ranges of two files hold the same bytes. Both end at the same place if they end early.
+bool same_bytes(int a, const StoredBytes& in_a, int b, const StoredBytes& in_b) {
+  constexpr std::int64_t kPiece = 1 << 16;
+  if (in_a.size != in_b.size) return false;
+  std::vector<char> x(kPiece), y(kPiece);
+  for (std::int64_t done = 0; done < in_a.size;) {
+    const auto size = static_cast<std::size_t>(std::min(kPiece, in_a.size - done));
+    const ssize_t got = pread(a, x.data(), size, in_a.begin + done);
+    if (got < 0) return false;
+    if (got == 0) return pread(b, y.data(), size, in_b.begin + done) == 0;
+    for (ssize_t compared = 0; compared < got;) {
+      const ssize_t more = pread(b, y.data(), static_cast<std::size_t>(got - compared), in_b.begin + done + compared);
+      if (more <= 0 || std::memcmp(x.data() + compared, y.data(), static_cast<std::size_t>(more)) != 0) return false;
+      compared += more;
+    }
+    done += got;
+  }
+  return true;
+}
+
 /// Chunks as they are stored, place after place of the grid until all were seen. A grid that is far larger than its
 /// chunks is not searched to the end.
 bool same_chunks(hid_t a, hid_t b, const std::vector<hsize_t>& shape, const std::vector<hsize_t>& chunk) {
@@ -171,7 +220,7 @@ bool same_chunks(hid_t a, hid_t b, const std::vector<hsize_t>& shape, const std:
       chunks != copied_chunks)
     return false;
   std::vector<hsize_t> offset(shape.size(), 0);
-  std::vector<char> x, y;
+  const int in_a = descriptor_of(a), in_b = descriptor_of(b);
   for (std::int64_t places = 0; chunks > 0 && places < kMostPlaces; ++places) {
     hsize_t bytes = 0, copied = 0;
     if (H5Dget_chunk_storage_size(a, offset.data(), &bytes) < 0) bytes = 0;  // there is no such chunk
@@ -179,13 +228,8 @@ bool same_chunks(hid_t a, hid_t b, const std::vector<hsize_t>& shape, const std:
     if (bytes != copied) return false;
     if (bytes > 0) {
       --chunks;
-      x.resize(bytes);
-      y.resize(bytes);
-      std::uint32_t filters = 0, copied_filters = 0;
-      if (H5Dread_chunk(a, H5P_DEFAULT, offset.data(), &filters, x.data()) < 0 ||
-          H5Dread_chunk(b, H5P_DEFAULT, offset.data(), &copied_filters, y.data()) < 0 || filters != copied_filters ||
-          x != y)
-        return false;
+      const StoredChunk x = find_chunk(a, offset.data()), y = find_chunk(b, offset.data());
+      if (!x.bytes || !y.bytes || x.filters != y.filters || !same_bytes(in_a, *x.bytes, in_b, *y.bytes)) return false;
     }
     std::size_t axis = shape.size();
     while (axis > 0 && (offset[axis - 1] += chunk[axis - 1]) >= shape[axis - 1]) offset[--axis] = 0;
