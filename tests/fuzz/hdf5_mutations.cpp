@@ -244,6 +244,10 @@ int main(int count, char** words) {
   fs::create_directories(folder);
   if (kith::testing::kSanitized) kith::testing::keep_sanitizer_reports(folder);
   const auto seeds = chosen_seeds(kith, folder.string(), count > 5 ? words[5] : "");
+  if (seeds.empty()) {
+    std::fprintf(stderr, "hdf5_mutations: no command contains the word '%s'\n", words[5]);
+    return 2;
+  }
   std::vector<Bytes> files;
   std::vector<Anatomy> anatomies;
   for (const auto& seed : seeds) {
