@@ -17,6 +17,7 @@
 #include "kernels/cuda/screen/prepare.h"
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/cell_order.h"
+#include "kernels/cuda/search/row_sample.h"
 
 namespace kith::cuda {
 namespace {
@@ -27,8 +28,9 @@ constexpr std::int64_t kSampleRows = 1024;
 constexpr int kTogether = 4;  // rows of a warp at a time
 
 /// Finds the group of each row: 2 c for the near rows of center c, 2 c + 1 for those whose squared distance is above
-/// limit[c]. centers: (d, kMostCenters), of which the first `count` are looked at, a multiple of 32; missing ones
-/// repeat the first. largest: (kMostGroups) bits of an upper bound of the largest squared distance to the center.
+/// limit[c]. centers: (d, kMostCenters). The first `count` of them, a multiple of 32, are compared; a place without a
+/// center repeats the first. largest: (kMostGroups) bits of an upper bound of the largest squared distance to the
+/// center.
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     groups_kernel(const T* values, std::int64_t n, std::int64_t d, const CellSide<T>* centers, const float* limit,
@@ -95,11 +97,6 @@ __global__ void begins_kernel(const std::uint64_t* key, std::int64_t n, std::int
     const std::int64_t here = i == n ? kMostGroups : static_cast<std::int64_t>(key[i]);
     for (std::int64_t g = before + 1; g <= here; ++g) begin[g] = static_cast<std::int32_t>(i);
   }
-}
-
-template <class T>
-__global__ void gather_kernel(const T* values, const std::int32_t* row, std::int64_t count, std::int64_t d, T* out) {
-  for (std::int64_t i = thread_index(); i < count * d; i += thread_count()) out[i] = values[row[i / d] * d + i % d];
 }
 
 double squared_distance(std::span<const double> x, std::span<const double> y) {
@@ -289,20 +286,8 @@ struct ChosenCenters {
 template <class T>
 ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample, GroupPurpose purpose) {
   constexpr double kLargestShare = 0.25, kFewer = 0.9;
-  const std::int64_t d = held.columns(), count = std::min(kSampleRows, held.rows());
-  std::vector<std::int32_t> chosen;
-  for (std::int64_t i = 0; i < count; ++i)
-    chosen.push_back(static_cast<std::int32_t>(random_below(0, 1, static_cast<std::uint64_t>(i), held.rows())));
-  const Buffer<std::int32_t> positions(held.pool(), count);
-  const Buffer<T> gathered(held.pool(), count * d);
-  held.stream().upload(positions.data(), chosen.data(), count);
-  gather_kernel<<<held.context->grid(count * d, kBlock), kBlock, 0, held.stream()>>>(
-      held.resident.data(), positions.data(), count, d, gathered.data());
-  check(cudaGetLastError());
-  std::vector<T> values(static_cast<std::size_t>(count * d));
-  held.stream().download(values.data(), gathered.data(), count * d);
-  Matrix<double> rows(count, d);
-  std::transform(values.begin(), values.end(), rows.data(), [](T value) { return static_cast<double>(value); });
+  const std::int64_t d = held.columns();
+  const Matrix<double> rows = draw_sample(held, kSampleRows, 1);
   FirstCenters first(rows);
   ChosenCenters none{Matrix<double>(0, d), {}}, best{Matrix<double>(0, d), {}};
   for (std::int64_t centers = 1; centers <= kMostCenters && first.add(); ++centers) {

@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/philox.h"
 #include "kernels/cuda/search/cell_build.h"
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/cell_search.h"
@@ -19,6 +18,7 @@
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/long_rows.h"
 #include "kernels/cuda/search/row_join_lists.h"
+#include "kernels/cuda/search/row_sample.h"
 
 namespace kith::cuda {
 namespace {
@@ -213,8 +213,8 @@ class RowJoin {
     const ListBuffers found(held_.pool(), size * k_), merged(held_.pool(), size * k_);
     for (std::int64_t first = 0; first < chosen_count; first += size) {
       const std::int64_t count = std::min(size, chosen_count - first);
-      gather_queries_kernel<<<context().grid(count * d, kBlock), kBlock, 0, stream()>>>(
-          held_.resident.data(), chosen + first, count, d, queries.values.data());
+      gather_kernel<<<context().grid(count * d, kBlock), kBlock, 0, stream()>>>(held_.resident.data(), chosen + first,
+                                                                                count, d, queries.values.data());
       check(cudaGetLastError());
       if (search.is_fp16()) round_queries(rows, count, queries);
       SearchQueries batch;
@@ -264,25 +264,6 @@ class RowJoin {
   Buffer<Word> counts_;            // (3)
 };
 
-/// Rows of the set, for the choice of a method.
-template <class T>
-Matrix<double> sample_rows(const HeldRows<T>& held) {
-  constexpr std::int64_t kSampleRows = 256;
-  const std::int64_t count = std::min(kSampleRows, held.rows()), d = held.columns();
-  std::vector<std::int32_t> chosen;
-  for (std::int64_t i = 0; i < count; ++i)
-    chosen.push_back(static_cast<std::int32_t>(random_below(0, 3, static_cast<std::uint64_t>(i), held.rows())));
-  const Buffer<std::int32_t> positions(held.pool(), count);
-  const Buffer<double> values(held.pool(), count * d);
-  held.stream().upload(positions.data(), chosen.data(), count);
-  gather_queries_kernel<<<held.context->grid(count * d, kBlock), kBlock, 0, held.stream()>>>(
-      held.resident.data(), positions.data(), count, d, values.data());
-  check(cudaGetLastError());
-  Matrix<double> rows(count, d);
-  held.stream().download(rows.data(), values.data(), rows.size());
-  return rows;
-}
-
 }  // namespace
 
 template <class T>
@@ -291,7 +272,8 @@ std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& 
       !can_search_fp16(held, join.measure, join.neighbors + 1)) {
     return std::nullopt;
   }
-  const Matrix<double> sample = sample_rows(held);
+  constexpr std::int64_t kSampleRows = 256;
+  const Matrix<double> sample = draw_sample(held, kSampleRows, 3);
   const SearchMethod method =
       choose_search(held, {sample.view(), -1, join.measure}, join.neighbors + (join.include_self ? 0 : 1),
                     {.count = own.count, .are_on_device = true});

@@ -1,4 +1,4 @@
-// The kernels of row_join.cu: queries from rows, the choice of rows that need a group, and lists that are merged.
+// The kernels of row_join.cu: the choice of rows that need a group, and lists that are stored and merged.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,6 @@
 #include "kernels/cuda/search/group_reach.h"
 
 namespace kith::cuda {
-
-/// out (count, d): the chosen rows.
-template <class T>
-__global__ void gather_queries_kernel(const T* values, const std::int32_t* chosen, std::int64_t count, std::int64_t d,
-                                      double* out) {
-  for (std::int64_t i = thread_index(); i < count * d; i += thread_count())
-    out[i] = static_cast<double>(values[chosen[i / d] * d + i % d]);
-}
 
 inline __global__ void set_group_kernel(const std::int32_t* position, std::int64_t count, std::uint8_t group,
                                         std::uint8_t* group_of) {
