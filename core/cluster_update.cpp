@@ -28,27 +28,29 @@ double squared_rounding(const DataPlan& plan, int low_bits, const Magnitude& mag
 
 }  // namespace
 
-Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule) {
-  Relocation relocation;
-  const std::int64_t empty = count_empty(counts, rule.first);
-  if (empty == 0) return relocation;
-  // Each cluster keeps its last row, so this many rows suffice.
-  const std::vector<FarRow> far = points.farthest(empty + static_cast<std::int64_t>(counts.size()));
+std::vector<Relabelling> choose_relocated(std::span<const FarRow> far, std::vector<std::int64_t>& counts,
+                                          const RelocationRule& rule) {
+  std::vector<Relabelling> chosen;
   auto next = far.begin();
   for (auto c = static_cast<std::size_t>(rule.first); c < counts.size(); ++c) {
     if (counts[c] != 0) continue;
     while (next != far.end() && counts[next->label] == 1) ++next;
-    if (next == far.end() || !(next->distance > rule.on_centroid[next->label])) {
-      ++relocation.unfilled;
-      continue;
-    }
-    points.relabel(next->row, static_cast<std::int32_t>(c));
+    if (next == far.end() || !(next->distance > rule.on_centroid[next->label])) break;  // nor do the others move
+    chosen.push_back({next->row, static_cast<std::int32_t>(c)});
     --counts[next->label];
     counts[c] = 1;
-    ++relocation.filled;
     ++next;
   }
-  return relocation;
+  return chosen;
+}
+
+Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule) {
+  const std::int64_t empty = count_empty(counts, rule.first);
+  if (empty == 0) return {};
+  const std::vector<FarRow> far = points.farthest(far_rows(empty, std::ssize(counts)));
+  const std::vector<Relabelling> chosen = choose_relocated(far, counts, rule);
+  for (const Relabelling& row : chosen) points.relabel(row.row, row.label);
+  return {std::ssize(chosen), empty - std::ssize(chosen)};
 }
 
 ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters) {

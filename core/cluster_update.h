@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/backend.h"
@@ -18,9 +19,22 @@ struct RelocationRule {
   std::vector<double> on_centroid;  // (k) largest D of rows that lie on this centroid
 };
 
-/// Each empty cluster, in ascending order, takes the row with the largest D to its centroid (ties: lowest row) among
-/// rows whose cluster keeps at least one other row, unless that row lies on its centroid. Changes the labels held by
-/// `points` and `counts` (k).
+/// A row that an empty cluster takes.
+struct Relabelling {
+  std::int64_t row = 0;
+  std::int32_t label = 0;  // its new one
+};
+
+/// The number of rows that a relocation chooses among: `empty` of them, and one that each of k clusters keeps.
+inline std::int64_t far_rows(std::int64_t empty, std::int64_t clusters) { return empty + clusters; }
+
+/// The rows that empty clusters take, in ascending order: each the row with the largest D to its centroid (ties: lowest
+/// row) among rows whose cluster keeps at least one other row, unless that row lies on its centroid. far: the
+/// far_rows() farthest rows, farthest first. Changes `counts` (k).
+std::vector<Relabelling> choose_relocated(std::span<const FarRow> far, std::vector<std::int64_t>& counts,
+                                          const RelocationRule& rule);
+
+/// Relocates rows by their kept distances. Changes the labels held by `points` and `counts` (k).
 Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& counts, const RelocationRule& rule);
 
 /// (k) The largest D that rounding of each of the centroids (k, d) can give to rows that equal the mean. Relocating

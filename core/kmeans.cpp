@@ -123,7 +123,7 @@ class Run {
       if (is_first) {
         iterated.unfinished = first_after(*options_.stopped, state, result);
       } else if (ends_in_means() && !keeps) {
-        iterated = points_.iterate({stop_, result.iterations, spread_}, state);
+        iterated = points_.iterate({stop_, result.iterations, spread_, options_.empty == EmptyRule::relocate}, state);
       }
       converged_ = iterated.converged;
       for (const IterationRecord& record : iterated.records) note(record, result);

@@ -72,14 +72,15 @@ struct IterateRequest {
   StopRule stop;
   std::int64_t iterations = 0;  // of the run so far
   double spread = 0.0;          // inertia of all rows around DataPlan::mean
+  bool relocates = false;       // whether empty clusters take rows by relocate_empty_clusters(), if the backend can
 };
 
 /// Iterations that a backend has run without the host.
 struct IterateResult {
   std::vector<IterationRecord> records;  // one per whole iteration
   bool converged = false;                // the last iteration changed no bit of the centroids
-  /// The assignment of a further iteration that left clusters empty: its rows are in the sums already, and the
-  /// centroids are still those of the assignment.
+  /// The assignment of a further iteration that left clusters empty, which the backend did not fill: its rows are in
+  /// the sums already, and the centroids are still those of the assignment.
   std::optional<Assignment> unfinished;
 };
 
@@ -106,8 +107,8 @@ class PointClustering : public virtual PointSet {
   }
   /// Runs whole iterations (assign, update_sums, new centroids, stop tests) as long as the backend can do without the
   /// host, for about half a second, with the same bits as one operation at a time. Ends when a stop rule fires or a
-  /// cluster is empty. Without records and without an unfinished assignment the caller runs the next iteration itself.
-  /// The points must hold all rows of the data set.
+  /// cluster stays empty. Without records and without an unfinished assignment the caller runs the next iteration
+  /// itself. The points must hold all rows of the data set.
   virtual IterateResult iterate(const IterateRequest&, LloydState&) { return {}; }
   /// iterate() over rows that several devices and processes hold. parts: the rows of this process, of which these are
   /// the first, each held by a device of the same kind. All processes call it at the same time, with the same request

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "kernels/cuda/assign/bounds.h"
 #include "kernels/cuda/assign/operations.h"
+#include "kernels/cuda/assign/relocation.h"
 
 namespace kith::cuda {
 namespace {
@@ -153,7 +154,11 @@ class PartIterations {
       if (!exchange.share_changes(part_, changes, own, seconds_since(begin) >= kMostSeconds)) return result;
 
       IterationRecord record = exchange.counts();
-      const TotalChange change(exchange.changes());
+      TotalChange change(exchange.changes());
+      if (change.empty && request.relocates && exchange.is_alone()) {
+        record.relocated = fill_empty_clusters(exchange);
+        if (record.relocated > 0) change = TotalChange(exchange.changes());
+      }
       if (change.empty) {
         add_to(result.unfinished.emplace(k), record);
         result.unfinished->changed = record.changed;
@@ -165,7 +170,7 @@ class PartIterations {
       record.inertia = remaining_objective(request.spread, change.between);
       record.seconds = seconds_since(iteration_begin);
       result.records.push_back(record);
-      result.converged = !change.altered;
+      result.converged = !change.altered && record.relocated == 0;
       stop = request.stop.test(request.iterations + static_cast<std::int64_t>(result.records.size()), record);
     }
     return result;
@@ -183,6 +188,19 @@ class PartIterations {
     find_nearest_retrying<T>(held_, lloyd_.centroids(), lloyd_.clusters(), record, at_once ? update : BlockWork<T>(),
                              [] {});
     if (!at_once) held_.for_blocks(update);
+  }
+
+  /// Relocates rows of the only part to empty clusters, and makes the centroids again. Returns the number of these
+  /// rows; 0 if a cluster would stay empty.
+  std::int64_t fill_empty_clusters(PartExchange& exchange) {
+    const std::optional<std::int64_t> moved = with_memory(held_, [&] { return relocate(held_, lloyd_); });
+    if (!moved) return 0;
+    const ClusterTotals totals = lloyd_.totals(changed_.data());
+    held_.for_blocks([&](const Block<T>& block) { updater_.update(held_, block, totals); });
+    IterationRecord unused;
+    exchange.share_sums(part_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()});
+    exchange.share_changes(part_, make_centroids(exchange, unused), unused, exchange.is_last());
+    return *moved;
   }
 
   /// Makes the centroids of the part's clusters, and waits for them.

@@ -49,11 +49,22 @@ __global__ void measure_kernel(const T* values, std::int64_t rows, std::int64_t 
     });
     if (row >= rows) continue;
     distances[row] = distance;
+    if (tally.slots == nullptr) continue;
     const Limbs limbs = weighted_limbs(distance, grid.first, grid.second, grid.low_scale, weights.of(row));
     Word* slot = tally.slot(label);
     atomicAdd(&slot[0], static_cast<Word>(limbs.high));
     atomicAdd(&slot[1], static_cast<Word>(limbs.low));
   }
+}
+
+template <class T>
+void measure_block(HeldRows<T>& held, const Block<T>& block, const double* centroids, const InertiaGrid& grid,
+                   const Tally& tally) {
+  held.totals.current = false;
+  measure_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
+      held.on_device(block), block.rows, held.columns(), centroids, grid, held.weights(block.first),
+      held.label.data() + block.first, held.distance.data() + block.first, tally);
+  check(cudaGetLastError());
 }
 
 }  // namespace
@@ -75,12 +86,7 @@ void Measurement<T>::forget(const HeldRows<T>& held) const {
 
 template <class T>
 void Measurement<T>::add(HeldRows<T>& held, const Block<T>& block) const {
-  held.totals.current = false;
-  measure_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
-      held.on_device(block), block.rows, held.columns(), centroids_.data(), grid_, held.weights(block.first),
-      held.label.data() + block.first, held.distance.data() + block.first,
-      Tally{tally_.data(), clusters_, Tally::copies_for(clusters_)});
-  check(cudaGetLastError());
+  measure_block(held, block, centroids_.data(), grid_, Tally{tally_.data(), clusters_, Tally::copies_for(clusters_)});
 }
 
 template <class T>
@@ -103,8 +109,14 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
   measurement.add_to(held, inertia);
 }
 
-#define KITH_INSTANTIATE(T)      \
-  template class Measurement<T>; \
+template <class T>
+void measure_distances(HeldRows<T>& held, const Block<T>& block, const double* centroids) {
+  measure_block(held, block, centroids, {}, {});
+}
+
+#define KITH_INSTANTIATE(T)                                                      \
+  template class Measurement<T>;                                                 \
+  template void measure_distances(HeldRows<T>&, const Block<T>&, const double*); \
   template void measure(HeldRows<T>&, const MeasureRequest&, std::span<Limbs>);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -34,4 +34,9 @@ class Measurement {
   InertiaGrid grid_;
 };
 
+/// Sets the kept distance of every row of a block to that from the centroid of its label. centroids: (k, d) on the
+/// device. Queues only.
+template <class T>
+void measure_distances(HeldRows<T>& held, const Block<T>& block, const double* centroids);
+
 }  // namespace kith::cuda

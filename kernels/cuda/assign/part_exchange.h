@@ -92,6 +92,8 @@ class PartExchange {
   std::span<const ClusterChange> changes() const { return changes_; }  // (k)
   IterationRecord counts() const;
   bool is_last() const { return is_last_; }
+  /// Whether there is one part, in one process.
+  bool is_alone() const { return parts() == 1 && processes_.is_alone(); }
 
   /// Between iterations: copies the sums and counts of all rows. False if they are with the parts.
   bool copy_totals(LloydState& state) const;

@@ -1,0 +1,74 @@
+// Measures all rows, selects the farthest, and relabels some of them; the host only chooses.
+//
+// Reads n d values and 11 times n distances: 10^6 x 128 float32 at least 0.16 ms on an H200.
+#include "kernels/cuda/assign/relocation.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/cluster_update.h"
+#include "kernels/cuda/assign/measure.h"
+#include "kernels/cuda/seeding/operations.h"
+
+namespace kith::cuda {
+namespace {
+
+/// distances_on_centroids() of core/cluster_update.h for points without weights, with the same bits. shift: (d). A
+/// thread per centroid.
+__global__ void on_centroid_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, const int* shift,
+                                   int low_bits, double* on_centroid) {
+  for (std::int64_t c = thread_index(); c < clusters; c += thread_count()) {
+    double squares = 0.0;
+    for (std::int64_t j = 0; j < d; ++j) {
+      const double error = ldexp(1.0, -(shift[j] + low_bits)) + 0x1p-51 * fabs(centroids[c * d + j]);
+      squares += error * error;
+    }
+    on_centroid[c] = squares;
+  }
+}
+
+/// bound: of core/bounds.h; null: none.
+__global__ void relabel_kernel(const Relabelling* chosen, std::int64_t count, std::int64_t first_row,
+                               std::int32_t* label, float* bound) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
+    const std::int64_t position = chosen[i].row - first_row;
+    label[position] = chosen[i].label;
+    if (bound != nullptr) bound[position] = 0.0F;
+  }
+}
+
+}  // namespace
+
+template <class T>
+std::optional<std::int64_t> relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd) {
+  const Stream& stream = held.stream();
+  const std::int64_t k = lloyd.clusters(), d = held.columns();
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(k));
+  RelocationRule rule{0, std::vector<double>(counts.size())};
+  Buffer<double> on_centroid(held.pool(), k);
+  on_centroid_kernel<<<held.context->grid(k, kBlock), kBlock, 0, stream>>>(
+      lloyd.centroids(), k, d, lloyd.mean_grid().shift, lloyd.mean_grid().low_bits, on_centroid.data());
+  check(cudaGetLastError());
+  stream.download(rule.on_centroid.data(), on_centroid.data(), k);
+  stream.download(counts.data(), reinterpret_cast<const std::int64_t*>(lloyd.totals() + lloyd.limbs() * k * d), k);
+  const std::int64_t empty = std::count(counts.begin(), counts.end(), 0);
+  held.for_blocks([&](const Block<T>& block) { measure_distances(held, block, lloyd.centroids()); });
+  const std::vector<FarRow> far = farthest(held, far_rows(empty, k));
+  const std::vector<Relabelling> chosen = choose_relocated(far, counts, rule);
+  const std::int64_t moved = std::ssize(chosen);
+  if (moved < empty) return std::nullopt;
+  Buffer<Relabelling> on_device(held.pool(), moved);
+  stream.upload(on_device.data(), chosen.data(), moved);
+  relabel_kernel<<<held.context->grid(moved, kBlock), kBlock, 0, stream>>>(
+      on_device.data(), moved, held.first_row, held.label.data(),
+      held.bounds.clusters > 0 ? held.bounds.bound.data() : nullptr);
+  check(cudaGetLastError());
+  stream.wait();  // for the upload
+  return moved;
+}
+
+#define KITH_INSTANTIATE(T) template std::optional<std::int64_t> relocate(HeldRows<T>&, const DeviceLloyd<T>&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+}  // namespace kith::cuda

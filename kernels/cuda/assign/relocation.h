@@ -1,0 +1,17 @@
+// Relocation of empty clusters during iterations on the device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/cuda/assign/iterate.h"
+
+namespace kith::cuda {
+
+/// What relocate_empty_clusters() (core/cluster_update.h) does, for rows of one device that are all rows and have no
+/// weights: measures them, and changes labels; sums and counts of `lloyd` stay. Returns the number of relocated rows.
+/// Empty if a cluster would stay empty: then no label has changed. Waits.
+template <class T>
+std::optional<std::int64_t> relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd);
+
+}  // namespace kith::cuda
