@@ -89,7 +89,7 @@ class NearestFinder {
       const RowList uncertified = skips ? bounds_.uncertified_rows(held_, block) : RowList{nullptr, block.rows};
       const RowChoice chosen{uncertified.position, uncertified.count};
       lists_.decide(held_, held_.on_device(block), centroids_,
-                    {chosen, nullptr, nearest(block), bound(block), 0, held_.choice.screened});
+                    {chosen, nullptr, nearest(block), bound(block), 0, held_.choice.screened, held_.choice.merged});
       record.ambiguous += chosen.count;
       if (!lists_.complete()) decide_in_float32(block, lists_.rest(), download_count(lists_.rest().count), record);
       finish(block);
@@ -268,7 +268,7 @@ class NearestFinder {
     const PrunedChoice choice = choose_local(held_, clusters_, count, candidates, other);
     if (choice.screened > 0) local_cost_ += choice.cost * static_cast<double>(count);
     lists_.decide(held_, values, centroids_,
-                  {rows, ambiguous.limit, nearest(block), bound(block), most, choice.screened});
+                  {rows, ambiguous.limit, nearest(block), bound(block), most, choice.screened, choice.merged});
     ambiguous = lists_.rest();
     const PrunedCounts counts = lists_.download_counts(held_.stream());
     add_refined(static_cast<Word>(count) - counts.rest, counts.distances - pruned_distances_, record);

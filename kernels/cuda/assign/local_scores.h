@@ -42,10 +42,10 @@ struct ColumnErrors {
 
 /// The rounded centroids of the lists. A list has `padded` columns: the guess itself, then its entries.
 struct ListColumns {
-  uint4* values;    // (clusters, padded, depth) fp16, swizzled
-  float* base;      // (clusters, padded) |c'|^2 / 2 less the constant error
-  float* error;     // (clusters, padded) ColumnErrors::linear
-  float* constant;  // (clusters, padded) ColumnErrors::constant
+  uint4* values;    // (lists, padded, depth) fp16, swizzled
+  float* base;      // (lists, padded) |c'|^2 / 2 less the constant error
+  float* error;     // (lists, padded) ColumnErrors::linear
+  float* constant;  // (lists, padded) ColumnErrors::constant
   unsigned mask;    // of the bits of a place
   float quadratic;  // ScreenMargin::quadratic
 
@@ -54,6 +54,14 @@ struct ListColumns {
     const float linear = __fmul_ru(error_norm, __fadd_ru(error[column], __fmul_ru(error_norm, quadratic)));
     return 2.0F * __fadd_ru(constant[column], linear);
   }
+};
+
+/// Where the rounded lists of guesses are.
+struct ListSlots {
+  std::int32_t* slot;   // (clusters) -1: the guess has no list
+  std::int32_t* guess;  // (lists) of each slot
+  std::uint32_t* used;  // (2) slots in use before the most recent rows, and with them
+  std::uint32_t lists;  // at most
 };
 
 /// The three smallest scores that a lane has of a row. The low bits of a score are its place in the list.

@@ -12,21 +12,22 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostDepth = 512;  // so that a tile of rows fits in shared memory
-constexpr std::int64_t kTwoStages = 256;  // up to this depth the next columns arrive during the products
+constexpr std::int64_t kMostDepth = 3840;  // of kUp in local_rows.h
+constexpr double kMostBytes = 0x1p30;      // of rounded lists
+constexpr int kStreamingBlocks = 2;        // of a multiprocessor, whose shared memory holds two stages of each
 
 std::int64_t depth_of(std::int64_t d) { return depth_tiles_of(d) * kFp16TileColumns; }
 
-/// Rounds the columns of all lists; as many lanes of a warp share a column as it has chunks.
-__global__ void round_lists_kernel(LocalLists in, double accumulation, ListColumns out) {
+/// Rounds the columns of the lists that slots_kernel added; as many lanes of a warp share a column as it has chunks.
+__global__ void round_lists_kernel(LocalLists in, ListSlots slots, double accumulation, ListColumns out) {
   const int chunks = in.depth / kChunkValues;
   const bool aligned = is_aligned<double>(in.d);
   const int lanes = lanes_sharing(chunks);
   const int lane = lane_index() % lanes, together = kWarp / lanes;
-  for (std::int64_t first = warp_index() * together; first < in.clusters * in.padded;
-       first += warp_count() * together) {
+  const std::int64_t begin = slots.used[0] * in.padded, end = slots.used[1] * in.padded;
+  for (std::int64_t first = begin + warp_index() * together; first < end; first += warp_count() * together) {
     const std::int64_t i = first + lane_index() / lanes;  // `padded` is a multiple of `together`
-    const std::int64_t guess = i / in.padded;
+    const std::int64_t guess = slots.guess[i / in.padded];
     const int place = static_cast<int>(i % in.padded);
     const bool exists = place <= in.length;
     const std::int64_t column =
@@ -63,11 +64,13 @@ __global__ void round_lists_kernel(LocalLists in, double accumulation, ListColum
   }
 }
 
-/// One block: the number of the first tile of each guess, then that of all tiles; and the guess of each tile. ends:
-/// index behind the last row of each guess.
+/// One block: the number of the first tile of each guess, then that of all tiles; and the guess of each tile. Gives
+/// slots to guesses that have rows. ends: index behind the last row of each guess.
 __global__ void tiles_kernel(const std::uint32_t* ends, std::int64_t clusters, std::uint32_t* first_tile,
-                             std::int32_t* guess) {
-  std::uint32_t before = 0;
+                             std::int32_t* guess, ListSlots slots) {
+  std::uint32_t before = 0, used = slots.used[1];
+  __syncthreads();
+  if (threadIdx.x == 0) slots.used[0] = used;
   for (std::int64_t first = 0; first < clusters; first += kBlock) {
     const std::int64_t c = first + threadIdx.x;
     const std::uint32_t begin = c == 0 || c >= clusters ? 0 : ends[c - 1];
@@ -76,8 +79,19 @@ __global__ void tiles_kernel(const std::uint32_t* ends, std::int64_t clusters, s
     if (c < clusters) first_tile[c] = before + prefix.before;
     for (std::uint32_t t = 0; t < tiles; ++t) guess[before + prefix.before + t] = static_cast<std::int32_t>(c);
     before += prefix.total;
+    const bool needs_list = tiles > 0 && slots.slot[c] < 0;
+    if (__syncthreads_or(needs_list) == 0) continue;
+    const BlockPrefix lists = block_prefix(needs_list ? 1U : 0U);
+    const std::uint32_t place = used + lists.before;
+    if (needs_list && place < slots.lists) {
+      slots.slot[c] = static_cast<std::int32_t>(place);
+      slots.guess[place] = static_cast<std::int32_t>(c);
+    }
+    used = min(used + lists.total, slots.lists);
   }
-  if (threadIdx.x == 0) first_tile[clusters] = before;
+  if (threadIdx.x != 0) return;
+  first_tile[clusters] = before;
+  slots.used[1] = used;
 }
 
 template <class T>
@@ -85,7 +99,11 @@ __global__ void __launch_bounds__(kLocalThreads, 3) local_kernel(const __grid_co
 #ifdef KITH_AMPERE
   extern __shared__ uint4 shared[];
   __shared__ TileRows tile;
-  if (blockIdx.x < task.first_tile[task.lists.clusters]) decide_tile(task, blockIdx.x, shared, tile);
+  const std::uint32_t tiles = task.first_tile[task.lists.clusters];
+  for (std::uint32_t number = blockIdx.x; number < tiles; number += gridDim.x) {
+    decide_tile(task, number, shared, tile);
+    __syncthreads();
+  }
 #endif
 }
 
@@ -112,32 +130,38 @@ bool LocalScreen::supports(const HeldRows<T>& held) {
          held.columns() > kMostFloat32Columns;
 }
 
-double LocalScreen::bytes(std::int64_t clusters, std::int64_t length, std::int64_t columns) {
-  return static_cast<double>(clusters) * static_cast<double>(length + kLocalColumns) *
-         static_cast<double>(2 * depth_of(columns));
+std::int64_t LocalScreen::most_lists(std::int64_t length, std::int64_t columns) {
+  const auto bytes = static_cast<double>((length + kLocalColumns) * 2 * depth_of(columns));
+  return static_cast<std::int64_t>(kMostBytes / bytes);
 }
 
 template <class T>
-LocalScreen::LocalScreen(const HeldRows<T>& held, const double* centroids, std::int64_t clusters,
-                         const CentroidListsView& lists, std::int64_t length, std::int64_t rows)
+LocalScreen::LocalScreen(const HeldRows<T>& held, std::int64_t clusters, std::int64_t length, std::int64_t rows)
     : clusters_(clusters),
       length_(length),
       padded_((length + 1 + kLocalColumns - 1) / kLocalColumns * kLocalColumns),
-      values_(held.pool(), clusters * padded_ * (depth_of(held.columns()) / kChunkValues)),
-      scores_(held.pool(), 3 * clusters * padded_),
+      lists_(std::clamp<std::int64_t>(most_lists(length, held.columns()), 1, clusters)),
+      values_(held.pool(), lists_ * padded_ * (depth_of(held.columns()) / kChunkValues)),
+      scores_(held.pool(), 3 * lists_ * padded_),
+      slot_(held.pool(), clusters),
+      slot_guess_(held.pool(), lists_),
+      used_(held.pool(), 2),
       first_tile_(held.pool(), clusters + 1),
       guess_(held.pool(), rows / kLocalRows + std::min(clusters, rows)),
       row_(held.pool(), rows),
       limit_(held.pool(), rows),
       count_(held.pool(), 1) {
-  round_lists_kernel<<<held.context->grid(clusters * padded_, kBlockWarps * 2), kBlock, 0, held.stream()>>>(
-      lists_of(held, centroids, clusters_, lists, length_, padded_), tensor_accumulation(held.columns()),
-      columns(held.columns()));
-  check(cudaGetLastError());
+  const std::int64_t depth = depth_of(held.columns());
+  if (depth > kResidentDepth) {
+    const std::int64_t blocks = std::min(guess_.size(), std::int64_t{kStreamingBlocks} * held.context->multiprocessors);
+    rounded_ = Buffer<uint4>(held.pool(), blocks * kLocalRows * depth / kChunkValues);
+  }
+  held.stream().fill(slot_.data(), 0xFF, clusters_);
+  held.stream().fill(used_.data(), 0, 2);
 }
 
 ListColumns LocalScreen::columns(std::int64_t d) const {
-  const std::int64_t each = clusters_ * padded_;
+  const std::int64_t each = lists_ * padded_;
   float* const scores = scores_.data();
   return {values_.data(),
           scores,
@@ -147,29 +171,38 @@ ListColumns LocalScreen::columns(std::int64_t d) const {
           screen_margin({1.0, 1.0}, d, 0, {}).quadratic};
 }
 
+ListSlots LocalScreen::slots() const {
+  return {slot_.data(), slot_guess_.data(), used_.data(), static_cast<std::uint32_t>(lists_)};
+}
+
 template <class T>
 void LocalScreen::decide(const HeldRows<T>& held, const T* values, const double* centroids,
                          const CentroidListsView& lists, const LocalRows& rows) {
   const Context& context = *held.context;
+  const LocalLists local = lists_of(held, centroids, clusters_, lists, length_, padded_);
   context.stream.fill(count_.data(), 0, 1);
-  tiles_kernel<<<1, kBlock, 0, context.stream>>>(rows.order.ends(), clusters_, first_tile_.data(), guess_.data());
+  tiles_kernel<<<1, kBlock, 0, context.stream>>>(rows.order.ends(), clusters_, first_tile_.data(), guess_.data(),
+                                                 slots());
   check(cudaGetLastError());
-  const int stages = depth_of(held.columns()) <= kTwoStages ? 2 : 1;
-  const std::int64_t bytes = (kLocalRows + stages * kLocalColumns) * depth_of(held.columns()) * 2;
-  check(cudaFuncSetAttribute(local_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  round_lists_kernel<<<context.grid(lists_ * padded_, kBlockWarps * 2), kBlock, 0, context.stream>>>(
+      local, slots(), tensor_accumulation(held.columns()), columns(held.columns()));
+  check(cudaGetLastError());
   const std::int64_t tiles = rows.rows.count / kLocalRows + std::min(clusters_, rows.rows.count);  // at most
-  local_kernel<<<static_cast<unsigned>(tiles), kLocalThreads, bytes, context.stream>>>(
-      LocalTask<T>{lists_of(held, centroids, clusters_, lists, length_, padded_), columns(held.columns()), values,
-                   rows.rows, rows.order.order(), rows.order.ends(), first_tile_.data(), guess_.data(), stages,
-                   rows.limit, rows.nearest, rows.bound, rest(), rows.distances});
+  const bool resident = local.depth <= kResidentDepth;
+  const std::int64_t bytes = resident ? (kLocalRows + 2 * kLocalColumns) * local.depth * 2 : 2 * kSlabBytes,
+                     blocks = resident ? tiles
+                                       : std::min(tiles, rounded_.size() / (kLocalRows * local.depth / kChunkValues));
+  check(cudaFuncSetAttribute(local_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  local_kernel<<<static_cast<unsigned>(blocks), kLocalThreads, bytes, context.stream>>>(LocalTask<T>{
+      local, columns(held.columns()), values, rows.rows, rows.order.order(), rows.order.ends(), first_tile_.data(),
+      guess_.data(), slot_.data(), rounded_.data(), rows.limit, rows.nearest, rows.bound, rest(), rows.distances});
   check(cudaGetLastError());
 }
 
-#define KITH_INSTANTIATE(T)                                                                                    \
-  template bool LocalScreen::supports(const HeldRows<T>&);                                                     \
-  template LocalScreen::LocalScreen(const HeldRows<T>&, const double*, std::int64_t, const CentroidListsView&, \
-                                    std::int64_t, std::int64_t);                                               \
-  template void LocalScreen::decide(const HeldRows<T>&, const T*, const double*, const CentroidListsView&,     \
+#define KITH_INSTANTIATE(T)                                                                                \
+  template bool LocalScreen::supports(const HeldRows<T>&);                                                 \
+  template LocalScreen::LocalScreen(const HeldRows<T>&, std::int64_t, std::int64_t, std::int64_t);         \
+  template void LocalScreen::decide(const HeldRows<T>&, const T*, const double*, const CentroidListsView&, \
                                     const LocalRows&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -12,6 +12,7 @@
 namespace kith::cuda {
 
 struct ListColumns;
+struct ListSlots;
 
 /// Rows of a block, sorted by guess, and where results go.
 struct LocalRows {
@@ -30,21 +31,21 @@ class LocalScreen {
   static constexpr std::int64_t kTileColumns = 64;  // centroids that it multiplies at a time
 
   LocalScreen() = default;
-  /// Rounds the `length` nearest entries of each list of centroids (clusters, d) on the device. rows: of a block, at
-  /// most. Queues only. Throws OutOfMemory.
+  /// For the `length` nearest entries of lists of centroids. rows: of a block, at most. Queues only. Throws
+  /// OutOfMemory.
   template <class T>
-  LocalScreen(const HeldRows<T>& held, const double* centroids, std::int64_t clusters, const CentroidListsView& lists,
-              std::int64_t length, std::int64_t rows);
+  LocalScreen(const HeldRows<T>& held, std::int64_t clusters, std::int64_t length, std::int64_t rows);
   explicit operator bool() const { return length_ > 0; }
   std::int64_t length() const { return length_; }
   /// Whether the device and the number of columns permit it.
   template <class T>
   static bool supports(const HeldRows<T>& held);
-  /// The device memory of the centroids that the constructor rounds, in bytes.
-  static double bytes(std::int64_t clusters, std::int64_t length, std::int64_t columns);
+  /// The number of lists of this length that have memory: the guesses whose rows a screen can decide.
+  static std::int64_t most_lists(std::int64_t length, std::int64_t columns);
 
-  /// nearest[position] = argmin of D, ties to the lowest, for rows that the screen certifies or leaves two centroids
-  /// to compare by the definition. Other rows are appended to rest(). values: of the block. Queues only.
+  /// nearest[position] = argmin of D, ties to the lowest, for rows that the screen certifies or leaves a few centroids
+  /// to compare by the definition. Other rows are appended to rest(). Rounds the lists of the guesses that have rows,
+  /// unless a call before did. values: of the block. Queues only.
   template <class T>
   void decide(const HeldRows<T>& held, const T* values, const double* centroids, const CentroidListsView& lists,
               const LocalRows& rows);
@@ -52,12 +53,18 @@ class LocalScreen {
 
  private:
   std::int64_t clusters_ = 0, length_ = 0, padded_ = 0;  // a list has padded_ columns, the guess itself first
+  std::int64_t lists_ = 0;                               // at most
   ListColumns columns(std::int64_t d) const;
+  ListSlots slots() const;
 
   Buffer<uint4> values_;              // of ListColumns
-  Buffer<float> scores_;              // (3, clusters, padded_) of ListColumns
+  Buffer<float> scores_;              // (3, lists_, padded_) of ListColumns
+  Buffer<std::int32_t> slot_;         // (clusters) of ListSlots
+  Buffer<std::int32_t> slot_guess_;   // (lists_) of ListSlots
+  Buffer<std::uint32_t> used_;        // (2) of ListSlots
   Buffer<std::uint32_t> first_tile_;  // (clusters + 1) of the rows of each guess
   Buffer<std::int32_t> guess_;        // (tiles, at most) of each tile
+  Buffer<uint4> rounded_;             // of LocalTask
   Buffer<std::int32_t> row_;          // (rows of a block)
   Buffer<float> limit_;               // (rows of a block)
   Buffer<Word> count_;                // (1)

@@ -6,6 +6,9 @@
 // If a thread has three, its row is ambiguous; else the block compares the candidates, at most eight, by the
 // definition.
 //
+// Rows of up to kResidentDepth columns stay in shared memory while all centroids pass. Longer ones are rounded to
+// memory of the block, which the L2 cache holds, and come back in slabs of kSlabChunks with those of the centroids.
+//
 // 10^6 x 128 rows with 256 centroids each take 0.75 ms on an H200 and are 6.6 x 10^10 operations, a tenth of what its
 // tensor cores can do: sorting the scores binds, not the products.
 #pragma once
@@ -14,7 +17,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/cuda/assign/local_rounding.h"
+#include "kernels/cuda/assign/local_rows.h"
 #include "kernels/cuda/assign/local_scores.h"
 #include "kernels/cuda/assign/local_screen.h"
 #include "kernels/cuda/device/ampere.h"
@@ -24,149 +27,17 @@
 
 namespace kith::cuda {
 
-inline constexpr int kLocalThreads = 128, kLocalWarps = kLocalThreads / kWarp;
-inline constexpr int kLocalRows = LocalScreen::kTileRows, kLocalColumns = LocalScreen::kTileColumns;
-inline constexpr int kLocalWarpRows = kLocalRows / kLocalWarps;
-static_assert(kLocalWarpRows == 32, "two products of 16 rows");
-
-template <class T>
-struct LocalTask {
-  LocalLists lists;
-  ListColumns columns;
-  const T* points;  // (rows of the block, d)
-  RowChoice rows;
-  const std::int32_t* order;        // (rows.count) indices of the choice, by guess
-  const std::uint32_t* ends;        // (clusters)
-  const std::uint32_t* first_tile;  // (clusters + 1)
-  const std::int32_t* guess;        // (tiles)
-  int stages;
-  const float* limit;
-  std::int32_t* nearest;
-  float* bound;
-  AmbiguousRows rest;
-  Word* distances;
-};
-
-inline constexpr int kMostPlaces = 8;  // of a row: two for each of the four lanes that share it
-
-/// What a block knows of its rows, in shared memory.
-struct TileRows {
-  std::int32_t index[kLocalRows], position[kLocalRows];
-  float norm[kLocalRows];                                 // upper bounds of |x'|, relative to the guess
-  float error_norm[kLocalRows];                           // of row_error_norm()
-  float base[2][kLocalColumns], error[2][kLocalColumns];  // of the columns at hand
-  float reach[kLocalWarps];
-  int open;  // rows with several candidates
-  int open_row[kLocalRows], open_candidates[kLocalRows];
-  std::uint16_t place[kLocalRows][kMostPlaces];  // of their candidates
-};
-
 #ifdef KITH_AMPERE
 
-/// The number of columns of the guess's list that are within a distance, itself included. All threads call it.
-__device__ inline int columns_within(const LocalLists& in, std::int64_t guess, float distance) {
-  const ListedCentroid* list = in.lists.entries + guess * in.lists.length;
-  int columns = 1, within = kLocalThreads;
-  for (int first = 0; within == kLocalThreads; first += kLocalThreads) {
-    const int i = first + static_cast<int>(threadIdx.x);
-    within = __syncthreads_count(i < in.length && !(list[i].distance > distance));
-    columns += within;
-  }
-  return columns;
-}
-
-/// Each warp rounds its 32 rows of the tile into shared memory, several at a time. kEach: chunks of a row for a lane.
-template <int kEach, class T>
-__device__ void round_rows(const LocalTask<T>& task, std::int64_t guess, std::uint32_t first, int count, int shift,
-                           uint4* points, TileRows& tile) {
-  const LocalLists& in = task.lists;
-  const int chunks = in.depth / kChunkValues, warp = static_cast<int>(threadIdx.x) / kWarp;
-  using Real = std::conditional_t<sizeof(T) == sizeof(double), double, float>;
-  const double scale = ldexp(in.unit, shift);
-  const auto back = static_cast<float>(ldexp(1.0, -shift));
-  const bool aligned = is_aligned<T>(in.d);
-  const float farthest = in.lists.entries[guess * in.lists.length + in.length - 1].distance;
-  const bool complete = in.lists.complete && in.length == in.lists.length;
-  const int lanes = lanes_sharing(chunks);
-  const int lane = lane_index() % lanes;
-
-  GuessChunk center[kEach];
-  float guess_norm = 0.0F;
-#pragma unroll
-  for (int e = 0; e < kEach; ++e) {
-    const std::int64_t j = (lane + static_cast<std::int64_t>(e) * kWarp) * kChunkValues;
-    center[e].load(in.centroids + guess * in.d + min(j, in.d), in.d - j, is_aligned<double>(in.d), scale);
-#pragma unroll
-    for (int t = 0; t < kChunkValues; ++t) guess_norm = fmaf(center[e].high[t], center[e].high[t], guess_norm);
-  }
-  guess_norm = group_total(guess_norm, lanes);
-  const float lost_guess = sqrtf(guess_norm) * 0x1p-46F + 0x1p-100F;
-
-  const int mine = warp * kLocalWarpRows + lane_index();
-  const std::int32_t index = task.order[first + min(mine, count - 1)], position = task.rows.position(index);
-  tile.index[mine] = index;
-  tile.position[mine] = position;
-  constexpr int kBytes = sizeof(T) * kEach, kTogether = kBytes <= 4 ? 4 : kBytes <= 8 ? 2 : 1;  // by registers
-  const int step = kWarp / lanes;
-  float reach = 0.0F;
-  for (int first_row = lane_index() / lanes; first_row < kLocalWarpRows; first_row += kTogether * step) {
-    T x[kTogether][kEach][kChunkValues];
-#pragma unroll
-    for (int s = 0; s < kTogether; ++s) {
-      const std::int64_t row = __shfl_sync(kAllLanes, position, first_row + s * step);
-#pragma unroll
-      for (int e = 0; e < kEach; ++e) {
-        const std::int64_t j = (lane + static_cast<std::int64_t>(e) * kWarp) * kChunkValues;
-        load_chunk(task.points + row * in.d + min(j, in.d), in.d - j, aligned, x[s][e]);
-      }
-    }
-#pragma unroll
-    for (int s = 0; s < kTogether; ++s) {
-      const int r = warp * kLocalWarpRows + first_row + s * step;
-      float squares = 0.0F, lost = 0.0F;
-#pragma unroll
-      for (int e = 0; e < kEach; ++e) {
-        const int chunk = lane + e * kWarp;
-        if (chunk >= chunks) continue;
-        float value[kChunkValues];
-#pragma unroll
-        for (int t = 0; t < kChunkValues; ++t)
-          value[t] = center[e].difference(static_cast<Real>(x[s][e][t]), static_cast<Real>(scale), t);
-        points[r * chunks + (chunk ^ (r & 7))] = round_chunk(value, squares, lost);
-      }
-      squares = group_total(squares, lanes);
-      lost = group_total(lost, lanes);
-      // The sums of float32 have relative errors below 2^-19, the differences 2^-22. A value beyond the range of fp16
-      // or float32 makes the bounds infinite or NaN, which certify nothing.
-      constexpr float kUp = 1 + 0x1p-18F;
-      const float norm = sqrtf(squares) * kUp + lost_guess;
-      const float needed = reach_of(norm, back);
-      // A row that needs more than the list is not decided, so that it need not lengthen the work of the others.
-      if (r < count && (complete || needed < farthest)) reach = fmaxf(reach, needed);
-      if (lane != 0) continue;
-      tile.norm[r] = norm;
-      tile.error_norm[r] = row_error_norm(norm, (sqrtf(lost) + sqrtf(squares) * 0x1p-21F) * kUp + lost_guess);
-    }
-  }
-  for (int w = kWarp / 2; w > 0; w /= 2) reach = fmaxf(reach, __shfl_xor_sync(kAllLanes, reach, w));
-  if (lane_index() == 0) tile.reach[warp] = reach;
-}
-
-/// The scores of the warp's 32 rows and the columns at hand.
-__device__ inline void multiply(const uint4* points, const uint4* columns, int chunks, float (&product)[2][8][4]) {
+/// Adds the products of the warp's 32 rows with the columns at hand. Rows and columns have `pitch` chunks in shared
+/// memory, the first `chunks` of which exist.
+__device__ inline void multiply(const uint4* points, const uint4* columns, int pitch, int chunks,
+                                float (&product)[2][8][4]) {
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, row = lane % 16, half = lane / 16;
-  const std::uint32_t left = shared_address(points + (warp * kLocalWarpRows + row) * chunks);
-  const std::uint32_t right = shared_address(columns + row * chunks);
+  const std::uint32_t left = shared_address(points + (warp * kLocalWarpRows + row) * pitch);
+  const std::uint32_t right = shared_address(columns + row * pitch);
   const auto at = [&](int chunk) { return static_cast<std::uint32_t>((chunk ^ (row & 7)) * 16); };
-#pragma unroll
-  for (int m = 0; m < 2; ++m) {
-#pragma unroll
-    for (int n = 0; n < 8; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) product[m][n][i] = 0.0F;
-    }
-  }
-  const std::uint32_t sixteen_rows = 16U * 16U * static_cast<std::uint32_t>(chunks);
+  const std::uint32_t sixteen_rows = 16U * 16U * static_cast<std::uint32_t>(pitch);
 #pragma unroll 2
   for (int chunk = 0; chunk < chunks; chunk += kStepChunks) {
     const std::uint32_t place = at(chunk + half);
@@ -219,6 +90,17 @@ __device__ Word decide_open(const LocalTask<T>& task, const TileRows& tile, cons
   return distances;
 }
 
+/// Leaves the rows of a tile whose guess has no list.
+template <class T>
+__device__ void leave_tile(const LocalTask<T>& task, std::uint32_t first, int count) {
+  const bool exists = static_cast<int>(threadIdx.x) < count;
+  const std::int32_t index = task.order[first + min(static_cast<int>(threadIdx.x), count - 1)];
+  const std::int32_t position = task.rows.position(index);
+  const float kept = task.limit != nullptr ? task.limit[index] : std::numeric_limits<float>::infinity();
+  if (exists && task.bound != nullptr) task.bound[position] = 0.0F;
+  task.rest.append(exists, position, kept);
+}
+
 template <class T>
 __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint4* shared, TileRows& tile) {
   const LocalLists& in = task.lists;
@@ -226,16 +108,13 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
   const std::uint32_t begin = guess == 0 ? 0 : task.ends[guess - 1];
   const std::uint32_t first = begin + (number - task.first_tile[guess]) * kLocalRows;
   const int count = static_cast<int>(min(task.ends[guess] - first, static_cast<std::uint32_t>(kLocalRows)));
+  if (task.slot[guess] < 0) return leave_tile(task, first, count);
+  const std::int64_t list_begin = task.slot[guess] * in.padded;
   const int shift = shift_of(in, guess), chunks = in.depth / kChunkValues;
-  uint4* const points = shared;
-  uint4* const columns = shared + kLocalRows * chunks;
+  const bool resident = task.rounded == nullptr;
+  uint4* const points = resident ? shared : task.rounded + blockIdx.x * std::int64_t{kLocalRows} * chunks;
   const ListedCentroid* list = in.lists.entries + guess * in.lists.length;
-
-  if (chunks <= kWarp) {
-    round_rows<1>(task, guess, first, count, shift, points, tile);
-  } else {
-    round_rows<2>(task, guess, first, count, shift, points, tile);
-  }
+  round_rows(task, guess, first, count, shift, points, tile);
   if (threadIdx.x == 0) tile.open = 0;
   __syncthreads();
   float reach = 0.0F;
@@ -244,14 +123,34 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
   // Columns beyond are left out even where they fill a tile: they may be far longer, and would widen the margin.
   const int used = columns_within(in, guess, reach), tiles = (used + kLocalColumns - 1) / kLocalColumns;
 
-  const auto fetch = [&](int t) {
-    if (t < tiles) {
-      const std::int64_t from = guess * in.padded + static_cast<std::int64_t>(t) * kLocalColumns;
-      uint4* to = columns + t % task.stages * kLocalColumns * chunks;
-      for (int i = static_cast<int>(threadIdx.x); i < kLocalColumns * chunks; i += kLocalThreads) {
-        copy_chunk(shared_address(to + i), task.columns.values + from * chunks + i);
+  // A step multiplies a slab of one column tile; those of resident rows are whole rows.
+  const int pitch = resident ? chunks : kSlabChunks, slabs = (chunks + pitch - 1) / pitch, steps = tiles * slabs;
+  const auto slab_rows = [&](int step) { return resident ? shared : shared + step % 2 * kSlabBytes / kChunkBytes; };
+  const auto slab_columns = [&](int step) {
+    return resident ? shared + (kLocalRows + step % 2 * kLocalColumns) * chunks : slab_rows(step) + kLocalRows * pitch;
+  };
+  const auto slab_chunks = [&](int step) { return min(pitch, chunks - step % slabs * pitch); };
+  /// Copies a slab of `count` rows of the layout of `from` into shared memory.
+  const auto copy_slab = [&](uint4* to, const uint4* from, int rows, int step) {
+    for (int i = static_cast<int>(threadIdx.x); i < rows * kSlabChunks; i += kLocalThreads) {
+      const int r = i / kSlabChunks, u = i % kSlabChunks;
+      if (u < slab_chunks(step)) copy_chunk(shared_address(to + i), from + r * chunks + step % slabs * pitch + u);
+    }
+  };
+  const auto fetch = [&](int step) {
+    if (step < steps) {
+      const int t = step / slabs;
+      const std::int64_t from = list_begin + static_cast<std::int64_t>(t) * kLocalColumns;
+      const uint4* values = task.columns.values + from * chunks;
+      if (resident) {
+        for (int i = static_cast<int>(threadIdx.x); i < kLocalColumns * chunks; i += kLocalThreads) {
+          copy_chunk(shared_address(slab_columns(step) + i), values + i);
+        }
+      } else {
+        copy_slab(slab_rows(step), points, kLocalRows, step);
+        copy_slab(slab_columns(step), values, kLocalColumns, step);
       }
-      if (threadIdx.x < kLocalColumns) {
+      if (threadIdx.x < kLocalColumns && step % slabs == 0) {
         const bool counts = t * kLocalColumns + static_cast<int>(threadIdx.x) < used;
         tile.base[t % 2][threadIdx.x] = counts ? task.columns.base[from + threadIdx.x] : QuantizationGrid::kNever;
         tile.error[t % 2][threadIdx.x] = counts ? task.columns.error[from + threadIdx.x] : 0.0F;
@@ -273,33 +172,35 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
   float error_norm[2][2];
 #pragma unroll
   for (int i = 0; i < 4; ++i) error_norm[i / 2][i % 2] = tile.error_norm[row_of(i / 2, i % 2)];
-  for (int t = 0; t < tiles; ++t) {
-    if (task.stages > 1) fetch(t + 1);
-    if (task.stages > 1) {
-      copies_wait<1>();
-    } else {
-      copies_wait<0>();
-    }
+  float product[2][8][4];
+  for (int step = 0; step < steps; ++step) {
+    fetch(step + 1);
+    copies_wait<1>();
     __syncthreads();
-    float product[2][8][4];
-    multiply(points, columns + t % task.stages * kLocalColumns * chunks, chunks, product);
+    if (step % slabs == 0) {
 #pragma unroll
-    for (int n = 0; n < 8; ++n) {
-      const float2 base = *reinterpret_cast<const float2*>(&tile.base[t % 2][n * 8 + 2 * q]);
-      const float2 error = *reinterpret_cast<const float2*>(&tile.error[t % 2][n * 8 + 2 * q]);
-      const unsigned place = static_cast<unsigned>(t * kLocalColumns + n * 8 + 2 * q);
+      for (int i = 0; i < 64; ++i) product[i / 32][i / 4 % 8][i % 4] = 0.0F;
+    }
+    multiply(slab_rows(step), slab_columns(step), pitch, slab_chunks(step), product);
+    if (step % slabs == slabs - 1) {
+      const int t = step / slabs;
 #pragma unroll
-      for (int m = 0; m < 2; ++m) {
+      for (int n = 0; n < 8; ++n) {
+        const float2 base = *reinterpret_cast<const float2*>(&tile.base[t % 2][n * 8 + 2 * q]);
+        const float2 error = *reinterpret_cast<const float2*>(&tile.error[t % 2][n * 8 + 2 * q]);
+        const unsigned place = static_cast<unsigned>(t * kLocalColumns + n * 8 + 2 * q);
 #pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          const float a = fmaf(-error_norm[m][r], error.x, base.x - product[m][n][2 * r]);
-          const float b = fmaf(-error_norm[m][r], error.y, base.y - product[m][n][2 * r + 1]);
-          scores[m][r].add(marked(a, task.columns.mask, place), marked(b, task.columns.mask, place + 1));
+        for (int m = 0; m < 2; ++m) {
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            const float a = fmaf(-error_norm[m][r], error.x, base.x - product[m][n][2 * r]);
+            const float b = fmaf(-error_norm[m][r], error.y, base.y - product[m][n][2 * r + 1]);
+            scores[m][r].add(marked(a, task.columns.mask, place), marked(b, task.columns.mask, place + 1));
+          }
         }
       }
     }
     __syncthreads();
-    if (task.stages == 1) fetch(t + 1);
   }
   copies_wait<0>();
 
@@ -320,7 +221,7 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
         return min(static_cast<int>(__float_as_uint(score) & task.columns.mask), used - 1);
       };
       const int best_place = place_of(best);
-      const float limit = __fadd_ru(best, task.columns.margin(guess * in.padded + best_place, error_norm[m][r]));
+      const float limit = __fadd_ru(best, task.columns.margin(list_begin + best_place, error_norm[m][r]));
       // Columns that were not multiplied cannot be nearest, and every candidate is known.
       const bool known = !quad_any(!(beyond > reach_of(tile.norm[row], back)) || !(mine.third > limit));
       const int here = (mine.first > limit ? 0 : 1) + (mine.second > limit ? 0 : 1);

@@ -12,8 +12,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <numeric>
-#include <vector>
 
 #include "core/bounds.h"
 #include "kernels/cuda/device/definition.h"
@@ -171,45 +169,6 @@ __global__ void __launch_bounds__(kBlock, 2) walk_kernel(const __grid_constant__
   if (threadIdx.x == 0) atomicAdd(task.distances, distances);
 }
 
-template <class T>
-struct SampleTask {
-  const T* values;  // (rows of the block, d)
-  std::int64_t d;
-  RowChoice rows;
-  const std::int32_t* nearest;  // (rows of the block)
-  const double* centroids;      // (clusters, d)
-  std::int64_t clusters;
-  double unit;
-};
-
-/// A block per sampled row. candidates: (blocks) of each.
-template <class T>
-__global__ void sample_kernel(SampleTask<T> task, Word* candidates) {
-  const std::int64_t row = task.rows.position(static_cast<std::int64_t>(blockIdx.x) * (task.rows.count / gridDim.x));
-  const double* own = task.centroids + guess_of(task.nearest[row], task.clusters) * task.d;
-  const T* x[1] = {task.values + row * task.d};
-  const double* c[1] = {own};
-  double sum[1];
-  accumulate_grid(x, c, task.d, sum);
-  const double distance = add_lanes<1>(sum);
-  const float reach = candidate_reach(distance_above(distance, task.unit), distance, task.unit);
-  Word near = 0;
-  for (std::int64_t first = threadIdx.x / kWarp * kColumns; first < task.clusters; first += kBlockWarps * kColumns) {
-    const double* from[1] = {own};
-    const double* to[kColumns];
-#pragma unroll
-    for (int s = 0; s < kColumns; ++s) to[s] = task.centroids + min(first + s, task.clusters - 1) * task.d;
-    double sums[kColumns];
-    accumulate_grid(from, to, task.d, sums);
-    const double between = add_lanes<kColumns>(sums);
-    const std::int64_t column = first + lane_index() / (kWarp / kColumns);
-    const bool counts = lane_index() % (kWarp / kColumns) == 0 && column < task.clusters;
-    if (counts && !(distance_below(between, task.unit) > reach)) ++near;
-  }
-  near = block_sum(near);
-  if (threadIdx.x == 0) candidates[blockIdx.x] = near;
-}
-
 /// Eight values of fp16 in float32.
 __device__ inline void widen(uint4 bits, float2 (&out)[kChunkValues / 2]) {
   __half2 values[kChunkValues / 2];
@@ -288,6 +247,7 @@ PrunedAssignment::PrunedAssignment(const HeldRows<T>& held, const double* centro
     : clusters_(clusters),
       lists_(held.pool(), clusters),
       order_(held.pool(), held.largest_block(), clusters),
+      merged_(held.pool(), clusters),
       row_(held.pool(), held.largest_block()),
       limit_(held.pool(), held.largest_block()),
       counters_(held.pool(), 2) {
@@ -296,12 +256,12 @@ PrunedAssignment::PrunedAssignment(const HeldRows<T>& held, const double* centro
 }
 
 template <class T>
-bool PrunedAssignment::make_local(const HeldRows<T>& held, const double* centroids, std::int64_t length) {
+bool PrunedAssignment::make_local(const HeldRows<T>& held, std::int64_t length) {
   length = std::min(length, lists_.view().length);
   if (local_ && local_.length() >= length) return true;
   try {
     local_ = LocalScreen();
-    local_ = LocalScreen(held, centroids, clusters_, lists_.view(), length, held.largest_block());
+    local_ = LocalScreen(held, clusters_, length, held.largest_block());
     return true;
   } catch (const OutOfMemory&) {  // the definition does not need it
     return false;
@@ -315,9 +275,11 @@ void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const do
   PrunedRows rows = chosen;
   context.stream.fill(counters_.data(), 0, 1);
   if (rows.rows.count == 0) return;
-  order_.sort(context, rows.rows, rows.nearest);
   const CentroidListsView lists = lists_.view();
-  if (rows.screened > 0 && make_local(held, centroids, rows.screened)) {
+  const bool screens = rows.screened > 0 && make_local(held, rows.screened);
+  if (screens && rows.merged) merged_.replace(context, lists, rows.rows, rows.nearest);
+  order_.sort(context, rows.rows, rows.nearest);
+  if (screens) {
     local_.decide(held, values, centroids, lists,
                   {rows.rows, order_, rows.limit, rows.nearest, rows.bound, counters_.data() + 1});
     Word rest = 0;
@@ -347,25 +309,6 @@ PrunedCounts PrunedAssignment::download_counts(const Stream& stream) const {
 }
 
 template <class T>
-CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
-                                  const std::int32_t* nearest, const double* centroids, std::int64_t clusters) {
-  constexpr std::int64_t kSample = 256;
-  constexpr double kUsual = 0.9;
-  const std::int64_t count = std::min(kSample, rows.count);
-  Buffer<Word> candidates(held.pool(), count);
-  sample_kernel<<<static_cast<unsigned>(count), kBlock, 0, held.stream()>>>(
-      SampleTask<T>{values, held.columns(), rows, nearest, centroids, clusters, distance_unit(held)},
-      candidates.data());
-  check(cudaGetLastError());
-  std::vector<Word> numbers(static_cast<std::size_t>(count));
-  held.stream().download(numbers.data(), candidates.data(), count);
-  std::sort(numbers.begin(), numbers.end());
-  const auto total = static_cast<double>(std::accumulate(numbers.begin(), numbers.end(), Word{0}));
-  const auto usual = static_cast<std::size_t>(kUsual * static_cast<double>(count - 1));
-  return {total / static_cast<double>(count), static_cast<std::int64_t>(numbers[usual])};
-}
-
-template <class T>
 void guess_in_groups(const HeldRows<T>& held, const Block<T>& block, const Fp16Columns& columns, const RowChoice& rows,
                      const RowGroups& groups, std::int32_t* nearest) {
   const Fp16Layout shape = held.fp16.shape;
@@ -375,13 +318,11 @@ void guess_in_groups(const HeldRows<T>& held, const Block<T>& block, const Fp16C
   check(cudaGetLastError());
 }
 
-#define KITH_INSTANTIATE(T)                                                                                       \
-  template double distance_unit(const HeldRows<T>&);                                                              \
-  template PrunedAssignment::PrunedAssignment(const HeldRows<T>&, const double*, std::int64_t);                   \
-  template void PrunedAssignment::decide(const HeldRows<T>&, const T*, const double*, const PrunedRows&);         \
-  template CandidateSample sample_candidates(const HeldRows<T>&, const T*, const RowChoice&, const std::int32_t*, \
-                                             const double*, std::int64_t);                                        \
-  template void guess_in_groups(const HeldRows<T>&, const Block<T>&, const Fp16Columns&, const RowChoice&,        \
+#define KITH_INSTANTIATE(T)                                                                                \
+  template double distance_unit(const HeldRows<T>&);                                                       \
+  template PrunedAssignment::PrunedAssignment(const HeldRows<T>&, const double*, std::int64_t);            \
+  template void PrunedAssignment::decide(const HeldRows<T>&, const T*, const double*, const PrunedRows&);  \
+  template void guess_in_groups(const HeldRows<T>&, const Block<T>&, const Fp16Columns&, const RowChoice&, \
                                 const RowGroups&, std::int32_t*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -7,6 +7,7 @@
 #include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/assign/fp16_groups.h"
 #include "kernels/cuda/assign/local_screen.h"
+#include "kernels/cuda/assign/merged_guesses.h"
 #include "kernels/cuda/assign/rows_by_guess.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/refinement.h"
@@ -25,6 +26,7 @@ struct PrunedRows {
   float* bound = nullptr;           // (rows of the block) out (core/bounds.h); null: not requested
   std::int64_t most = 0;            // a row with more candidates is not measured; 0: only if its list is too short
   std::int64_t screened = 0;        // candidates of a row that the local screen scores before; 0: it is not used
+  bool merged = false;              // guesses near each other share a list of the local screen
 };
 
 struct PrunedCounts {
@@ -57,27 +59,16 @@ class PrunedAssignment {
   std::int64_t clusters_ = 0;
   /// The local screen for lists of this length; false if there is no memory for it.
   template <class T>
-  bool make_local(const HeldRows<T>& held, const double* centroids, std::int64_t length);
+  bool make_local(const HeldRows<T>& held, std::int64_t length);
 
   CentroidLists lists_;
   LocalScreen local_;
   RowsByGuess order_;
+  MergedGuesses merged_;
   Buffer<std::int32_t> row_;  // (rows of a block)
   Buffer<float> limit_;       // (rows of a block)
   Buffer<Word> counters_;     // those of PrunedCounts
 };
-
-/// The numbers of candidates of a sample of rows.
-struct CandidateSample {
-  double mean = 0.0;
-  std::int64_t usual = 0;  // nine rows in ten have at most as many
-};
-
-/// Samples the chosen rows, with `nearest` as guesses. It overestimates, since the candidates of a row decrease as
-/// nearer ones are found. values: of the block. Waits for the device.
-template <class T>
-CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
-                                  const std::int32_t* nearest, const double* centroids, std::int64_t clusters);
 
 /// Replaces labels that are no guesses (guess_of) by the best column of the row's best group, by the fp16 rows. groups:
 /// of kGroupColumns columns. Queues only.

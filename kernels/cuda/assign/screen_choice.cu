@@ -2,6 +2,7 @@
 #include "kernels/cuda/assign/screen_choice.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kith::cuda {
 
@@ -24,20 +25,23 @@ double pruned_cost(const HeldRows<T>& held, std::int64_t clusters, double distan
 template <class T>
 PrunedChoice choose_local(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count,
                           const CandidateSample& candidates, double other) {
-  constexpr double kMostBytes = 0x1p30;
-  const double measured = pruned_cost(held, clusters, candidates.mean);
-  // A few more than usual cost little.
-  const std::int64_t length = std::min(candidates.usual + candidates.usual / 8 + 8, clusters - 1);
-  if (!LocalScreen::supports(held) || LocalScreen::bytes(clusters, length, held.columns()) > kMostBytes) {
-    return {measured, 0};
+  const double measured = pruned_cost(held, clusters, candidates.own.mean);
+  if (!LocalScreen::supports(held)) return {measured, 0, false};
+  const auto rows = static_cast<double>(count);
+  PrunedChoice best{std::numeric_limits<double>::infinity(), 0, false};
+  for (const bool merged : {false, true}) {
+    const Candidates& sample = merged ? candidates.merged : candidates.own;
+    // A few more than usual cost little.
+    const std::int64_t length = std::min(sample.usual + sample.usual / 8 + 8, clusters - 1);
+    if (sample.guesses > static_cast<double>(LocalScreen::most_lists(length, held.columns()))) continue;
+    const double filled = rows / (rows + sample.guesses * LocalScreen::kTileRows / 2);  // of the tiles
+    const double columns = static_cast<double>(length + LocalScreen::kTileColumns);
+    const double screened = pruned_cost(held, clusters, 0.0) + (kLocalRowCost + kLocalCost * columns) / filled +
+                            kLocalListCost * sample.guesses * columns / rows;
+    if (screened < best.cost) best = {screened, length, merged};
   }
-  const auto rows = static_cast<double>(count), k = static_cast<double>(clusters);
-  const double filled = rows / (rows + k * LocalScreen::kTileRows / 2);  // of the tiles
-  const double columns = static_cast<double>(length + LocalScreen::kTileColumns);
-  const double screened = pruned_cost(held, clusters, 0.0) + (kLocalRowCost + kLocalCost * columns) / filled +
-                          kLocalListCost * k * columns / rows;
-  if (held.context->forced.local_screen || screened < std::min(measured, other)) return {screened, length};
-  return {measured, 0};
+  const bool forced = held.context->forced.local_screen && best.screened > 0;
+  return forced || best.cost < std::min(measured, other) ? best : PrunedChoice{measured, 0, false};
 }
 
 template <class T>
@@ -48,6 +52,7 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
   if (held.resident_rows == 0 || (held.sent && held.fp16.are_kept())) return false;
   if (held.context->forced.local_screen) {
     choice.screened = std::max<std::int64_t>(clusters / 2, 1);  // the definition decides the rows beyond
+    choice.merged = clusters % 2 == 0;
     return choice.labelled_clusters == clusters;
   }
   const auto rows = static_cast<double>(held.rows());
@@ -64,6 +69,7 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
   const PrunedChoice pruned = choose_local(held, clusters, held.rows(), candidates, choice.screened_cost);
   choice.pruned = pruned.cost < choice.screened_cost;
   choice.screened = pruned.screened;
+  choice.merged = pruned.merged;
   if (choice.pruned) {
     choice.backoff = kRecheck;
   } else {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/assign/candidate_sample.h"
 #include "kernels/cuda/assign/pruned_assign.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
@@ -26,6 +27,7 @@ double pruned_cost(const HeldRows<T>& held, std::int64_t clusters, double distan
 struct PrunedChoice {
   double cost = 0.0;          // per row
   std::int64_t screened = 0;  // of PrunedRows
+  bool merged = false;        // of PrunedRows
 };
 /// The cheaper of the local screen and the definition for `count` rows with such candidates. The local screen is not
 /// chosen if it costs more than `other`, what these rows cost per row elsewhere.

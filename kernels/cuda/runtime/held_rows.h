@@ -121,6 +121,7 @@ struct ScreenChoice {
   double screened_cost = 0.0;          // per row, of the last assignment with a screen of all centroids
   bool pruned = false;                 // rows are decided near their label, without a screen of all centroids
   std::int64_t screened = 0;           // of PrunedRows, for these
+  bool merged = false;                 // the same
   int backoff = 0, next_backoff = 1;   // assignments before the next estimate
 };
 
