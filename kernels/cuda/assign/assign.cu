@@ -166,15 +166,15 @@ class NearestFinder {
       const PointOperand<T> operand = rows(block);
       ScreeningCounts* counts = fp16_.counts(block);
       if (fp16_.groups.groups > 0) {
-        decide_listed(held_, workspace_, operand, centroids_, {workspace_.capacity(), &counts->listed_candidates},
-                      nearest(block));
+        decide_listed(held_, workspace_, operand, centroids_,
+                      Count::all_or_none(workspace_.capacity(), &counts->listed_candidates), nearest(block));
       }
-      const Count count{ambiguous_capacity(block), &counts->ambiguous};
+      const Count count = Count::all_or_none(ambiguous_capacity(block), &counts->ambiguous);
       collect_fp16_candidates(held_, fp16_, block, fp16_.ambiguous(block),
                               {workspace_.candidates(), workspace_.capacity(), &counts->ambiguous_candidates}, 0,
                               count);
-      ListedBatch<T> batch{
-          operand, fp16_.ambiguous(block).row, count, {workspace_.capacity(), &counts->ambiguous_candidates}};
+      ListedBatch<T> batch{operand, fp16_.ambiguous(block).row, count,
+                           Count::all_or_none(workspace_.capacity(), &counts->ambiguous_candidates)};
       batch.rows.chosen = batch.positions;
       decide_batch(held_, workspace_, batch, centroids_, nearest(block));
     });
@@ -185,8 +185,10 @@ class NearestFinder {
       if (counts.ambiguous > static_cast<Word>(ambiguous_capacity(block)) || counts.listed_candidates > capacity ||
           counts.ambiguous_candidates > capacity) {
         held_.fp16.low_precision_ineffective = true;
-        assign_synchronously(block, whole(block), record);
-        return;
+        if (all_counts.size() > 1) return assign_synchronously(block, whole(block), record);
+        // The screen's lists are still there.
+        record.screened += block.rows;
+        return decide_ambiguous(block, whole(block), take_listed(block, whole(block), counts, true, record), record);
       }
       record.screened += block.rows;
       pairs_ += static_cast<double>(counts.listed_candidates + counts.ambiguous_candidates);
@@ -222,10 +224,17 @@ class NearestFinder {
         record);
   }
 
-  /// The same with fp16 rows. Ambiguous rows go from tier to tier: the centroids near their guess; the fp16 scores
-  /// within their margin; the float32 screen.
   void assign_fp16_synchronously(const Block<T>& block, const ScreeningInput& input, IterationRecord& record) {
-    std::int64_t count = screen_and_decide_listed(block, input, record);
+    screen_fp16(held_, fp16_, block, input, workspace_);
+    ScreeningCounts counts;
+    held_.stream().download(&counts, fp16_.counts(block), 1);
+    decide_ambiguous(block, input, take_listed(block, input, counts, false, record), record);
+  }
+
+  /// Decides the first `count` ambiguous rows after the fp16 screen. They go from tier to tier: the centroids near
+  /// their guess; the fp16 scores within their margin; the float32 screen.
+  void decide_ambiguous(const Block<T>& block, const ScreeningInput& input, std::int64_t count,
+                        IterationRecord& record) {
     AmbiguousRows ambiguous = fp16_.ambiguous(block);
     if (input.chosen != nullptr) bounds_.scatter(held_, block, input, ambiguous, count);
     if (count == 0) return;
@@ -264,7 +273,7 @@ class NearestFinder {
     if (!make_lists()) return count;
     const T* values = held_.on_device(block);
     const RowChoice rows{ambiguous.row, count};
-    const CandidateSample candidates = sample_candidates(held_, values, rows, nearest(block), centroids_, clusters_);
+    const CandidateSample candidates = lists_.sample(held_, values, rows, nearest(block), centroids_);
     const PrunedChoice choice = choose_local(held_, clusters_, count, candidates, other);
     if (choice.screened > 0) local_cost_ += choice.cost * static_cast<double>(count);
     lists_.decide(held_, values, centroids_,
@@ -308,18 +317,17 @@ class NearestFinder {
     pairs_ += static_cast<double>(refined.candidates);
   }
 
-  /// The fp16 screening pass over rows of a block; also decides the listed rows. Returns the number of ambiguous rows.
-  std::int64_t screen_and_decide_listed(const Block<T>& block, const ScreeningInput& input, IterationRecord& record) {
-    screen_fp16(held_, fp16_, block, input, workspace_);
-    ScreeningCounts counts;
-    held_.stream().download(&counts, fp16_.counts(block), 1);
+  /// Decides the rows of a block that the fp16 screen listed, or adds them to the ambiguous rows if it could not list
+  /// all their candidates. decided: if it could, they are decided. Returns the number of ambiguous rows.
+  std::int64_t take_listed(const Block<T>& block, const ScreeningInput& input, const ScreeningCounts& counts,
+                           bool decided, IterationRecord& record) {
     // refine() gathers ambiguous rows that are not on the device.
     if (counts.listed_candidates > static_cast<Word>(workspace_.capacity()) ||
         (counts.listed > 0 && !held_.is_on_device(block))) {
       append_listed_rows(held_, fp16_, block, input);
       return static_cast<std::int64_t>(counts.ambiguous + counts.listed);
     }
-    if (counts.listed_candidates > 0) {
+    if (counts.listed_candidates > 0 && !decided) {
       PointOperand<T> operand = rows(block);
       operand.chosen = input.chosen;
       decide_listed(held_, workspace_, operand, centroids_, static_cast<std::int64_t>(counts.listed_candidates),

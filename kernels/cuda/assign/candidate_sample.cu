@@ -26,7 +26,11 @@ struct SampleTask {
   const double* centroids;      // (clusters, d)
   std::int64_t clusters;
   double unit;
-  float* distance;  // (blocks, clusters) of the guess
+  float* distance = nullptr;  // (blocks, clusters) of the guess; null: there are lists
+
+  __device__ std::int64_t row(std::int64_t i, std::int64_t count) const {
+    return rows.position(i * (rows.count / count));
+  }
 };
 
 /// Of a row of the sample.
@@ -72,7 +76,7 @@ template <class T>
 __global__ void sample_kernel(SampleTask<T> task, SampledRow* sampled) {
   __shared__ unsigned nearest_bits;
   __shared__ int lowest;
-  const std::int64_t row = task.rows.position(static_cast<std::int64_t>(blockIdx.x) * (task.rows.count / gridDim.x));
+  const std::int64_t row = task.row(blockIdx.x, gridDim.x);
   const std::int32_t guess = guess_of(task.nearest[row], task.clusters);
   float* const distance = task.distance + blockIdx.x * task.clusters;
   if (threadIdx.x == 0) {
@@ -97,6 +101,38 @@ __global__ void sample_kernel(SampleTask<T> task, SampledRow* sampled) {
                          merged};
 }
 
+/// The same from the list of the guess; all centroids if it is too short.
+template <class T>
+__device__ std::int32_t listed_candidates(const SampleTask<T>& task, std::int64_t row, std::int32_t guess,
+                                          const CentroidListsView& lists) {
+  const double own = distance_of(task, row, guess);
+  const float reach = candidate_reach(distance_above(own, task.unit), own, task.unit);
+  const ListedCentroid* list = lists.entries + guess * lists.length;
+  std::int64_t low = 0, high = lists.length;
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (list[middle].distance > reach) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return static_cast<std::int32_t>(low == lists.length ? task.clusters : low + 1);
+}
+
+/// A warp per sampled row.
+template <class T>
+__global__ void listed_sample_kernel(SampleTask<T> task, CentroidListsView lists, const std::int32_t* standing,
+                                     std::int64_t count, SampledRow* sampled) {
+  const std::int64_t i = warp_index();
+  if (i >= count) return;
+  const std::int64_t row = task.row(i, count);
+  const std::int32_t guess = guess_of(task.nearest[row], task.clusters), merged = standing[guess];
+  const std::int32_t own = listed_candidates(task, row, guess, lists);
+  const std::int32_t of_merged = merged == guess ? own : listed_candidates(task, row, merged, lists);
+  if (lane_index() == 0) sampled[i] = {own, guess, of_merged, merged};
+}
+
 /// Summarizes a sample. candidates, guess: of each row; both are sorted. The guesses that the sample lacks are
 /// estimated from those that it has once (I. Good: The population frequencies of species, 1953).
 Candidates summarized(std::vector<std::int32_t>& candidates, std::vector<std::int32_t>& guess, std::int64_t clusters) {
@@ -116,21 +152,10 @@ Candidates summarized(std::vector<std::int32_t>& candidates, std::vector<std::in
           different + once / count * (static_cast<double>(clusters) - different)};
 }
 
-}  // namespace
-
-template <class T>
-CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
-                                  const std::int32_t* nearest, const double* centroids, std::int64_t clusters) {
-  constexpr std::int64_t kSample = 256;
-  const std::int64_t count = std::min(kSample, rows.count);
-  Buffer<SampledRow> sampled(held.pool(), count);
-  Buffer<float> distance(held.pool(), count * clusters);
-  sample_kernel<<<static_cast<unsigned>(count), kBlock, 0, held.stream()>>>(
-      SampleTask<T>{values, held.columns(), rows, nearest, centroids, clusters, distance_unit(held), distance.data()},
-      sampled.data());
-  check(cudaGetLastError());
-  std::vector<SampledRow> downloaded(static_cast<std::size_t>(count));
-  held.stream().download(downloaded.data(), sampled.data(), count);
+/// Downloads and summarizes a sample.
+CandidateSample download_sample(const Stream& stream, const Buffer<SampledRow>& sampled, std::int64_t clusters) {
+  std::vector<SampledRow> downloaded(static_cast<std::size_t>(sampled.size()));
+  stream.download(downloaded.data(), sampled.data(), sampled.size());
   std::vector<std::int32_t> candidates, guess, merged_candidates, merged_guess;
   for (const SampledRow& row : downloaded) {
     candidates.push_back(row.candidates);
@@ -141,9 +166,39 @@ CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, cons
   return {summarized(candidates, guess, clusters), summarized(merged_candidates, merged_guess, clusters)};
 }
 
+}  // namespace
+
+template <class T>
+CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
+                                  const std::int32_t* nearest, const double* centroids, std::int64_t clusters) {
+  constexpr std::int64_t kSample = 128;
+  const Buffer<SampledRow> sampled(held.pool(), std::min(kSample, rows.count));
+  const Buffer<float> distance(held.pool(), sampled.size() * clusters);
+  sample_kernel<<<static_cast<unsigned>(sampled.size()), kBlock, 0, held.stream()>>>(
+      SampleTask<T>{values, held.columns(), rows, nearest, centroids, clusters, distance_unit(held), distance.data()},
+      sampled.data());
+  check(cudaGetLastError());
+  return download_sample(held.stream(), sampled, clusters);
+}
+
+template <class T>
+CandidateSample sample_listed(const HeldRows<T>& held, const T* values, const RowChoice& rows,
+                              const std::int32_t* nearest, const double* centroids, std::int64_t clusters,
+                              const CentroidListsView& lists, const std::int32_t* standing) {
+  constexpr std::int64_t kSample = 256;
+  const Buffer<SampledRow> sampled(held.pool(), std::min(kSample, rows.count));
+  listed_sample_kernel<<<held.context->grid(sampled.size(), kBlockWarps), kBlock, 0, held.stream()>>>(
+      SampleTask<T>{values, held.columns(), rows, nearest, centroids, clusters, distance_unit(held)}, lists, standing,
+      sampled.size(), sampled.data());
+  check(cudaGetLastError());
+  return download_sample(held.stream(), sampled, clusters);
+}
+
 #define KITH_INSTANTIATE(T)                                                                                       \
   template CandidateSample sample_candidates(const HeldRows<T>&, const T*, const RowChoice&, const std::int32_t*, \
-                                             const double*, std::int64_t);
+                                             const double*, std::int64_t);                                        \
+  template CandidateSample sample_listed(const HeldRows<T>&, const T*, const RowChoice&, const std::int32_t*,     \
+                                         const double*, std::int64_t, const CentroidListsView&, const std::int32_t*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

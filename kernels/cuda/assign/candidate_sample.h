@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/refinement.h"
 
@@ -25,5 +26,11 @@ struct CandidateSample {
 template <class T>
 CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
                                   const std::int32_t* nearest, const double* centroids, std::int64_t clusters);
+
+/// The same where the lists of the centroids exist. standing: (clusters) of MergedGuesses.
+template <class T>
+CandidateSample sample_listed(const HeldRows<T>& held, const T* values, const RowChoice& rows,
+                              const std::int32_t* nearest, const double* centroids, std::int64_t clusters,
+                              const CentroidListsView& lists, const std::int32_t* standing);
 
 }  // namespace kith::cuda

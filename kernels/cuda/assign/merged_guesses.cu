@@ -34,16 +34,20 @@ __global__ void merge_kernel(RowChoice rows, std::int64_t clusters, const std::i
 
 }  // namespace
 
-void MergedGuesses::replace(const Context& context, const CentroidListsView& lists, const RowChoice& rows,
-                            std::int32_t* label) {
+const std::int32_t* MergedGuesses::standing(const Context& context, const CentroidListsView& lists) {
   if (!known_) {
     standing_kernel<<<context.grid(clusters_, kBlockWarps), kBlock, 0, context.stream>>>(lists, clusters_,
                                                                                          standing_.data());
     check(cudaGetLastError());
     known_ = true;
   }
-  merge_kernel<<<context.grid(rows.count, kBlock), kBlock, 0, context.stream>>>(rows, clusters_, standing_.data(),
-                                                                                label);
+  return standing_.data();
+}
+
+void MergedGuesses::replace(const Context& context, const CentroidListsView& lists, const RowChoice& rows,
+                            std::int32_t* label) {
+  const std::int32_t* of_guess = standing(context, lists);
+  merge_kernel<<<context.grid(rows.count, kBlock), kBlock, 0, context.stream>>>(rows, clusters_, of_guess, label);
   check(cudaGetLastError());
 }
 

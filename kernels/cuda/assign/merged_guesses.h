@@ -19,14 +19,16 @@ class MergedGuesses {
   MergedGuesses() = default;
   MergedGuesses(Pool& pool, std::int64_t clusters) : clusters_(clusters), standing_(pool, clusters) {}
 
-  /// Replaces the labels of chosen rows by the lowest of the guesses that theirs is merged with. lists: the same in
-  /// every call. Queues only.
+  /// (clusters) The guess that stands for each: the lowest of those that it is merged with. lists: the same in every
+  /// call. Queues only.
+  const std::int32_t* standing(const Context& context, const CentroidListsView& lists);
+  /// Replaces the labels of chosen rows by the guesses that stand for them. Queues only.
   void replace(const Context& context, const CentroidListsView& lists, const RowChoice& rows, std::int32_t* label);
 
  private:
   std::int64_t clusters_ = 0;
   bool known_ = false;
-  Buffer<std::int32_t> standing_;  // (clusters) the guess that stands for each
+  Buffer<std::int32_t> standing_;
 };
 
 }  // namespace kith::cuda

@@ -4,7 +4,8 @@
 //
 // A warp measures four rows of one guess against four centroids at a time. Per row and candidate d subtractions and
 // multiply-adds of float64: 0.02 ms for 10^6 x 128 at the 34 TFLOP/s of an H200, more than reading the centroids from
-// the first-level cache. The rows are read once, 0.12 ms.
+// the first-level cache. The rows are read once, 0.12 ms. A few rows with long lists would keep a few warps busy for
+// long: all warps of a block share such rows, and divide their lists.
 #include "kernels/cuda/assign/pruned_assign.h"
 
 #include <cuda_fp16.h>
@@ -63,11 +64,37 @@ struct NearestColumn {
   }
 };
 
+/// What the warps of a block tell each other in a turn: the nearest columns of each row, and its guess's distance.
+struct SharedTurn {
+  double best[kBlockWarps][kRows], second[kBlockWarps][kRows], guess[kRows];
+  std::int32_t column[kBlockWarps][kRows];
+
+  /// The nearest of the columns that the warps measured for this lane's row. All threads of the block call it.
+  template <bool kKeepsBounds>
+  __device__ NearestColumn<kKeepsBounds> merged(const NearestColumn<kKeepsBounds>& mine) {
+    const int row = lane_index() / kRowLanes, warp = static_cast<int>(threadIdx.x) / kWarp;
+    __syncthreads();
+    if (lane_index() % kRowLanes == 0) {
+      best[warp][row] = mine.best;
+      second[warp][row] = mine.second;
+      column[warp][row] = mine.column;
+    }
+    __syncthreads();
+    NearestColumn<kKeepsBounds> all;
+#pragma unroll
+    for (int w = 0; w < kBlockWarps; ++w) all.merge({best[w][row], second[w][row], column[w][row]});
+    return all;
+  }
+};
+
 /// Decides up to kRows rows that have the same guess. A lane knows the state of row lane / kRowLanes. index, position:
-/// of that row in the choice and in the block.
-template <class T, bool kKeepsBounds>
+/// of that row in the choice and in the block. kParts: 1, or the warps of a block, which all call it for the same rows.
+template <class T, bool kKeepsBounds, int kParts>
 __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::int32_t guess, int rows,
                      std::int64_t index, std::int64_t position) {
+  constexpr int kTurn = kColumns * kParts;
+  __shared__ SharedTurn turn;                                                                // unused by a single warp
+  const int own_first = kParts == 1 ? 0 : static_cast<int>(threadIdx.x) / kWarp * kColumns;  // of a turn
   const bool exists = lane_index() / kRowLanes < rows;
   const int place = lane_index() % kRowLanes / kColumnLanes;  // of this lane's column
   const auto length = static_cast<int>(task.lists.length);
@@ -84,7 +111,7 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
   bool decided = true;
   ListedCentroid next[kColumns];
 #pragma unroll
-  for (int s = 0; s < kColumns; ++s) next[s] = entry(s - 1);
+  for (int s = 0; s < kColumns; ++s) next[s] = entry(own_first + s - 1);
   int at = -1;  // index of the first entry of this turn; the guess itself comes first
   for (;;) {
     const double* c[kColumns];
@@ -94,14 +121,16 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
       c[s] = task.centroids + next[s].column * task.d;
       if (s == place) column = next[s].column;
     }
-    const int first = at;
-    at += kColumns;
+    const int first = at + own_first;
+    const bool is_first = at < 0;
+    at += kTurn;
 #pragma unroll
-    for (int s = 0; s < kColumns; ++s) next[s] = entry(at + s);  // during the products
+    for (int s = 0; s < kColumns; ++s) next[s] = entry(at + own_first + s);  // during the products
     double sum[kRows * kColumns];
     accumulate_grid(x, c, task.d, sum);
     const double distance = add_lanes<kRows * kColumns>(sum);
-    if (first < 0) own = distance_above(__shfl_sync(kAllLanes, distance, lane_index() & ~(kRowLanes - 1)), task.unit);
+    double of_guess = 0.0;
+    if (is_first) of_guess = __shfl_sync(kAllLanes, distance, lane_index() & ~(kRowLanes - 1));
     NearestColumn<kKeepsBounds> measured;
     if (first + place < length) {
       measured.best = distance;
@@ -109,11 +138,19 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
     }
 #pragma unroll
     for (int w = kColumnLanes; w < kRowLanes; w *= 2) measured.merge_lanes(w);
+    if constexpr (kParts > 1) {
+      if (threadIdx.x < kWarp && is_first && lane_index() % kRowLanes == 0) {
+        turn.guess[lane_index() / kRowLanes] = of_guess;
+      }
+      measured = turn.merged(measured);
+      if (is_first) of_guess = turn.guess[lane_index() / kRowLanes];
+    }
+    if (is_first) own = distance_above(of_guess, task.unit);
     nearest.merge(measured);
 
     const float reach = candidate_reach(own, nearest.best, task.unit);
     const bool ended = at >= length;
-    beyond = next[0].distance;
+    beyond = kParts == 1 ? next[0].distance : entry(at).distance;
     const bool more = !ended && !(beyond > reach);
     if (decided && task.most < length && (more || (ended && !task.lists.complete))) {
       // The walk would be too long, or the list ends before the candidates do.
@@ -122,6 +159,7 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
     if (!__any_sync(kAllLanes, exists && decided && more)) break;
   }
 
+  if (own_first > 0) return 0;  // the first warp has the result
   const bool first_lane = exists && lane_index() % kRowLanes == 0;
   if (first_lane && decided) task.rows.nearest[position] = nearest.column;
   if (kKeepsBounds && first_lane) {
@@ -138,12 +176,14 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
   return static_cast<Word>(rows) * static_cast<Word>(min(at, length) + 1);
 }
 
-/// A warp processes consecutive rows of the sorted order, up to kRows rows with the same guess at a time.
-template <class T, bool kKeepsBounds>
+/// A warp, or the kParts warps of a block, process consecutive rows of the sorted order, up to kRows rows with the same
+/// guess at a time.
+template <class T, bool kKeepsBounds, int kParts>
 __global__ void __launch_bounds__(kBlock, 2) walk_kernel(const __grid_constant__ WalkTask<T> task) {
   const std::int64_t count = task.rows.rows.count;
+  const std::int64_t worker = kParts == 1 ? warp_index() : blockIdx.x, workers = kParts == 1 ? warp_count() : gridDim.x;
   Word distances = 0;
-  for (std::int64_t base = warp_index() * task.together; base < count; base += warp_count() * task.together) {
+  for (std::int64_t base = worker * task.together; base < count; base += workers * task.together) {
     const int here = static_cast<int>(min(count - base, static_cast<std::int64_t>(task.together)));
     const std::int32_t index = task.order[base + min(lane_index(), here - 1)];
     const std::int32_t position = task.rows.rows.position(index);
@@ -161,7 +201,7 @@ __global__ void __launch_bounds__(kBlock, 2) walk_kernel(const __grid_constant__
       const int mine = min(from + lane_index() / kRowLanes, to - 1);
       const std::int64_t my_index = __shfl_sync(kAllLanes, index, mine);
       const std::int64_t my_position = __shfl_sync(kAllLanes, position, mine);
-      distances += walk<T, kKeepsBounds>(task, x, common, to - from, my_index, my_position);
+      distances += walk<T, kKeepsBounds, kParts>(task, x, common, to - from, my_index, my_position);
       from = to;
     }
   }
@@ -291,14 +331,18 @@ void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const do
   }
   std::int64_t most = lists.complete ? lists.length : lists.length - 1;
   if (rows.most > 0) most = std::min(most, rows.most);
-  // Few rows are spread over all warps.
-  const std::int64_t warps = std::int64_t{context.multiprocessors} * 2 * kBlockWarps;
-  const auto together = static_cast<int>(std::clamp<std::int64_t>(rows.rows.count / warps, 1, kWarp));
+  // Few rows are spread over all blocks, or over all warps.
+  const std::int64_t blocks = std::int64_t{context.multiprocessors} * 2, warps = blocks * kBlockWarps;
+  const bool shared = rows.rows.count <= blocks * kRows * kBlockWarps;
+  const auto together = static_cast<int>(
+      std::clamp<std::int64_t>(rows.rows.count / (shared ? blocks : warps), 1, shared ? kRows : kWarp));
   const WalkTask<T> task{values, held.columns(),      centroids, clusters_,      lists,
                          most,   distance_unit(held), together,  order_.order(), rows,
                          rest(), counters_.data() + 1};
-  const auto kernel = rows.bound != nullptr ? walk_kernel<T, true> : walk_kernel<T, false>;
-  kernel<<<context.grid(rows.rows.count, std::int64_t{together} * kBlockWarps), kBlock, 0, context.stream>>>(task);
+  const auto kernel = rows.bound != nullptr ? (shared ? walk_kernel<T, true, kBlockWarps> : walk_kernel<T, true, 1>)
+                                            : (shared ? walk_kernel<T, false, kBlockWarps> : walk_kernel<T, false, 1>);
+  kernel<<<context.grid(rows.rows.count, std::int64_t{together} * (shared ? 1 : kBlockWarps)), kBlock, 0,
+           context.stream>>>(task);
   check(cudaGetLastError());
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/assign/candidate_sample.h"
 #include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/assign/fp16_groups.h"
 #include "kernels/cuda/assign/local_screen.h"
@@ -42,6 +43,16 @@ class PrunedAssignment {
   template <class T>
   PrunedAssignment(const HeldRows<T>& held, const double* centroids, std::int64_t clusters);
   explicit operator bool() const { return lists_.view().length > 0; }
+
+  /// The numbers of candidates of a sample of rows of a block, which `nearest` has guesses for. values: of the block.
+  /// Waits for the device.
+  template <class T>
+  CandidateSample sample(const HeldRows<T>& held, const T* values, const RowChoice& rows, const std::int32_t* nearest,
+                         const double* centroids) {
+    const CentroidListsView lists = lists_.view();
+    return sample_listed(held, values, rows, nearest, centroids, clusters_, lists,
+                         merged_.standing(*held.context, lists));
+  }
 
   /// Decides rows of a block: nearest[position] = argmin of D, ties to the lowest. values: of the block. Rows with too
   /// many candidates are appended to rest() instead. Queues only.

@@ -98,7 +98,8 @@ Fp16Error fp16_error(const HeldRows<T>& held, const Queries& queries, std::int64
   return {std::ldexp(2.0 * score, 2 * fp16_exponent(held.plan.screen)), 2.0 * score / (rows.norm * rows.norm)};
 }
 
-/// The share of the sampled queries that products in fp16 leave ambiguous; 0 if it is small.
+/// The share of the sampled queries that products in fp16 leave ambiguous, and what their candidates cost in addition;
+/// 0 if it is small.
 template <class T>
 double ambiguous_share(const HeldRows<T>& held, const Queries& queries, const SearchSample& sample, double error,
                        std::int64_t neighbors) {
@@ -110,7 +111,10 @@ double ambiguous_share(const HeldRows<T>& held, const Queries& queries, const Se
   if (kShare * near <= count) return 0.0;
   NeighborLists lists(count, neighbors);
   const Queries some{sample.queries.view(), -1, queries.measure, queries.working_bytes};
-  return static_cast<double>(search_fp16(held, some, lists).size()) / static_cast<double>(count);
+  constexpr double kDistance = 4.0;  // products in float32 that take as long as the distance of a candidate
+  const auto left = static_cast<double>(search_fp16(held, some, lists).size());
+  const double measured = kDistance * static_cast<double>(lists.candidates) / static_cast<double>(held.rows());
+  return (left + measured) / static_cast<double>(count);
 }
 
 /// Whether searches like those so far have taken longer than finding groups that could be pruned. Where a query needs

@@ -16,19 +16,34 @@
 namespace kith::cuda {
 namespace {
 
+std::int64_t capacity_of(const BatchSearch& search) {
+  return search.candidates > 0 ? search.candidates : candidate_capacity(search.neighbors);
+}
+
+/// Base rows that are multiplied with whole tiles of queries, at 350 TFLOP/s, in the time of reading a group at 4 TB/s.
+constexpr std::int64_t kGroupInRows = 2048;
+
+/// What a query may take in the first product of a search.
+ListLimits limits_of(const BatchSearch& search, std::int64_t rows) {
+  constexpr std::int64_t kUsual = 64;  // groups of a query, besides those of its neighbours
+  ListLimits limits{capacity_of(search)};
+  if (search.leaves_dense) limits.groups = std::max(4 * search.neighbors + kUsual, rows / kGroupInRows);
+  return limits;
+}
+
 /// Whether a second product that lists the candidates is faster than reading each group that may contain a neighbour,
-/// about k per query: at 350 TFLOP/s for whole tiles of queries, and 4 TB/s.
-bool needs_second_product(std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
-  constexpr std::int64_t kGroupInRows = 2048;  // rows multiplied in the time of reading a group
+/// about k per query, if there are not unusually many candidates.
+bool needs_second_product(std::int64_t rows, std::int64_t queries, const BatchSearch& search) {
+  if (search.candidates > 0) return true;
   const std::int64_t tiled = (queries + kQueryTile - 1) / kQueryTile * kQueryTile;
-  return static_cast<double>(queries * neighbors) * kGroupInRows >
+  return static_cast<double>(queries * search.neighbors) * kGroupInRows >
          static_cast<double>(tiled) * static_cast<double>(rows);
 }
 
 }  // namespace
 
-std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, std::int64_t neighbors) {
-  const std::int64_t listed = needs_second_product(base, queries, neighbors) ? candidate_capacity(neighbors) * 4 : 0;
+std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, const BatchSearch& search) {
+  const std::int64_t listed = needs_second_product(base, queries, search) ? capacity_of(search) * 4 : 0;
   return row_groups_of(base) * kQuarters * 5 + listed;
 }
 
@@ -40,6 +55,7 @@ template <class T>
 Fp16Batch<T>::Fp16Batch(const HeldRows<T>& held, const BatchSearch& search)
     : held_(held),
       neighbors_(search.neighbors),
+      limits_(limits_of(search, held.rows())),
       apart_(can_hold_apart(search.measure, search.neighbors)),
       base_(apart_ ? without_long_rows(held, search.max_query_norm, score_base_) : search_base(held, search.measure)),
       minima_{nullptr, nullptr, base_.tile_count()},
@@ -47,10 +63,10 @@ Fp16Batch<T>::Fp16Batch(const HeldRows<T>& held, const BatchSearch& search)
       block_min_(held.pool(), search.most * minima_.blocks()) {
   minima_.group_min = group_min_.data();
   minima_.block_min = block_min_.data();
-  if (!needs_second_product(held.rows(), search.most, neighbors_)) return;
+  if (!needs_second_product(held.rows(), search.most, search)) return;
   limit_ = Buffer<float>(held.pool(), search.most);
   listed_count_ = Buffer<unsigned>(held.pool(), search.most);
-  listed_ = Buffer<std::int32_t>(held.pool(), search.most * candidate_capacity(neighbors_));
+  listed_ = Buffer<std::int32_t>(held.pool(), search.most * limits_.candidates);
 }
 
 template <class T>
@@ -68,10 +84,10 @@ void Fp16Batch<T>::search(SearchQueries queries, const ListOutput& output) const
     launch_product<KeepMinima>(context, problem, minima_);
   }
   if (listed_.size() == 0) {
-    find_lists(context, base_, queries, output);
+    find_lists(context, base_, queries, limits_, output);
   } else {
     const RowLists listed{limit_.data(), listed_.data(), listed_count_.data(),
-                          static_cast<unsigned>(candidate_capacity(neighbors_))};
+                          static_cast<unsigned>(limits_.candidates)};
     find_limits(context, base_, queries, limit_.data());
     context.stream.fill(listed_count_.data(), 0, queries.count);
     launch_product<ListBelowLimit>(context, problem, listed);

@@ -11,9 +11,6 @@ namespace kith::cuda {
 
 inline constexpr std::int64_t kMaxMinimaBytes = std::int64_t{1} << 32;  // of a batch of queries
 
-/// Bytes of device memory of each query of a batch, besides the query and its lists. base: rows that are searched.
-std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, std::int64_t neighbors);
-
 /// Whether long rows can be held apart in a search for lists of `neighbors`.
 bool can_hold_apart(Measure measure, std::int64_t neighbors);
 
@@ -22,7 +19,14 @@ struct BatchSearch {
   std::int64_t neighbors = 0;   // length of the lists
   std::int64_t most = 0;        // queries of a batch, at most
   double max_query_norm = 0.0;  // in the unit of the fp16 rows; 0 for the usual limit
+  // Of a query, at most, a power of two, listed by a second product; 0: as many as usual, listed by either way.
+  std::int64_t candidates = 0;
+  // Whether a query whose candidates a second product would list in less time stays unfilled.
+  bool leaves_dense = false;
 };
+
+/// Bytes of device memory of each query of a batch, besides the query and its lists. base: rows that are searched.
+std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, const BatchSearch& search);
 
 /// Searches of some held rows. Requires that can_search_fp16(), and that the rows stay where they are.
 template <class T>
@@ -40,6 +44,7 @@ class Fp16Batch {
 
   const HeldRows<T>& held_;
   std::int64_t neighbors_;
+  ListLimits limits_;
   bool apart_;                // long rows are held apart
   Buffer<float> score_base_;  // only with an unusual limit
   SearchBase<T> base_;

@@ -88,15 +88,16 @@ struct Candidates {
   unsigned capacity;
   unsigned* count;
 
-  /// Appends this lane's row if `selected`. Called by all lanes.
-  __device__ void append(bool selected, std::int32_t position) const {
+  /// Appends this lane's row if `selected`. Called by all lanes. False if there were too many already.
+  __device__ bool append(bool selected, std::int32_t position) const {
     const unsigned lanes = __ballot_sync(kAllLanes, selected);
-    if (lanes == 0) return;
+    if (lanes == 0) return true;
     unsigned first = 0;
     if (lane_index() == 0) first = atomicAdd(count, static_cast<unsigned>(__popc(lanes)));
     first = __shfl_sync(kAllLanes, first, 0);
     const unsigned slot = first + __popc(lanes & ((1U << lane_index()) - 1U));
     if (selected && slot < capacity) row[slot] = position;
+    return first < capacity;
   }
 };
 
@@ -109,6 +110,21 @@ __device__ float bound_of_lists(const GroupMinima& minima, std::int64_t q, std::
     return select(minima.block_min + q * minima.blocks(), minima.blocks(), selected_rank, shared);
   }
   return select(minima.group_min + q * minima.groups(), minima.groups(), selected_rank, shared);
+}
+
+/// The groups within a query's limit, to be added over the warps of the thread block, which divide the block minima.
+__device__ unsigned groups_within(const GroupMinima& minima, std::int64_t q, float limit) {
+  const float* block_min = minima.block_min + q * minima.blocks();
+  const float* group_min = minima.group_min + q * minima.groups();
+  unsigned groups = 0;
+  for (std::int64_t block = threadIdx.x; block < minima.blocks(); block += blockDim.x) {
+    if (block_min[block] > limit) continue;
+    const std::int64_t first = block / kQuarters * kBlockTiles, last = min(first + kBlockTiles, minima.tiles);
+    for (std::int64_t tile = first; tile < last; ++tile) {
+      groups += group_min[GroupMinima::place(tile, static_cast<int>(block % kQuarters))] > limit ? 0 : 1;
+    }
+  }
+  return __reduce_add_sync(kAllLanes, groups);
 }
 
 /// Appends the rows within a query's limit to the candidates. The comparisons treat a NaN as within the limit. The
@@ -134,7 +150,8 @@ __device__ void find_candidates(const SearchBase<T>& base, const SearchQueries& 
         const std::int64_t row = tile * kFp16Columns + row_of_lane(quarter);
         const float row_base = __ldg(base.score_base + base_place_of_row(row));  // overlaps with the products
         const bool above = __fsub_rn(row_base, group_products(base, queries, q, tile, quarter)) > limit;
-        candidates.append(!above && row < base.rows && row != excluded, static_cast<std::int32_t>(row));
+        const bool selected = !above && row < base.rows && row != excluded;
+        if (!candidates.append(selected, static_cast<std::int32_t>(row))) return;
       }
     }
   }
@@ -209,7 +226,8 @@ __device__ float limit_of(const SearchBase<T>& base, const SearchQueries& querie
 /// Shared memory of a thread block besides its candidates.
 struct ListShared {
   Selection selection;
-  unsigned count;  // of candidates
+  unsigned count;   // of candidates
+  unsigned groups;  // within the limit, if they are limited
 };
 
 __device__ Candidates candidates_in(unsigned char* candidate_memory, unsigned capacity, unsigned* count) {
@@ -238,16 +256,24 @@ __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queri
 
 template <class T, Measure M>
 __global__ void __launch_bounds__(kMaxThreads)
-    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const unsigned capacity, const ListOutput out) {
+    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const ListLimits limits, const ListOutput out) {
   extern __shared__ __align__(16) unsigned char candidate_memory[];
   __shared__ ListShared shared;
   const std::int64_t q = blockIdx.x;
+  const auto capacity = static_cast<unsigned>(limits.candidates);
   const Candidates candidates = candidates_in(candidate_memory, capacity, &shared.count);
-  if (threadIdx.x == 0) shared.count = 0;
+  if (threadIdx.x == 0) shared.count = shared.groups = 0;
   const float limit = limit_of(base, queries, q, shared.selection);
-  if (limit >= 0) {
+  if (limit >= 0 && limits.groups < queries.minima.groups()) {
+    const unsigned groups = groups_within(queries.minima, q, limit);
+    if (lane_index() == 0) atomicAdd(&shared.groups, groups);
+  }
+  __syncthreads();
+  const bool within = shared.groups <= limits.groups;
+  if (limit >= 0 && within) {
     find_candidates(base, queries, q, limit, excluded_by(queries, q, base.rows), candidates);
   }
+  if (!within && threadIdx.x == 0) shared.count = capacity + 1;
   __syncthreads();
   write_list<M>(base, queries, q, candidates, out);
 }
@@ -295,13 +321,18 @@ void launch_lists(const Context& context, void (*kernel)(Parameters...), std::in
 
 }  // namespace
 
-bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors, std::int64_t candidates) {
-  // With lists longer than half the number of groups, many groups contain more than one of the k nearest rows.
-  if (2 * (neighbors + 1) > rows / kFp16Columns * kQuarters) return false;
+std::int64_t largest_candidate_capacity(const Context& context) {
   int max_shared = 0;
   check(cudaDeviceGetAttribute(&max_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
   constexpr std::int64_t kReserved = 4096;  // shared memory besides the candidates
-  return candidates * kCandidateBytes <= max_shared - kReserved;
+  const std::int64_t fitting = std::max<std::int64_t>(max_shared - kReserved, 0) / kCandidateBytes;
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(fitting)));
+}
+
+bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors, std::int64_t candidates) {
+  // With lists longer than half the number of groups, many groups contain more than one of the k nearest rows.
+  if (2 * (neighbors + 1) > rows / kFp16Columns * kQuarters) return false;
+  return candidates <= largest_candidate_capacity(context);
 }
 
 std::int64_t candidate_capacity(std::int64_t neighbors) {
@@ -311,11 +342,10 @@ std::int64_t candidate_capacity(std::int64_t neighbors) {
 
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                const ListOutput& out) {
-  const std::int64_t capacity = candidate_capacity(queries.neighbors);
+                const ListLimits& limits, const ListOutput& out) {
   const auto kernel = base.measure == Measure::inner_product ? lists_kernel<T, Measure::inner_product>
                                                              : lists_kernel<T, Measure::squared_euclidean>;
-  launch_lists(context, kernel, queries.count, capacity, base, queries, static_cast<unsigned>(capacity), out);
+  launch_lists(context, kernel, queries.count, limits.candidates, base, queries, limits, out);
 }
 
 template <class T>
@@ -332,10 +362,11 @@ void finish_lists(const Context& context, const SearchBase<T>& base, const Searc
   launch_lists(context, kernel, queries.count, listed.capacity, base, queries, listed, out);
 }
 
-#define KITH_INSTANTIATE(T)                                                                                \
-  template void find_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const ListOutput&); \
-  template void find_limits(const Context&, const SearchBase<T>&, const SearchQueries&, float*);           \
-  template void finish_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const RowLists&,  \
+#define KITH_INSTANTIATE(T)                                                                               \
+  template void find_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const ListLimits&, \
+                           const ListOutput&);                                                            \
+  template void find_limits(const Context&, const SearchBase<T>&, const SearchQueries&, float*);          \
+  template void finish_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const RowLists&, \
                              const ListOutput&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

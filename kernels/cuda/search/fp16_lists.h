@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/cuda/search/fp16_operands.h"
 #include "kernels/cuda/search/search_epilogues.h"
@@ -35,12 +36,21 @@ struct ListOutput {
 /// and `candidates` of a query fit in shared memory.
 bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors, std::int64_t candidates);
 
-/// Capacity for a query's candidates, a power of two.
+/// The usual capacity for a query's candidates, a power of two.
 std::int64_t candidate_capacity(std::int64_t neighbors);
+/// The largest that fits in shared memory. Few thread blocks run at a time then.
+std::int64_t largest_candidate_capacity(const Context& context);
+
+/// What a query may take; one that needs more stays unfilled.
+struct ListLimits {
+  std::int64_t candidates = 0;                                     // a power of two
+  std::int64_t groups = std::numeric_limits<std::int64_t>::max();  // of base rows that are multiplied again
+};
 
 /// Requires queries.minima. Asynchronous.
 template <class T>
-void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries, const ListOutput& out);
+void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
+                const ListLimits& limits, const ListOutput& out);
 
 /// limit[q]: base rows with a higher score are not in the query's list; negative if the screen cannot bound the scores.
 /// Requires queries.minima. Asynchronous.
