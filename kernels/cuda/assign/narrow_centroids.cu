@@ -1,0 +1,51 @@
+// A warp packs a centroid after it has compared it with all earlier ones.
+//
+// k^2 / 2 comparisons, most of one value: 0.01 ms for 4096 centroids on an H200.
+#include "kernels/cuda/assign/narrow_centroids.h"
+
+#include <limits>
+#include <vector>
+
+#include "kernels/cuda/assign/narrow_screen.h"
+#include "kernels/cuda/device/reduce.h"
+
+namespace kith::cuda {
+namespace {
+
+__global__ void pack_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, double scale,
+                            const float* center, float* groups) {
+  const std::int64_t padded = (clusters + kNarrowGroup - 1) / kNarrowGroup * kNarrowGroup;
+  for (std::int64_t c = warp_index(); c < padded; c += warp_count()) {
+    bool absent = c >= clusters;
+    for (std::int64_t first = 0; first < c && !absent; first += kWarp) {
+      const std::int64_t other = first + lane_index();
+      bool equal = other < c;
+      for (std::int64_t j = 0; j < d && equal; ++j) equal = centroids[other * d + j] == centroids[c * d + j];
+      absent = __any_sync(kAllLanes, equal);
+    }
+    for (std::int64_t j = lane_index(); j < d; j += kWarp) {
+      const double centred = absent ? std::numeric_limits<double>::infinity()
+                                    : __fma_rn(centroids[c * d + j], scale, -static_cast<double>(center[j]));
+      groups[(c / kNarrowGroup * d + j) * kNarrowGroup + c % kNarrowGroup] = __double2float_rn(centred);
+    }
+  }
+}
+
+}  // namespace
+
+void pack_narrow_centroids(const Context& context, const double* centroids, std::int64_t clusters, std::int64_t d,
+                           double scale, const float* center, float* groups) {
+  const unsigned blocks = context.grid(clusters + kNarrowGroup, kBlockWarps);
+  pack_kernel<<<blocks, kBlock, 0, context.stream>>>(centroids, clusters, d, scale, center, groups);
+  check(cudaGetLastError());
+}
+
+RefinementCounts NarrowScreen::download_counts(const Stream& stream) const {
+  std::vector<Word> counts(static_cast<std::size_t>(counts_.size()));
+  stream.download(counts.data(), counts_.data(), counts_.size());
+  RefinementCounts total{0, static_cast<std::int64_t>(counts.front())};
+  for (std::size_t block = 1; block < counts.size(); ++block) total.rows += static_cast<std::int64_t>(counts[block]);
+  return total;
+}
+
+}  // namespace kith::cuda
