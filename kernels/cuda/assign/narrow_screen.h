@@ -1,7 +1,8 @@
 // The screen for rows of few columns: squared distances of float32 differences, with whole rows in registers.
 //
 // Their errors are relative to the distances (core/difference_margin.h), so rows of dense clusters, of unscaled columns
-// and beside outliers are certified as rows of noise are. A second kernel decides the ambiguous rows by the definition.
+// and beside outliers are certified as rows of noise are. From five columns on, products are tried first. A second
+// kernel decides the ambiguous rows by the definition.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ inline bool narrow_is_best(std::int64_t columns, std::int64_t clusters) {
   return columns <= kMostFloat32Columns || (columns <= kMostNarrowColumns && clusters <= kFewClusters);
 }
 
-inline constexpr int kNarrowGroup = 8;  // centroids that are screened together
+inline constexpr int kNarrowGroup = 8;         // centroids that are screened together
+inline constexpr float kNarrowAbsent = 3e38F;  // first terms of the scores of a centroid that does not exist
 
 /// The centroids of an assignment in float32, in groups, and the counts of the assignment.
 class NarrowScreen {
@@ -44,8 +46,10 @@ class NarrowScreen {
  private:
   std::int64_t clusters_ = 0;
   const double* centroids_ = nullptr;  // (clusters, d)
-  Buffer<float> groups_;               // (groups, d, kNarrowGroup); infinite where there is no centroid
-  Buffer<Word> counts_;                // distances; then ambiguous rows of each block
+  Buffer<float> groups_;               // of pack_narrow_centroids()
+  /// Distances; the two largest norms of centroids; then the ambiguous rows of each block.
+  Buffer<Word> counts_;
+  static constexpr std::int64_t kCountsBeforeBlocks = 3;
   std::int64_t blocks_done_ = 0;
 };
 
