@@ -1,11 +1,11 @@
-// Screens rows of up to eight columns; the centroids are in shared memory, and all threads of a warp read the same
-// ones.
+// Screens rows of up to eight columns against centroids in shared memory.
 //
-// Per row and centroid: d subtractions, d multiply-adds and one integer operation, since only the smallest score of
-// each group of eight centroids is kept. The scores of the best group are computed again. 3 x 10^6 rows of 3 columns
-// and 256 centroids take 0.2 ms of an H200's 3 x 10^13 operations per second, and 0.01 ms for 0.05 GB. From five
-// columns on, a warp begins with products, which need no subtractions, and goes on with differences if products certify
-// too little. narrow_screen_floats.cu and narrow_screen_bytes.cu instantiate the templates, which take long to compile.
+// All threads of a warp read the same centroids, in groups of eight, and keep the smallest score of each group; those
+// of the best group are computed again. Per row and centroid this takes d subtractions, d multiply-adds and one integer
+// operation. 3 x 10^6 rows of 3 columns and 256 centroids take 0.2 ms of an H200's 3 x 10^13 operations per second, and
+// 0.01 ms for 0.05 GB. From five columns on, a warp begins with products, which need no subtractions, and goes on with
+// differences if products certify too little.
+// narrow_screen_floats.cu and narrow_screen_bytes.cu instantiate the templates, which take long to compile.
 #pragma once
 
 #include <algorithm>
