@@ -254,3 +254,54 @@ TEST_CASE("labels by differences equal the definition for every kind and type", 
   }
   CHECK(decided > 50);  // otherwise this test shows nothing
 }
+
+// Squares of these values leave the range of float32, or differences of them underflow; a given centroid may do so too.
+TEST_CASE("labels of few columns at the limits of float32 equal the definition", "[structured][kernels]") {
+  struct Limit {
+    const char* name;
+    bool exact_in_float32;
+    double (*value)(std::int64_t i, std::int64_t j);
+  };
+  const auto large = [](std::int64_t i, std::int64_t j) { return std::clamp(noise(31, i, j), -3.0, 3.0) * 1.1e38; };
+  const auto small = [](std::int64_t i, std::int64_t j) { return noise(31, i % 150, j) * 1e-40; };
+  const auto both = [](std::int64_t i, std::int64_t j) {
+    return std::clamp(noise(31, i, j), -3.0, 3.0) * (i % 10 == 0 ? 1e38 : i % 10 < 5 ? 1.0 : 1e-42);
+  };
+  const auto offset = [](std::int64_t i, std::int64_t j) { return 3e38 + noise(31, i, j) * 1e32; };
+  const auto wide = [](std::int64_t i, std::int64_t j) { return noise(31, i, j) * (i % 10 == 0 ? 1e150 : 1e120); };
+  const Limit limits[] = {{"large", true, large},
+                          {"small", true, small},
+                          {"large and small", true, both},
+                          {"large and close together", true, offset},
+                          {"beyond float32", false, wide}};
+  const std::vector<Tested> backends = every_backend();
+  for (const Limit& limit : limits) {
+    for (const Shape s : {Shape{300, 1, 40}, {300, 2, 40}, {300, 3, 600}, {300, 4, 9}, {300, 5, 40}, {300, 8, 100}}) {
+      Matrix<double> rows(s.n, s.d);
+      for (std::int64_t i = 0; i < s.n; ++i) {
+        for (std::int64_t j = 0; j < s.d; ++j) {
+          const double value = limit.value(i, j);
+          rows(i, j) = limit.exact_in_float32 ? static_cast<double>(static_cast<float>(value)) : value;
+        }
+      }
+      const auto reference = reference_points(std::as_const(rows).view());
+      reference->prepare(make_plan(*reference));
+      Matrix<double> centroids = centroids_of(rows, s.k, 0.1);
+      for (const double far : {0.0, 1e25, 1e39, 1e150}) {
+        if (far > 0.0) std::fill_n(centroids.row(s.k / 2).data(), s.d, far);
+        const Labelled expected = assigned(*reference, centroids);
+        for (const ValueClass as : {ValueClass::f32, ValueClass::f64}) {
+          if (as == ValueClass::f32 && !limit.exact_in_float32) continue;
+          const PointsMatrix stored = as_class(std::as_const(rows).view(), as);
+          for (const Tested& tested : backends) {
+            INFO(limit.name << ", " << name_of(as) << ", d " << s.d << ", k " << s.k << ", far " << far << ", "
+                            << tested.name);
+            const auto points = tested.backend->hold({view_of(stored), 0});
+            points->prepare(make_plan(*points));
+            for (int turn = 0; turn < 2; ++turn) CHECK((assigned(*points, centroids).labels == expected.labels));
+          }
+        }
+      }
+    }
+  }
+}

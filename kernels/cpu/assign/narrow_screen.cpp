@@ -11,6 +11,8 @@
 #include <numeric>
 #include <span>
 
+#include "core/difference_margin.h"
+
 namespace kith::cpu {
 namespace {
 
@@ -28,17 +30,6 @@ ScreenArithmetic narrow_arithmetic(const NarrowKernels& kernels, std::int64_t d)
           .accumulation = kernels.roundings_per_product * additions,
           .half_sq_norm = additions,
           .marking = kMarking};
-}
-
-/// The margin of differences. With a = |x' - c'|, u = 2^-24 and rounded operands x^, c^, the distance |x^ - c^| differs
-/// from a by at most u (|x'| + |c'|) <= u (2 |x'| + a), and the root of the score from that by at most half of the
-/// relative rounding of the sum, whose terms are not negative. Twice this for two scores.
-ScreenMargin difference_margin(const NarrowKernels& kernels, std::int64_t d) {
-  constexpr double kRounding = 0x1p-24, kOutward = 1 + 0x1p-7;  // also for |x^| and the margin in float32
-  const double sum = kMarking + (kernels.roundings_per_product * static_cast<double>(d) + 16) * kRounding;
-  return {.constant = 0x1p-66F,  // underflow, far below anything that matters
-          .linear = static_cast<float>(4 * kRounding * kOutward),
-          .quadratic = static_cast<float>(sum * kOutward)};
 }
 
 /// Which rows (k, d) equal an earlier one.
@@ -78,7 +69,7 @@ void NarrowScreen<T>::set_centroids(MatrixView<const double> centroids) {
   const ScreenedRows screened = screen_rows(centroids, held_.plan.screen);
   const bool takes_differences = held_.narrow_products_backoff.active() && screened.largest_norm < kNarrowLongest;
   const ScreenMargin margin =
-      takes_differences ? difference_margin(kernels_, d)
+      takes_differences ? difference_margin(d, kernels_.roundings_per_product, kMarking)
                         : screen_margin(screened, d, held_.plan.screen.exponent, narrow_arithmetic(kernels_, d));
   const std::vector<bool> repeated = repeated_rows(centroids);
   centroids_ = centroids;

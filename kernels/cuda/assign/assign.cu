@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "kernels/cuda/assign/bounds.h"
-#include "kernels/cuda/assign/exact_assign.h"
 #include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/assign/iterate.h"
 #include "kernels/cuda/assign/label_counts.h"
@@ -38,6 +37,7 @@ class NearestFinder {
         pruned_(!narrow_ && choose_pruned(held, centroids, clusters)),
         workspace_(held.pool(), held.largest_block(), clusters),
         float32_(held, clusters) {
+    if (narrow_) narrow_screen_ = NarrowScreen(held, clusters);
     if (held.fp16.values.size() > 0 && !narrow_) fp16_ = Fp16Screen(held, clusters);
     if (fp16_) bounds_ = BoundWorkspace(held, clusters);
     pruned_ = pruned_ && make_lists();
@@ -54,7 +54,7 @@ class NearestFinder {
       assign_pruned(skips, record);
     } else if (skips) {
       assign_uncertified(record);
-    } else if (narrow_ && few_pairs(held_.columns(), clusters_)) {
+    } else if (narrow_) {
       assign_narrow(record);
     } else {
       assign_screened(record);
@@ -118,23 +118,14 @@ class NearestFinder {
   }
 
   void assign_narrow(IterationRecord& record) {
-    const std::int64_t blocks = (held_.rows() + held_.block_rows - 1) / held_.block_rows;
-    Buffer<Word> ambiguous_counts(held_.pool(), blocks);
-    AmbiguousRows ambiguous = workspace_.ambiguous();
-    ambiguous.count = ambiguous_counts.data();
-    float32_.prepare(held_, centroids_);
+    narrow_screen_.begin(held_, centroids_);
     held_.for_blocks([&](const Block<T>& block) {
-      const PointOperand<T> operand = rows(block);
-      screen_narrow(held_, float32_, operand, nearest(block), ambiguous);
-      decide_among_all(held_, operand, ambiguous.row, {block.rows, ambiguous.count}, centroids_, clusters_,
-                       nearest(block));
-      ++ambiguous.count;
+      narrow_screen_.assign(held_, rows(block), workspace_.ambiguous(), nearest(block));
       finish(block);
     });
-    std::vector<Word> downloaded(blocks);
-    held_.stream().download(downloaded.data(), ambiguous_counts.data(), blocks);
+    const RefinementCounts counts = narrow_screen_.download_counts(held_.stream());
     record.screened += held_.rows();
-    for (const Word count : downloaded) add_refined(count, count * static_cast<Word>(clusters_), record);
+    add_refined(static_cast<Word>(counts.rows), static_cast<Word>(counts.candidates), record);
   }
 
   /// Screens all rows against all centroids, and keeps the cost for choose_pruned().
@@ -207,16 +198,10 @@ class NearestFinder {
     record.screened += input.count;
     if (fp16_) return assign_fp16_synchronously(block, input, record);
     float32_.prepare(held_, centroids_);
-    if (narrow_) {
-      screen_narrow(held_, float32_, rows(block), nearest(block), workspace_.ambiguous());
-      const std::int64_t count = download_count(workspace_.ambiguous().count);
-      if (count <= input.count / 2) return refine_float32(block, workspace_.ambiguous(), count, record);
-    }
-    // All rows after the narrow screen: this pass overwrites its list of ambiguous rows.
     const std::int64_t count = screen_in_float32(block, {nullptr, input.count});
     AmbiguousRows ambiguous = workspace_.ambiguous();
     constexpr double kExpected = 8, kMost = 0.7;  // columns within the margin; a list that costs as much as refine()
-    const bool prunes = !narrow_ && lists_are_worthwhile(held_, clusters_, count, block, kExpected);
+    const bool prunes = lists_are_worthwhile(held_, clusters_, count, block, kExpected);
     const auto most = static_cast<std::int64_t>(kMost * static_cast<double>(clusters_)) + 1;
     refine_float32(
         block, ambiguous,
@@ -355,6 +340,7 @@ class NearestFinder {
   bool pruned_;
   RefinementWorkspace workspace_;
   Float32Screen float32_;
+  NarrowScreen narrow_screen_;
   Fp16Screen fp16_;
   BoundWorkspace bounds_;
   PrunedAssignment lists_;

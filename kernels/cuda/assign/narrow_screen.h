@@ -1,10 +1,14 @@
-// The float32 screen for rows of few columns: a thread keeps whole rows in registers.
+// The screen for rows of few columns: squared distances of float32 differences, with whole rows in registers.
+//
+// Their errors are relative to the distances (core/difference_margin.h), so rows of dense clusters, of unscaled columns
+// and beside outliers are certified as rows of noise are. From five columns on, products are tried first. A second
+// kernel decides the ambiguous rows by the definition.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/cuda/screen/float32_screen.h"
-#include "kernels/cuda/screen/fp16_rows.h"
+#include "kernels/cuda/runtime/held_rows.h"
+#include "kernels/cuda/screen/refinement.h"
 
 namespace kith::cuda {
 
@@ -16,11 +20,37 @@ inline bool narrow_is_best(std::int64_t columns, std::int64_t clusters) {
   return columns <= kMostFloat32Columns || (columns <= kMostNarrowColumns && clusters <= kFewClusters);
 }
 
-/// The screening pass over the first rows.rows rows of a block, of up to kMostNarrowColumns columns. Sets
-/// nearest[position] of decided rows and appends the others to `ambiguous`; all are ambiguous if scores may leave the
-/// range of float32. Requires screen.prepare(). Queues only.
-template <class T>
-void screen_narrow(const HeldRows<T>& held, const Float32Screen& screen, const PointOperand<T>& rows,
-                   std::int32_t* nearest, const AmbiguousRows& ambiguous);
+inline constexpr int kNarrowGroup = 8;         // centroids that are screened together
+inline constexpr float kNarrowAbsent = 3e38F;  // first terms of the scores of a centroid that does not exist
+
+/// The centroids of an assignment in float32, in groups, and the counts of the assignment.
+class NarrowScreen {
+ public:
+  NarrowScreen() = default;
+  /// Allocates memory for `clusters` centroids.
+  template <class T>
+  NarrowScreen(const HeldRows<T>& held, std::int64_t clusters);
+
+  /// Packs the centroids (clusters, d), which must outlive the calls of assign(). Queues only.
+  template <class T>
+  void begin(const HeldRows<T>& held, const double* centroids);
+
+  /// Sets nearest[position] of all rows of a block; its lists of ambiguous rows need memory for all of them. Call it
+  /// once for each block, in order. Queues only.
+  template <class T>
+  void assign(const HeldRows<T>& held, const PointOperand<T>& rows, AmbiguousRows ambiguous, std::int32_t* nearest);
+
+  /// Ambiguous rows of all blocks, and their distances. Waits for the device.
+  RefinementCounts download_counts(const Stream& stream) const;
+
+ private:
+  std::int64_t clusters_ = 0;
+  const double* centroids_ = nullptr;  // (clusters, d)
+  Buffer<float> groups_;               // of pack_narrow_centroids()
+  /// Distances; the two largest norms of centroids; then the ambiguous rows of each block.
+  Buffer<Word> counts_;
+  static constexpr std::int64_t kCountsBeforeBlocks = 3;
+  std::int64_t blocks_done_ = 0;
+};
 
 }  // namespace kith::cuda

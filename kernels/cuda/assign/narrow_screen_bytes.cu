@@ -3,11 +3,7 @@
 
 namespace kith::cuda {
 
-#define KITH_INSTANTIATE(T)                                                                                    \
-  template void screen_narrow(const HeldRows<T>&, const Float32Screen&, const PointOperand<T>&, std::int32_t*, \
-                              const AmbiguousRows&);
-KITH_INSTANTIATE(std::uint8_t)
-KITH_INSTANTIATE(std::int8_t)
-#undef KITH_INSTANTIATE
+KITH_INSTANTIATE_NARROW(std::uint8_t)
+KITH_INSTANTIATE_NARROW(std::int8_t)
 
 }  // namespace kith::cuda

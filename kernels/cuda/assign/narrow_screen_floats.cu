@@ -3,11 +3,7 @@
 
 namespace kith::cuda {
 
-#define KITH_INSTANTIATE(T)                                                                                    \
-  template void screen_narrow(const HeldRows<T>&, const Float32Screen&, const PointOperand<T>&, std::int32_t*, \
-                              const AmbiguousRows&);
-KITH_INSTANTIATE(float)
-KITH_INSTANTIATE(double)
-#undef KITH_INSTANTIATE
+KITH_INSTANTIATE_NARROW(float)
+KITH_INSTANTIATE_NARROW(double)
 
 }  // namespace kith::cuda
