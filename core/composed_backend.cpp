@@ -54,7 +54,9 @@ std::unique_ptr<Points> ComposedBackend::hold(const PointBlock& block) {
   ComposedPoints::Parts parts;
   for (int p = 0; p < count; ++p) {
     const RowShare part = row_share(rows, p, count);
-    PointBlock own{.values = rows_of_part(block.values, part), .first_row = block.first_row + part.first};
+    PointBlock own{.values = rows_of_part(block.values, part),
+                   .first_row = block.first_row + part.first,
+                   .only_searched = block.only_searched};
     std::optional<PartArrival> arrival;
     if (block.arrival != nullptr) own.arrival = &arrival.emplace(*block.arrival, part);
     if (!block.weights.empty()) {
