@@ -107,6 +107,8 @@ class BenchPoints {
   std::string data() const { return run_.options.points.empty() ? kind_->name : ""; }
   /// The first rows as float64.
   Matrix<double> first_rows(std::int64_t count) const;
+  /// Queries of a search: further rows of noise, or rows of the points times 1.001, near which there are others.
+  Matrix<double> queries(std::int64_t count) const;
 
  private:
   BenchRun& run_;
