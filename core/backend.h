@@ -53,7 +53,8 @@ struct Device {
   std::string description;  // "132 SMs, 139 GiB", "AVX-512, 2 threads"
   /// Names that BackendOptions::screen may have besides "auto", best first; empty if there is no choice.
   std::vector<std::string> screens = {};
-  std::int64_t free_memory = 0;  // bytes of its own memory that a run may use
+  std::int64_t free_memory = 0;  // bytes of its own memory that a run may use; of all devices together
+  std::int64_t devices = 1;      // that divide the rows among them
   bool has_own_memory = false;   // so that points are copied to it, and BackendOptions::device_memory has an effect
   bool uses_threads = false;     // BackendOptions::threads has an effect
 };

@@ -42,6 +42,7 @@ ComposedBackend::ComposedBackend(std::vector<std::unique_ptr<Backend>> backends,
 Device ComposedBackend::device() const {
   Device all = backends_.front()->device();
   for (std::size_t b = 1; b < backends_.size(); ++b) all.free_memory += backends_[b]->device().free_memory;
+  all.devices = std::ssize(backends_);
   if (backends_.size() > 1) all.name = std::to_string(backends_.size()) + " x " + all.name;
   return all;
 }

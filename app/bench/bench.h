@@ -102,7 +102,6 @@ class BenchPoints {
   MatrixView<const float> values() const { return values_.view(); }
   Points& points() const { return *points_; }
   const DataPlan& plan() const { return plan_; }
-  const Kind& kind() const { return *kind_; }
   /// The name of the kind; empty for the rows of a file.
   std::string data() const { return run_.options.points.empty() ? kind_->name : ""; }
   /// The first rows as float64.
