@@ -191,7 +191,10 @@ TEST_CASE("a plan for several GPUs is that of one GPU with its share of the rows
     const auto source = data::open_points(folder / file, {});
     StreamPlan stream = optional_stream();
     stream.only_searched = only_searched;
-    return estimate({.source = source.get(), .work = {}, .stream = stream}, job);
+    PlanRequest request;
+    request.source = source.get();
+    request.stream = stream;
+    return estimate(request, job);
   };
   for (const bool only_searched : {false, true}) {
     const Plan one = planned("one.npy", 1, only_searched), two = planned("two.npy", 2, only_searched);

@@ -84,7 +84,7 @@ TEST_CASE("labels and neighbours of points larger than the memory are those of p
   // Each block of queries is a pass; a GPU may hold all rows after the first.
   const auto report = compare({"knn", npy, "--queries", queries, "-k", "3", "--block-rows", "100"}, folder);
   CHECK(report["streamed"]["passes"] <= 3);
-  compare({"knn", npy, "--queries", queries, "--radius", "9"}, folder);
+  compare_streamed({"knn", npy, "--queries", queries, "--radius", "9"}, {"--memory", "147MB"}, folder);
 }
 
 TEST_CASE("a base that is read while it is searched has the lists of one in memory for any division of it") {
