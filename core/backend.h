@@ -35,6 +35,9 @@ struct PointBlock {
   /// Not null: the rows are read from here, by several threads, whenever they are needed, and `values` has no memory.
   /// Only for backends with memory of their own.
   RowReader* reader = nullptr;
+  /// These points are only searched, by search() and search_radius(), and prepare() is not called: a backend may read
+  /// the rows of a reader when they are searched, part by part, and plan each part for itself. copy_rows() works too.
+  bool only_searched = false;
 };
 
 /// Rows that a backend holds where it computes, with all operations on them. Each part has a header of its own, and
@@ -50,7 +53,8 @@ struct Device {
   std::string description;  // "132 SMs, 139 GiB", "AVX-512, 2 threads"
   /// Names that BackendOptions::screen may have besides "auto", best first; empty if there is no choice.
   std::vector<std::string> screens = {};
-  std::int64_t free_memory = 0;  // bytes of its own memory that a run may use
+  std::int64_t free_memory = 0;  // bytes of its own memory that a run may use; of all devices together
+  std::int64_t devices = 1;      // that divide the rows among them
   bool has_own_memory = false;   // so that points are copied to it, and BackendOptions::device_memory has an effect
   bool uses_threads = false;     // BackendOptions::threads has an effect
 };
@@ -86,6 +90,7 @@ struct ForcedPaths {
   bool groups = false;         // searches by groups of rows
   bool fp16_by_block = false;  // fp16 rows of one block at a time
   bool no_peers = false;       // devices exchange sums in the memory of the host
+  bool kept_parts = false;     // rows that are searched as they are read stay on the device, in parts of block_rows
 };
 
 /// A row of the table of backends.

@@ -42,6 +42,7 @@ ComposedBackend::ComposedBackend(std::vector<std::unique_ptr<Backend>> backends,
 Device ComposedBackend::device() const {
   Device all = backends_.front()->device();
   for (std::size_t b = 1; b < backends_.size(); ++b) all.free_memory += backends_[b]->device().free_memory;
+  all.devices = std::ssize(backends_);
   if (backends_.size() > 1) all.name = std::to_string(backends_.size()) + " x " + all.name;
   return all;
 }
@@ -54,7 +55,9 @@ std::unique_ptr<Points> ComposedBackend::hold(const PointBlock& block) {
   ComposedPoints::Parts parts;
   for (int p = 0; p < count; ++p) {
     const RowShare part = row_share(rows, p, count);
-    PointBlock own{.values = rows_of_part(block.values, part), .first_row = block.first_row + part.first};
+    PointBlock own{.values = rows_of_part(block.values, part),
+                   .first_row = block.first_row + part.first,
+                   .only_searched = block.only_searched};
     std::optional<PartArrival> arrival;
     if (block.arrival != nullptr) own.arrival = &arrival.emplace(*block.arrival, part);
     if (!block.weights.empty()) {

@@ -145,6 +145,16 @@ DataPlan make_plan(const PointSet& points, const Weights& weights) {
   return plan;
 }
 
+DataPlan make_part_plan(const PointSet& points, ColumnRange& seen) {
+  DataPlan plan = make_plan(points);
+  for (std::size_t j = 0; j < seen.minimum.size(); ++j) {
+    seen.minimum[j] = std::min(seen.minimum[j], plan.range.minimum[j]);
+    seen.maximum[j] = std::max(seen.maximum[j], plan.range.maximum[j]);
+  }
+  check_box(seen);
+  return plan;
+}
+
 namespace {
 
 double squared_box(const std::vector<double>& low, const std::vector<double>& high) {

@@ -65,6 +65,9 @@ struct DataPlan {
 /// distances could leave the range of float64.
 DataPlan make_plan(const PointSet& points, const Weights& weights);
 DataPlan make_plan(const PointSet& points);  // rows without weights
+/// The plan of a part of the rows, which searches alone need. seen: the range of the parts before, which is extended by
+/// this one. Throws as for all rows that were seen.
+DataPlan make_part_plan(const PointSet& points, ColumnRange& seen);
 
 /// The scale of inertia sums of rows labelled with the nearest of centroids (k, d). It covers the squared diagonal of
 /// the bounding box of the points, and the smallest, over the centroids, of the largest D from a centroid to the box. A

@@ -23,8 +23,13 @@ StreamedPoints::StreamedPoints(Backend& backend, const StreamedRows& rows)
       reader_(*rows.reader),
       weights_(rows.weights),
       first_row_(rows.first_row),
-      held_rows_(rows_of(rows.held)) {
+      held_rows_(rows_of(rows.held)),
+      only_searched_(rows.only_searched) {
   if (held_rows_ > 0) held_ = backend.hold({rows.held, first_row_, nullptr, weights_of(0, held_rows_)});
+  if (only_searched_) {
+    plan_.range = ColumnRange(columns());
+    if (held_) held_->prepare(plan_ = make_plan(*held_));
+  }
   const auto read = static_cast<std::size_t>(reader_.rows() - held_rows_);
   label_.resize(read);
   summed_.resize(read);
@@ -47,6 +52,7 @@ void StreamedPoints::for_read_blocks(const Work& work) const {
   if (held_rows_ == rows()) return;
   std::int64_t first = held_rows_;
   std::unique_ptr<Points> before;
+  ColumnRange seen = plan_.range;
   reader_.begin(first);
   for (PointsView block = reader_.next(); rows_of(block) > 0; block = reader_.next()) {
     const std::int64_t count = rows_of(block);
@@ -55,6 +61,8 @@ void StreamedPoints::for_read_blocks(const Work& work) const {
       points->prepare(plan_);
       points->set_state(state(first, count));
       if (const Points* like = before ? before.get() : held_.get()) points->take_choices(*like);
+    } else if (only_searched_) {
+      points->prepare(make_part_plan(*points, seen));
     }
     work(*points, first);
     first += count;

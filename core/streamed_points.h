@@ -18,6 +18,7 @@ struct StreamedRows {
   RowReader* reader = nullptr;           // of all n rows
   std::span<const double> weights = {};  // (n) as in PointBlock
   std::int64_t first_row = 0;            // the number of row 0 in the whole data set
+  bool only_searched = false;            // as in PointBlock: no pass is needed before the first search
 };
 
 /// Every operation gives the same bits as with all rows in memory, because results of blocks are added as integers,
@@ -30,6 +31,8 @@ class StreamedPoints final : public Points {
   /// The backend, the reader and the memory of the rows must outlive the points.
   StreamedPoints(Backend& backend, const StreamedRows& rows);
 
+  /// Of all rows, as it was given; of the rows that are held, if the points are only searched.
+  const DataPlan& plan() const { return plan_; }
   std::int64_t rows() const override { return reader_.rows(); }
   std::int64_t columns() const override { return reader_.columns(); }
   std::unique_ptr<Points> hold(const PointBlock& block) const override { return backend_.hold(block); }
@@ -65,13 +68,12 @@ class StreamedPoints final : public Points {
 
  private:
   /// Calls work(points, first) for the rows that are held and then for each block that is read; `first` is its first
-  /// row among these. Blocks are prepared if a plan is known.
+  /// row among these. Blocks are prepared if a plan is known, or for themselves if they are only searched.
   template <class Work>
   void for_blocks(const Work& work) const;
   /// Calls work(points, first) for each block that is read, with its state.
   template <class Work>
   void for_read_blocks(const Work& work) const;
-  std::unique_ptr<Points> hold_block(const PointsView& values, std::span<const double> weights) const;
   std::span<const double> weights_of(std::int64_t first, std::int64_t count) const;
   /// The state of `count` rows from `first` on, which are read.
   RowState state(std::int64_t first, std::int64_t count) const;
@@ -89,6 +91,7 @@ class StreamedPoints final : public Points {
   std::unique_ptr<Points> held_;  // null: no rows
   DataPlan plan_;
   bool prepared_ = false;
+  bool only_searched_;
   Matrix<double> candidates_;  // (t, d) of the last try_candidates()
   std::int64_t clusters_ = 0;  // of the last assignment; 0: none
   // Of rows m .. n - 1.

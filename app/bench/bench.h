@@ -102,11 +102,12 @@ class BenchPoints {
   MatrixView<const float> values() const { return values_.view(); }
   Points& points() const { return *points_; }
   const DataPlan& plan() const { return plan_; }
-  const Kind& kind() const { return *kind_; }
   /// The name of the kind; empty for the rows of a file.
   std::string data() const { return run_.options.points.empty() ? kind_->name : ""; }
   /// The first rows as float64.
   Matrix<double> first_rows(std::int64_t count) const;
+  /// Queries of a search: further rows of noise, or rows of the points times 1.001, near which there are others.
+  Matrix<double> queries(std::int64_t count) const;
 
  private:
   BenchRun& run_;

@@ -29,32 +29,13 @@ struct Search {
   std::int64_t neighbors;
 };
 
-/// The points themselves, further rows of noise, or rows of the points times 1.001, near which there are others.
-Matrix<double> queries_of(const BenchRun& run, const Search& search, const BenchPoints& held) {
-  if (search.itself) return held.first_rows(search.queries);
-  Matrix<float> drawn(search.queries, held.values().columns);
-  if (&held.kind() == kinds().data()) {
-    drawn = generated_points(search.queries, held.values().columns, held.kind(), kBenchSeed + 1, run.threads);
-    if (run.bytes()) round_to_bytes(drawn.view(), held.kind());
-  } else {
-    for (std::int64_t q = 0; q < search.queries; ++q) {
-      const std::span<const float> row = held.values().row(q % held.values().rows);
-      std::transform(row.begin(), row.end(), drawn.row(q).begin(),
-                     [&](float v) { return run.bytes() ? v : v * 1.001F; });
-    }
-  }
-  Matrix<double> queries(drawn.rows(), drawn.columns());
-  std::copy_n(drawn.data(), drawn.size(), queries.data());
-  return queries;
-}
-
 /// The queries and results of a problem, in the same blocks as in `kith knn`.
 class Blocks {
  public:
   Blocks(const BenchRun& run, const Search& search, BenchPoints& held)
       : search_(search),
         held_(held),
-        queries_(queries_of(run, search, held)),
+        queries_(search.itself ? held.first_rows(search.queries) : held.queries(search.queries)),
         radius_(run.options.radius),
         measure_(run.options.metric == "euclidean" ? Measure::squared_euclidean : Measure::inner_product),
         size_(std::clamp<std::int64_t>(kQueryBlockBytes / bytes_per_query(search.neighbors, queries_.columns()), 1,

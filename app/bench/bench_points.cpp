@@ -180,6 +180,23 @@ Matrix<double> BenchPoints::first_rows(std::int64_t count) const {
   return rows;
 }
 
+Matrix<double> BenchPoints::queries(std::int64_t count) const {
+  Matrix<float> drawn(count, values_.columns());
+  if (kind_ == kinds().data()) {
+    drawn = generated_points(count, values_.columns(), *kind_, kBenchSeed + 1, run_.threads);
+    if (run_.bytes()) round_to_bytes(drawn.view(), *kind_);
+  } else {
+    for (std::int64_t q = 0; q < count; ++q) {
+      const std::span<const float> row = values().row(q % values().rows);
+      std::transform(row.begin(), row.end(), drawn.row(q).begin(),
+                     [&](float v) { return run_.bytes() ? v : v * 1.001F; });
+    }
+  }
+  Matrix<double> queries(drawn.rows(), drawn.columns());
+  std::copy_n(drawn.data(), drawn.size(), queries.data());
+  return queries;
+}
+
 std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()>& before,
                                  const std::function<void()>& work) {
   constexpr int kWarmUp = 2;

@@ -1,7 +1,6 @@
 // Suite `scale`: later iterations of a run, or searches, on 1, 2, 4 ... devices, or threads of the processor.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -53,14 +52,12 @@ Outcome iterate(const BenchRun& run, const BenchPoints& held, std::int64_t clust
   return {std::move(result.centroids), {}, std::move(times.seconds)};
 }
 
-/// Queries beside rows, so that the kind of data is theirs, too.
 Outcome search(const BenchRun& run, const BenchPoints& held, std::int64_t count, std::int64_t neighbors) {
-  Matrix<double> queries = held.first_rows(std::min(count, held.values().rows));
-  std::transform(queries.data(), queries.data() + queries.size(), queries.data(), [](double v) { return v * 1.001; });
+  const Matrix<double> queries = held.queries(count);
   NeighborLists lists;
   std::vector<double> seconds = time_repeats(
       run.options.repeat, [&] { lists = NeighborLists(queries.rows(), neighbors); },
-      [&] { held.points().search({.values = std::as_const(queries).view()}, lists); });
+      [&] { held.points().search({.values = queries.view()}, lists); });
   return {std::move(lists.distance), std::move(lists.index), std::move(seconds)};
 }
 

@@ -128,6 +128,10 @@ class KnnJob final : public PointsJob {
     if (truth_) return "--truth needs all rows in memory";
     return options_.list_format() == ListFormat::ann_benchmarks ? "--format ann-benchmarks stores all rows" : "";
   }
+  /// Of inner products, the range is needed before.
+  bool only_searches() const override {
+    return inputs.second && measure_of(options_.metric()) != Measure::inner_product;
+  }
   std::vector<Work> work() const override;
   std::int64_t result_bytes() const override {
     const std::int64_t place = 8 + (inputs.value_class() == ValueClass::f32 ? 4 : 8);
@@ -219,7 +223,9 @@ std::vector<Work> KnnJob::work() const {
                                  ? common.block_rows
                                  : kQueryBlockBytes / bytes_per_query(options_.neighbors, source->columns());
   const bool joins = planned_search(options_, *source, queries()).may_join;
-  return {preparing(),
+  Work prepare = preparing();
+  if (only_searches() && processes().is_alone()) prepare.passes = 0;
+  return {prepare,
           {.phase = "search",
            .operation = joins ? Operation::join : Operation::search,
            .size = count,
@@ -228,7 +234,7 @@ std::vector<Work> KnnJob::work() const {
 }
 
 void KnnJob::compute() {
-  check_neighbors(options_, *source, held.plan.rows);
+  check_neighbors(options_, *source, held.points->rows());
   if (truth_) truth_->read(source->rows());
   const auto second = inputs.second        ? read_points(*inputs.second, *this, &held.preparation)
                       : reads_base_again() ? read_points(*source, *this)
@@ -253,7 +259,8 @@ void KnnJob::compute() {
   } else {
     compute_lists(run);
   }
-  report.phase("search").flops = assignment_flops(held.plan.rows, held.plan.columns, rows_of(run.query_values));
+  report.phase("search").flops =
+      assignment_flops(held.points->rows(), held.points->columns(), rows_of(run.query_values));
   if (truth_) report.truth = truth_->report();
 }
 
@@ -293,7 +300,8 @@ void KnnJob::compute_lists(const KnnRun& run) {
   search.soon = true;
   const std::int64_t count = rows_of(run.query_values);
   KnnState kept{.neighbors = options_.neighbors, .distance = {}, .index = {}};
-  if (auto stored = checkpoint->search({.neighbors = options_.neighbors, .queries = count, .rows = held.plan.rows})) {
+  if (auto stored =
+          checkpoint->search({.neighbors = options_.neighbors, .queries = count, .rows = held.points->rows()})) {
     kept = std::move(*stored);
     search.first_query = kept.queries();
     NeighborLists lists(search.first_query, options_.neighbors);

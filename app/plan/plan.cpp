@@ -12,6 +12,12 @@
 namespace kith::app {
 namespace {
 
+std::string device_memory_of(const Plan& plan) {
+  if (plan.device_bytes == 0) return "";
+  if (plan.devices == 1) return fmt::format("; {} on the GPU", show_bytes(plan.device_bytes));
+  return fmt::format("; {} on each of {} GPUs", show_bytes(plan.device_bytes / plan.devices), plan.devices);
+}
+
 std::string times_of(const PlannedPhase& phase) {
   return phase.times == 0 ? "" : fmt::format("{}{}", phase.at_most ? "at most " : "", phase.times);
 }
@@ -48,8 +54,7 @@ std::string as_text(const Plan& plan, std::size_t width) {
   line("memory",
        fmt::format("{} at the peak{}, {} of them for the program; {} {}{}", plan.show_memory(),
                    plan.has_range() ? fmt::format(" ({})", plan.memory_reason) : "", show_bytes(plan.program_bytes),
-                   show_bytes(plan.limit.bytes), plan.limit.source,
-                   plan.device_bytes > 0 ? fmt::format("; {} on the GPU", show_bytes(plan.device_bytes)) : ""));
+                   show_bytes(plan.limit.bytes), plan.limit.source, device_memory_of(plan)));
   if (!plan.tiers.empty()) {
     TextTable cells{{Align::left, Align::right, Align::right}, {{"rows in", "rows", "bytes"}}};
     for (const Tier& tier : plan.tiers) {

@@ -38,11 +38,12 @@ struct Plan {
   std::int64_t least_bytes = 0;  // the same for values of the points that need less
   std::string memory_reason;     // what the difference depends on
   std::int64_t program_bytes = 0;
-  data::MemoryLimit limit;  // of the bytes besides the program
-  std::int64_t device_bytes = 0;
-  bool timed = false;  // whether the phases have times
-  std::string basis;   // where the times come from
-  std::string advice;  // the change that would help most; empty: none is known
+  data::MemoryLimit limit;        // of the bytes besides the program
+  std::int64_t device_bytes = 0;  // of all GPUs together
+  std::int64_t devices = 1;       // GPUs, which have equal shares of these
+  bool timed = false;             // whether the phases have times
+  std::string basis;              // where the times come from
+  std::string advice;             // the change that would help most; empty: none is known
 
   double seconds() const;
   bool is_limit() const;    // whether a phase may end earlier

@@ -78,9 +78,10 @@ class ShownArrival final : public Arrival {
 
 /// Points that the device takes from the file itself.
 std::unique_ptr<Points> hold_directly(const HeldPoints& held, std::int64_t first_row, std::span<const double> weights,
-                                      Job& job) {
+                                      bool only_searched, Job& job) {
   const auto begin = Clock::now();
-  auto points = held.backend->hold({held.reader->shape(), first_row, nullptr, weights, held.reader.get()});
+  auto points =
+      held.backend->hold({held.reader->shape(), first_row, nullptr, weights, held.reader.get(), only_searched});
   Phase& read = job.report.phase("read");
   read.bytes = held.reader->bytes();
   read.busy_seconds = seconds_since(begin);
@@ -248,11 +249,16 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
       held.reader = std::make_unique<data::FileRows>(
           streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes,
                                           .metric = held.spooled ? Metric::euclidean : options.metric});
-      if (held.in_passes && !direct) job.progress.show_reads(held.reader->counts());
-      held.points = direct ? hold_directly(held, share.first, own_weights, job)
-                           : std::make_unique<StreamedPoints>(
-                                 *held.backend,
-                                 StreamedRows{held.rows(), held.reader.get(), own_weights, held.own ? share.first : 0});
+      if (stream->only_searched || (held.in_passes && !direct)) job.progress.show_reads(held.reader->counts());
+      if (direct) {
+        held.points = hold_directly(held, share.first, own_weights, stream->only_searched, job);
+      } else {
+        auto points = std::make_unique<StreamedPoints>(
+            *held.backend, StreamedRows{held.rows(), held.reader.get(), own_weights, held.own ? share.first : 0,
+                                        stream->only_searched});
+        held.plan = points->plan();
+        held.points = std::move(points);
+      }
     } else if (share.count > 0) {
       held.points =
           held.backend->hold({held.rows(), held.own ? share.first : 0, all_at_once ? nullptr : &arrival, own_weights});
@@ -267,6 +273,10 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
       upload.bytes += value_bytes(source);
       upload.busy_seconds += arrival.busy_seconds();
     }
+  }
+  if (stream && stream->only_searched) {
+    note_device_memory(held, job);
+    return held;
   }
   job.progress.phase("prepare", 0);
   try {

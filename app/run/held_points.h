@@ -59,7 +59,7 @@ struct HeldPoints {
   std::unique_ptr<WeighedRows> weighed;    // null: every row weighs 1
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Points> points;
-  DataPlan plan;
+  DataPlan plan;            // of points that are only searched: of the rows in memory, or none
   Preparation preparation;  // the parameters computed for --scale and --pca
 
   /// The rows of `points` that are in memory: the first ones, if there is a reader.

@@ -22,7 +22,8 @@ constexpr double kOpenSeconds = 0.015;  // to open files and a backend, assumed
 // Of kernels/cuda/runtime/held_rows.cu.
 constexpr std::int64_t kState = 32;  // bytes of each row
 constexpr std::int64_t kBlocks =
-    4 * (std::int64_t{64} << 20);  // bytes of the blocks that are sent, and what is made of them
+    4 * (std::int64_t{64} << 20);                      // bytes of the blocks that are sent, and what is made of them
+constexpr std::int64_t kPart = std::int64_t{1} << 30;  // bytes of a part that is searched, of kernels/cuda/parts.cpp
 constexpr std::int64_t kDriverBytes = std::int64_t{128} << 20;  // of the host's memory for a GPU's driver, assumed
 constexpr std::int64_t kGroup = 64;                             // columns of fp16 rows
 // Of the heap, of HDF5 and of the panels of each thread; measured.
@@ -94,13 +95,30 @@ class Estimate {
     if (is_direct()) return resident_rows();
     return streams() ? request_.stream->held_rows : rows();
   }
+  /// Whether the first search reads the rows, and the next ones only if they do not fit on the device.
+  bool searches_file() const { return is_direct() && request_.stream->only_searched; }
+  // Of each of several GPUs.
+  std::int64_t rows_of_gpu() const { return (rows() + device().devices - 1) / device().devices; }
+  std::int64_t bytes_of_gpu() const { return device().free_memory / device().devices; }
+  std::int64_t working_bytes() const { return std::min(std::int64_t{1} << 30, bytes_of_gpu() / 4); }
   /// kernels/cuda/runtime/held_rows.cu: the rows on the device, besides the state of all and working memory.
-  std::int64_t resident_rows() const {
-    const std::int64_t left = device().free_memory - rows() * kState - working_bytes();
-    if (rows() * row_bytes() <= left) return rows();
-    return std::clamp<std::int64_t>((left - std::min(kBlocks, device().free_memory / 2)) / row_bytes(), 0, rows());
+  std::int64_t resident_rows_of_gpu() const {
+    const std::int64_t left = bytes_of_gpu() - rows_of_gpu() * kState - working_bytes();
+    if (rows_of_gpu() * row_bytes() <= left) return rows_of_gpu();
+    if (searches_file()) return 0;
+    return std::clamp<std::int64_t>((left - std::min(kBlocks, bytes_of_gpu() / 2)) / row_bytes(), 0, rows_of_gpu());
   }
-  std::int64_t working_bytes() const { return std::min(std::int64_t{1} << 30, device().free_memory / 4); }
+  std::int64_t resident_rows() const { return std::min(resident_rows_of_gpu() * device().devices, rows()); }
+  /// The peak of the device memory, of each of several GPUs.
+  std::int64_t device_bytes_of_gpu() const {
+    const std::int64_t resident = resident_rows_of_gpu();
+    const std::int64_t parts = searches_file() && resident == 0 ? std::min(kPart / row_bytes(), rows_of_gpu()) : 0;
+    // fp16 copies of all rows, or of as many as fit; two parts, and the copies of one.
+    const std::int64_t copied = parts > 0 ? parts : rows_of_gpu();
+    const std::int64_t copies = 2 * copied * ((columns() + kGroup - 1) / kGroup * kGroup);
+    const std::int64_t used = copied * kState + (resident + 2 * parts) * row_bytes() + copies;
+    return std::min(used + working_bytes() / 4, std::max<std::int64_t>(bytes_of_gpu() - working_bytes() / 4, 0));
+  }
   double threads() const { return real(std::max<std::int64_t>(job_.report.threads, 1)); }
 
   void place_rows(Plan& plan) {
@@ -119,11 +137,8 @@ class Estimate {
     plan.least_bytes += moved;
     if (device().has_own_memory) {
       const std::int64_t resident = resident_rows();
-      const std::int64_t used = rows() * kState + resident * row_bytes();
-      // fp16 copies of all rows, or of as many as fit.
-      const std::int64_t copies = 2 * rows() * ((columns() + kGroup - 1) / kGroup * kGroup);
-      plan.device_bytes = std::min(used + copies + working_bytes() / 4,
-                                   std::max<std::int64_t>(device().free_memory - working_bytes() / 4, 0));
+      plan.devices = device().devices;
+      plan.device_bytes = plan.devices * device_bytes_of_gpu();
       if (resident > 0) plan.tiers.push_back({"gpu", resident, resident * row_bytes()});
       if (!is_direct() && resident < held)
         plan.tiers.push_back({"memory", held - resident, (held - resident) * row_bytes()});
@@ -157,7 +172,7 @@ class Estimate {
   void add_phases(Plan& plan, const std::vector<Work>& work) const {
     plan.phases.clear();
     const double decoding = spools() ? 0.0 : decoding_rate();
-    double loaded = real(held_rows() * row_bytes());
+    double loaded = searches_file() ? 0.0 : real(held_rows() * row_bytes());
     if (request_.queries != nullptr) loaded += real(value_bytes(*request_.queries));
     const bool from_disk = cached_ < 0.5;
     plan.phases.push_back({"open", 0, false, 0, kOpenSeconds, "computing"});
@@ -191,6 +206,11 @@ class Estimate {
     const double bytes = real(rows() * row_bytes());
     PlannedPhase phase{part.phase, part.times, part.at_most, share > 0.0 ? part.passes : 0, computing, "computing"};
     if (plan.timed && bytes * real(part.times) / rates_.memory > computing / 2) phase.bound_by = "memory";
+    if (plan.timed && share == 0.0 && searches_file() && part.operation == Operation::search) {
+      const double read = reading(bytes, rates_.load, 1.0 - cached_, decoding_rate());
+      if (read > phase.seconds) phase.bound_by = cached_ < 0.5 ? "disk" : "page cache";
+      phase.seconds = std::max(phase.seconds, read);
+    }
     if (plan.timed && share > 0.0) {
       // Threads that read from the page cache take their time from those that compute.
       const bool from_disk = !stays_cached_;
@@ -277,8 +297,8 @@ Plan estimate(const PlanRequest& request, const Job& job) { return Estimate(requ
 std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes) {
   std::string out = fmt::format("memory planned {}, measured {}", plan.show_memory(), show_bytes(peak_bytes));
   if (plan.device_bytes > 0) {
-    out +=
-        fmt::format("; GPU planned {}, measured {}", show_bytes(plan.device_bytes), show_bytes(report.device_memory));
+    out += fmt::format("; GPU{} planned {}, measured {}", plan.devices > 1 ? "s together" : "",
+                       show_bytes(plan.device_bytes), show_bytes(report.device_memory));
   }
   if (!plan.timed) return out;
   std::string phases;

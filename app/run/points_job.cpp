@@ -103,7 +103,9 @@ std::optional<StreamPlan> PointsJob::require_run_memory() {
   required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
                    preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes() -
                    (value_bytes(*source) - own_value_bytes(*source));
-  return plan_memory();
+  std::optional<StreamPlan> stream = plan_memory();
+  if (stream) stream->only_searched = only_searches() && processes().is_alone();
+  return stream;
 }
 
 void PointsJob::report_processes() {
@@ -208,6 +210,7 @@ void PointsJob::run_computation(const std::optional<StreamPlan>& stream) {
     warn(set);
   }
   compute();
+  if (stream && stream->only_searched && held.reader) report.phase("search").bytes = held.reader->bytes();
   if (held.in_passes) {
     report.streamed = StreamReport{rows_of(held.rows()), held.reader->passes(), held.reader->bytes(),
                                    held.spooled ? held.spooled->stored_bytes() : 0};

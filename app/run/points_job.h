@@ -68,6 +68,8 @@ class PointsJob : protected Job {
   virtual MemoryUse memory_use(std::int64_t /*spare*/) const { return {bytes(), bytes(), ""}; }
   /// Why this run needs all rows of `source` in memory; empty if it can read them in passes.
   virtual std::string needs_memory() const { return "this command needs all rows in memory"; }
+  /// Whether compute() only searches the points, by distances, so that rows of a file need no plan of all.
+  virtual bool only_searches() const { return false; }
   /// What compute() does with all rows, for the plan; empty: its passes and time are not known.
   virtual std::vector<Work> work() const { return {}; }
   /// Whether a result is written, which names its inputs.

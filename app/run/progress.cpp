@@ -56,7 +56,7 @@ void Progress::phase(const std::string& name, std::int64_t steps) {
     return;
   }
   end_stage();
-  stage_ = {name, steps, 0, reads_ ? reads_->bytes.load() : 0, Clock::now()};
+  stage_ = {name, steps, 0, bytes_read(), Clock::now()};
   Terminal& terminal = Terminal::instance();
   if (show_ == Show::always && !terminal.is_terminal()) terminal.note(describe(stage_.started));
 }
@@ -65,7 +65,7 @@ void Progress::enter(const std::string& name) {
   const std::lock_guard lock(mutex_);
   outer_ = stage_;
   report_.phase(outer_.name);  // before the nested phase in the report
-  stage_ = {name, 0, 0, reads_ ? reads_->bytes.load() : 0, Clock::now()};
+  stage_ = {name, 0, 0, bytes_read(), Clock::now()};
 }
 
 void Progress::leave() {
@@ -120,6 +120,8 @@ void Progress::finish() {
   Terminal::instance().status("");
 }
 
+std::int64_t Progress::bytes_read() const { return reads_ ? reads_->bytes + reads_->shared_bytes : 0; }
+
 std::string Progress::describe(Clock::time_point now) const {
   std::string text = run_ + stage_.name;
   // No step is reported before the end of the first block; until then "0 of n" would look like a hang.
@@ -140,9 +142,9 @@ std::string Progress::describe(Clock::time_point now) const {
   } else {
     text += fmt::format(", {}", show_seconds(seconds));
   }
-  if (const std::int64_t bytes = reads_ ? reads_->bytes - stage_.bytes : 0; bytes > 0 && seconds > 0.0) {
-    text += fmt::format(", pass {} over the file, {} read, {:.3g} GB/s", reads_->passes.load(), show_bytes(bytes),
-                        1e-9 * static_cast<double>(bytes) / seconds);
+  if (const std::int64_t bytes = bytes_read() - stage_.bytes; bytes > 0 && seconds > 0.0) {
+    if (reads_->passes > 0) text += fmt::format(", pass {} over the file", reads_->passes.load());
+    text += fmt::format(", {} read, {:.3g} GB/s", show_bytes(bytes), 1e-9 * static_cast<double>(bytes) / seconds);
   }
   return text;
 }

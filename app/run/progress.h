@@ -50,6 +50,8 @@ class Progress : public Observer {
 
   void end_stage();
   void watch();
+  /// By a run in passes, so far.
+  std::int64_t bytes_read() const;
   std::string describe(Clock::time_point now) const;
 
   Report& report_;

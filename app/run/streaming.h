@@ -19,6 +19,8 @@ struct StreamPlan {
   bool spools = false;           // all rows are written to a file of --scratch first, and read from there
   /// The memory suffices: the plan is only for a device with its own memory that reads the rows from the file itself.
   bool optional = false;
+  /// As in PointBlock: the rows are read by the first search, without passes before it.
+  bool only_searched = false;
 };
 
 /// Why the rows of these points cannot be read in passes at all; empty if they can.

@@ -1,16 +1,67 @@
-// Divides rows into parts, and holds each as points of its own.
+// Divides rows into parts that are sent in turn (runtime/sent_blocks.h), and holds each as points of its own.
+//
+// While the device searches a part, threads read the next one into page-locked buffers, and the link sends it. A pass
+// takes as long as the slower of both, and the first part's reading or the last part's search.
 #include "kernels/cuda/parts.h"
 
 #include <algorithm>
-#include <optional>
+#include <memory>
 
-#include "core/part_reader.h"
 #include "kernels/cuda/points.h"
 
 namespace kith::cuda {
+namespace {
+
+// A part takes a few times as long as what is done once for a part: to round all queries, and to merge their lists.
+constexpr std::int64_t kMostPart = std::int64_t{1} << 30, kLeastPart = std::int64_t{1} << 28;  // bytes
+constexpr std::int64_t kParts = 8;                              // for the rows of less than kParts * kMostPart bytes
+constexpr std::int64_t kWholeRows = 256;                        // a pair of fp16 tiles
+constexpr std::int64_t kStateBytes = 64;                        // of a row
+constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes that must be left besides rows that stay
+
+std::int64_t whole(std::int64_t rows) { return rows > kWholeRows ? rows / kWholeRows * kWholeRows : rows; }
+
+/// Memory for all rows; empty if it does not suffice.
+template <class T>
+Buffer<T> memory_for_all(const HeldRows<T>& held) {
+  const std::int64_t bytes = checked_product(held.rows(), held.host.row_bytes(), "bytes of the points");
+  const std::int64_t free = held.pool().available(), norm_bytes = 2 * sizeof(float) * held.rows();
+  const bool is_forced = held.block_rows < held.rows();
+  if (is_forced && !held.context->forced.kept_parts) return {};
+  if (bytes > free - norm_bytes - std::min(kWorkingMemory, free / 4)) return {};
+  try {
+    return Buffer<T>(held.pool(), held.rows() * held.columns());
+  } catch (const OutOfMemory&) {  // another process took the memory meanwhile
+    return {};
+  }
+}
+
+/// Rows of a part, 0 if there is no memory for one. are_kept: the rows have memory already.
+template <class T>
+std::int64_t part_rows(const HeldRows<T>& held, bool are_kept) {
+  const bool is_forced = held.unread ? held.block_rows < held.rows() : held.context->forced.fp16_by_block;
+  if (is_forced) return held.block_rows;
+  // Two parts are on the device, and what is made of one of them; half of the memory is left to the search.
+  const std::int64_t row_bytes = held.host.row_bytes();
+  const std::int64_t device_bytes = (are_kept ? 0 : 2 * row_bytes) + fp16_row_bytes(held.columns()) + kStateBytes;
+  const std::int64_t fitting = held.pool().available() / 2 / device_bytes;
+  const std::int64_t wanted = std::clamp(held.rows() * row_bytes / kParts, kLeastPart, kMostPart) / row_bytes;
+  return whole(std::min({fitting, std::max<std::int64_t>(wanted, 1), held.rows()}));
+}
+
+template <class T>
+void keep(HeldRows<T>& held, Buffer<T> values) {
+  try {
+    held.keep(std::move(values));
+  } catch (const OutOfMemory&) {  // the next search reads them again
+  }
+}
+
+}  // namespace
 
 template <class T>
 bool searches_in_parts(const HeldRows<T>& held, const Queries& queries) {
+  if (held.unread) return true;
   constexpr std::int64_t kManyQueries = 64;  // whose products take longer than sending the rows
   const bool multiplies = queries.measure == Measure::squared_euclidean || queries.measure == Measure::inner_product;
   return held.sent && held.rows() > held.block_rows && multiplies && queries.values.rows >= kManyQueries &&
@@ -20,31 +71,42 @@ bool searches_in_parts(const HeldRows<T>& held, const Queries& queries) {
 
 template <class T>
 void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& search) {
-  // A part has its rows, their fp16 copy and their state, and leaves half of the memory to the search.
-  const std::int64_t row_bytes = held.host.row_bytes() + fp16_row_bytes(held.columns()) + 64;
-  const auto fitting = [&] { return held.pool().available() / 2 / row_bytes / held.block_rows * held.block_rows; };
-  while (fitting() == 0 && held.free_optional_memory()) {
-  }
-  const std::int64_t part = std::max(held.context->forced.fp16_by_block ? held.block_rows : fitting(), held.block_rows);
+  check(cudaSetDevice(held.context->device));
+  Buffer<T> kept = held.unread ? memory_for_all(held) : Buffer<T>();
+  std::int64_t rows = part_rows(held, kept.size() > 0);
+  while (rows == 0 && held.free_optional_memory()) rows = part_rows(held, false);
+  rows = std::max<std::int64_t>(rows, 1);
+  ColumnRange seen(held.columns());
+  std::unique_ptr<SentBlocks<T>> parts;
   for (std::int64_t first = 0; first < held.rows();) {
-    const std::int64_t count = std::min(part, held.rows() - first);
-    RowReader* const all = held.host.reader;
-    std::optional<PartReader> reader;
-    if (all != nullptr) reader.emplace(*all, first, count);
-    const MatrixView<const T> values{all == nullptr ? held.host.values.row(first).data() : nullptr, count,
-                                     held.columns()};
-    std::unique_ptr<Points> points;
     try {
-      points = hold_points(held.context, {values, held.first_row + first, nullptr, {}, reader ? &*reader : nullptr}, 0);
-      points->prepare(held.plan);
-    } catch (const OutOfMemory&) {
-      points.reset();
-      if (!held.free_optional_memory()) throw;
-      continue;
+      if (!parts) {
+        parts = std::make_unique<SentBlocks<T>>(typename SentBlocks<T>::Route{.device = held.context->device,
+                                                                              .pool = held.pool(),
+                                                                              .work = held.stream(),
+                                                                              .rows = held.host,
+                                                                              .block_rows = rows,
+                                                                              .first = first,
+                                                                              .all = kept.data(),
+                                                                              .once = true,
+                                                                              .copies = &held.context->ahead});
+      }
+      const std::int64_t count = std::min(rows, held.rows() - first);
+      const auto points =
+          hold_part(held.context, parts->on_device(first), count, held.columns(), held.first_row + first);
+      points->prepare(held.plan.columns > 0 ? held.plan : make_part_plan(*points, seen));
+      search(*points);
+      first += count;
+    } catch (const OutOfMemory&) {  // the lists are those of the parts before
+      parts.reset();
+      kept.release();
+      const bool freed = held.free_optional_memory();
+      if (rows == 1 && !freed) throw;
+      rows = whole(std::max<std::int64_t>(freed ? part_rows(held, false) : rows / 2, 1));
     }
-    search(*points);
-    first += count;
   }
+  parts.reset();
+  if (kept.size() > 0) keep(held, std::move(kept));
 }
 
 #define KITH_INSTANTIATE(T)                                            \

@@ -1,4 +1,5 @@
-// Searches of rows that do not fit on the device: part by part, each as large as the memory allows.
+// Searches of rows that do not fit on the device, or that are still in a file: part by part, each while the next one is
+// read and sent.
 #pragma once
 
 #include <functional>
@@ -7,12 +8,14 @@
 
 namespace kith::cuda {
 
-/// Whether parts that are uploaded, and searched on the tensor cores, are faster than rows that are sent.
+/// Whether the rows are searched in parts: unread ones; and those that are sent, where parts that are searched on the
+/// tensor cores are faster.
 template <class T>
 bool searches_in_parts(const HeldRows<T>& held, const Queries& queries);
 
-/// Calls search(points) for consecutive parts of the rows, which are held one after another. Frees optional memory if
-/// there is none for a part.
+/// Calls search(points) for consecutive parts of the rows. Each is prepared by the plan of all rows or, if there is
+/// none, by its own. Unread rows stay on the device if they fit, and are no longer unread. Frees optional memory, and
+/// makes the parts smaller, where memory is short.
 template <class T>
 void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& search);
 

@@ -23,8 +23,10 @@ class CudaPoints final : public Points {
   CudaPoints(std::shared_ptr<Context> context, MatrixView<const T> values, const PointBlock& block,
              std::int64_t block_rows)
       : held_(std::move(context), values, block, block_rows) {
-    reset();
+    if (!held_.unread) reset();
   }
+  /// Rows that are on the device alone, for searches.
+  explicit CudaPoints(HeldRows<T> rows) : held_(std::move(rows)) {}
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
@@ -156,6 +158,7 @@ class CudaPoints final : public Points {
   void search(const Queries& queries, NeighborLists& lists) const override {
     if (searches_in_parts(held_, queries))
       return for_parts<T>(held_, [&](const Points& part) { part.search(queries, lists); });
+    plan_kept_rows();
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
   }
   std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
@@ -172,6 +175,7 @@ class CudaPoints final : public Points {
   void search_radius(const Queries& queries, RadiusLists& found) const override {
     if (searches_in_parts(held_, queries))
       return for_parts<T>(held_, [&](const Points& part) { part.search_radius(queries, found); });
+    plan_kept_rows();
     with_memory(held_, [&] { cuda::search_radius(held_, queries, found); });
   }
   void all_distances(const Queries& queries, MatrixView<double> out) const override {
@@ -182,6 +186,13 @@ class CudaPoints final : public Points {
   }
 
  private:
+  /// The first search has read the rows and planned part by part; the next ones need a plan of all.
+  void plan_kept_rows() const {
+    if (held_.plan.columns > 0) return;
+    const DataPlan plan = make_plan(*this);
+    with_memory(held_, [&] { cuda::prepare(held_, plan); });
+  }
+
   mutable HeldRows<T> held_;  // a const operation may have to move the points off the device
 };
 
@@ -196,5 +207,18 @@ std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const Poin
       },
       block.values);
 }
+
+template <class T>
+std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, T* values, std::int64_t count, std::int64_t d,
+                                  std::int64_t first_row) {
+  HeldRows<T> held(std::move(context), Buffer<T>(values, count * d), count, d);
+  held.first_row = first_row;
+  return std::make_unique<CudaPoints<T>>(std::move(held));
+}
+
+#define KITH_INSTANTIATE(T) \
+  template std::unique_ptr<Points> hold_part(std::shared_ptr<Context>, T*, std::int64_t, std::int64_t, std::int64_t);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cuda

@@ -11,6 +11,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
 #include "tests/support/memory_reader.h"
+#include "tests/support/points_everywhere.h"
 
 using namespace kith;
 using namespace kith::test;
@@ -115,6 +116,50 @@ TEST_CASE("an iteration of streamed points reads each row once", "[streamed]") {
   const KMeansResult result = run(points, {.clusters = 8, .init = Init::first, .tolerance = 0.0});
   REQUIRE(result.iterations > 2);
   CHECK(reader.passes <= result.iterations + 6);
+}
+
+TEST_CASE("points that are only searched are read once, in blocks of any size", "[streamed]") {
+  const auto backend = cpu();
+  for (const Kind& kind : kinds()) {
+    const Matrix<double> values = kind.make(kRows, 4, 3);
+    const auto resident = backend->hold({values.view(), 0});
+    resident->prepare(make_plan(*resident));
+    const Queries queries{.values = values.view().middle(90, 40)};
+    NeighborLists expected(40, 7);
+    resident->search(queries, expected);
+    const double limit = expected.distance(0, 6);
+    RadiusLists within(40, limit, 1 << 20);
+    resident->search_radius(queries, within);
+    for (const std::int64_t block : {std::int64_t{1}, kBlock, kRows}) {
+      for (const std::int64_t held : {std::int64_t{0}, std::int64_t{64}, kRows}) {
+        INFO(kind.name << ", blocks of " << block << ", held " << held);
+        MemoryReader reader(values.view(), block);
+        const StreamedPoints points(*backend, {.held = reader.part(0, held), .reader = &reader, .only_searched = true});
+        CHECK(reader.passes == 0);
+        CHECK(points.plan().rows == held);
+        NeighborLists actual(40, 7);
+        points.search(queries, actual);
+        CHECK(reader.passes == (held < kRows ? 1 : 0));
+        check_same(expected, actual);
+        RadiusLists found(40, limit, 1 << 20);
+        points.search_radius(queries, found);
+        CHECK(within.counts == found.counts);
+      }
+    }
+  }
+}
+
+TEST_CASE("points that are only searched are refused if distances between their blocks leave the range of float64") {
+  const auto backend = cpu();
+  Matrix<double> values(100, 3);
+  for (std::int64_t i = 0; i < values.size(); ++i) values.data()[i] = i < 150 ? 1e154 : -1e154;
+  const Matrix<double> query(1, 3);
+  for (const std::int64_t held : {0, 20}) {
+    MemoryReader reader(values.view(), 10);
+    const StreamedPoints points(*backend, {.held = reader.part(0, held), .reader = &reader, .only_searched = true});
+    NeighborLists lists(1, 2);
+    CHECK_THROWS_AS(points.search({.values = query.view()}, lists), Error);
+  }
 }
 
 TEST_CASE("searches of streamed points merge the lists of their blocks", "[streamed]") {

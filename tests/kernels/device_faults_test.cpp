@@ -11,6 +11,7 @@
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
+#include "tests/support/memory_reader.h"
 
 using namespace kith;
 using namespace kith::test;
@@ -81,6 +82,21 @@ std::string within_radius(Backend& backend) {
   return bytes;
 }
 
+/// Neighbours among rows that are read while they are searched.
+std::string neighbors_in_file(Backend& backend) {
+  const Matrix<double> values = kinds().front().make(1500, 40, 3);
+  MemoryReader reader(values.view(), 1);
+  const auto points = backend.hold({reader.shape(), 0, nullptr, {}, &reader, true});
+  std::string bytes;
+  for (int turn = 0; turn < 2; ++turn) {
+    NeighborLists lists(100, 5);
+    points->search({.values = values.view().middle(300, 100)}, lists);
+    append(bytes, lists.index.data(), lists.index.size());
+    append(bytes, lists.distance.data(), lists.distance.size());
+  }
+  return bytes;
+}
+
 const std::vector<Job>& jobs() {
   static const std::vector<Job> table{
       {"few clusters", {}, [](Backend& b) { return cluster(b, 900, 6, 12); }},
@@ -92,6 +108,8 @@ const std::vector<Job>& jobs() {
       {"cells", {.cells = true}, [](Backend& b) { return neighbors(b, 1500, 12); }},
       {"groups", {.groups = true}, [](Backend& b) { return neighbors(b, 1500, 40); }},
       {"radius", {}, within_radius},
+      {"search of a file", {.fp16_by_block = true}, neighbors_in_file},
+      {"search of a file that stays", {.kept_parts = true}, neighbors_in_file},
   };
   return table;
 }
@@ -100,7 +118,8 @@ const std::vector<Job>& jobs() {
 using Open = std::unique_ptr<Backend> (*)(const ForcedPaths&);
 
 std::unique_ptr<Backend> one_device(const ForcedPaths& forced) {
-  for (Tested& tested : tested_backends({}, forced)) {
+  const std::int64_t part = forced.fp16_by_block || forced.kept_parts ? 512 : 0;
+  for (Tested& tested : tested_backends({.block_rows = part}, forced)) {
     if (tested.name == "cuda") return std::move(tested.backend);
   }
   return nullptr;

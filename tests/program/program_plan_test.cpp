@@ -4,6 +4,8 @@
 #include <fstream>
 #include <limits>
 
+#include "app/run/planning.h"
+#include "data/source.h"
 #include "tests/support/hdf5_files.h"
 #include "tests/support/program.h"
 
@@ -169,6 +171,40 @@ TEST_CASE("kith plan resume plans the run of a checkpoint, and leaves the checkp
   CHECK(report["command"] == "cluster");
   CHECK(phase_of(report["plan"], "seed")["times"] == 9);
   CHECK(bytes_of(checkpoint) == before);
+}
+
+// A GPU that is not there, with 3 MB of memory.
+TEST_CASE("a plan for several GPUs is that of one GPU with its share of the rows, for each of them") {
+  using namespace kith;
+  using namespace kith::app;
+  const Scratch folder;
+  write_npy(folder / "one.npy", 8'000);
+  write_npy(folder / "two.npy", 16'000);
+  const auto planned = [&](const std::string& file, std::int64_t gpus, bool only_searched) {
+    CommonOptions common;
+    Job job("cluster", common);
+    common.chosen = {"cuda", Device{.name = "GPU",
+                                    .description = "",
+                                    .free_memory = gpus * 3'000'000,
+                                    .devices = gpus,
+                                    .has_own_memory = true}};
+    const auto source = data::open_points(folder / file, {});
+    StreamPlan stream = optional_stream();
+    stream.only_searched = only_searched;
+    PlanRequest request;
+    request.source = source.get();
+    request.stream = stream;
+    return estimate(request, job);
+  };
+  for (const bool only_searched : {false, true}) {
+    const Plan one = planned("one.npy", 1, only_searched), two = planned("two.npy", 2, only_searched);
+    CHECK(two.device_bytes == 2 * one.device_bytes);
+    CHECK(one.device_bytes <= 3'000'000);
+    REQUIRE(two.tiers.size() == one.tiers.size());
+    for (std::size_t tier = 0; tier < one.tiers.size(); ++tier) CHECK(two.tiers[tier].rows == 2 * one.tiers[tier].rows);
+    CHECK(as_text(one, 200).find(" on the GPU") != std::string::npos);
+    CHECK(as_text(two, 200).find(" on each of 2 GPUs") != std::string::npos);
+  }
 }
 
 TEST_CASE("the advice of a plan is a change that shortens the run") {

@@ -1,5 +1,7 @@
 // Points larger than --memory: cluster, assign and knn read them in passes, with the same bytes in their results.
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -74,8 +76,39 @@ TEST_CASE("labels and neighbours of points larger than the memory are those of p
   write_npy(queries, streamed_values(300, 2));
   done({"cluster", npy, "-k", "9", "--max-iterations", "3", "-o", folder / "c.h5"});
   compare({"assign", npy, "--centroids", folder / "c.h5", "--save-distances"}, folder);
-  compare({"knn", npy, "--queries", queries, "-k", "12"}, folder);
-  compare({"knn", npy, "--queries", queries, "-k", "3", "--metric", "cosine"}, folder);
+  for (const char* metric : {"euclidean", "cosine", "manhattan"}) {
+    const auto report = compare({"knn", npy, "--queries", queries, "-k", "12", "--metric", metric}, folder);
+    CHECK(report["streamed"]["passes"] == 1);
+  }
+  compare({"knn", npy, "--queries", queries, "-k", "3", "--metric", "inner-product"}, folder);
+  // Each block of queries is a pass; a GPU may hold all rows after the first.
+  const auto report = compare({"knn", npy, "--queries", queries, "-k", "3", "--block-rows", "100"}, folder);
+  CHECK(report["streamed"]["passes"] <= 3);
+  compare_streamed({"knn", npy, "--queries", queries, "--radius", "9"}, {"--memory", "147MB"}, folder);
+}
+
+TEST_CASE("a base that is read while it is searched has the lists of one in memory for any division of it") {
+  const Scratch folder;
+  const std::string npy = write_points(folder).front(), queries = folder / "q.npy";
+  write_npy(queries, streamed_values(300, 2));
+  const Words search{"knn", npy, "--queries", queries, "-k", "7", "-f", "-o"};
+  done(search + Words{folder / "all.h5"});
+  for (const char* memory : {"9MB", "11MB", "13MB", "15MB"}) {
+    done(search + Words{folder / "part.h5", "--memory", memory});
+    CHECK(bytes_of(folder / "all.h5") == bytes_of(folder / "part.h5"));
+  }
+}
+
+TEST_CASE("a bad row of a base that is read while it is searched is reported, and nothing is written") {
+  const Scratch folder;
+  std::vector<float> x = streamed_values(kRows, 1);
+  x[static_cast<std::size_t>(77'777 * kColumns + 5)] = std::numeric_limits<float>::quiet_NaN();
+  write_npy(folder / "x.npy", x);
+  write_npy(folder / "q.npy", streamed_values(300, 2));
+  const Words search{"knn", folder / "x.npy", "--queries", folder / "q.npy", "-k", "7", "-o", folder / "out.h5"};
+  refuses(3, search, {"x.npy", "row 77778, column 6"});
+  refuses(3, search + kLittle, {"x.npy", "row 77778, column 6"});
+  CHECK(!std::filesystem::exists(folder / "out.h5"));
 }
 
 TEST_CASE("distances and scores of points larger than the memory are those of points in memory") {
@@ -128,5 +161,8 @@ TEST_CASE("runs in passes stay within their memory") {
     const Outcome outcome = done(Words{"cluster", points, "--memory", std::to_string(megabytes) + "MB"} + options);
     INFO(megabytes << " MB, and " << program << " bytes for the program");
     CHECK(outcome.peak_bytes - program < megabytes * 1'000'000);
+    const Outcome search = done({"knn", points, "--queries", few, "-k", "10", "--memory",
+                                 std::to_string(megabytes) + "MB", "--backend", "cpu", "--threads", "2"});
+    CHECK(search.peak_bytes - program < megabytes * 1'000'000);
   }
 }

@@ -21,6 +21,12 @@ template <class T>
 HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, const PointBlock& block,
                       std::int64_t forced_rows)
     : context(std::move(where)), host{from, block.reader}, first_row(block.first_row) {
+  if (block.only_searched && block.reader != nullptr) {
+    unread = true;
+    const bool forced = forced_rows > 0 && (context->forced.fp16_by_block || context->forced.kept_parts);
+    block_rows = std::clamp<std::int64_t>(forced ? forced_rows : rows(), 1, std::max<std::int64_t>(rows(), 1));
+    return;
+  }
   const auto weight_count = static_cast<std::int64_t>(block.weights.size());
   const std::int64_t n = rows(), state_bytes = n * (4 + 4 + 8 + 4 + 4) + weight_count * 8;
   const std::int64_t value_bytes =
@@ -53,11 +59,20 @@ HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, 
 
 template <class T>
 HeldRows<T>::HeldRows(std::shared_ptr<Context> where, Buffer<T> values, std::int64_t count, std::int64_t d)
-    : context(std::move(where)), host{{nullptr, count, d}, nullptr}, resident(std::move(values)), resident_rows(count) {
-  norm = Buffer<float>(pool(), count);
-  half_sq_norm = Buffer<float>(pool(), count);
+    : context(std::move(where)), host{{nullptr, count, d}, nullptr} {
+  keep(std::move(values));
+}
+
+template <class T>
+void HeldRows<T>::keep(Buffer<T> values) {
+  Buffer<float> norms(pool(), rows()), half_sq_norms(pool(), rows());
+  norm = std::move(norms);
+  half_sq_norm = std::move(half_sq_norms);
+  resident = std::move(values);
+  resident_rows = rows();
   working_bytes = std::min(kWorkingMemory, pool().available() / 4);
-  block_rows = std::clamp<std::int64_t>(count, 1, resident_block_rows());
+  block_rows = std::clamp<std::int64_t>(rows(), 1, resident_block_rows());
+  unread = false;
 }
 
 /// A multiple of the rows that all multiprocessors process at once, each two groups of fp16 rows.
@@ -153,7 +168,8 @@ bool HeldRows<T>::free_optional_memory() {
     long_rows = {};
     return true;
   }
-  if (resident_rows == 0) return false;
+  const bool is_elsewhere = host.reader != nullptr || host.values.data != nullptr;
+  if (resident_rows == 0 || !is_elsewhere) return false;
   if (sent != nullptr) {
     divide(0);
   } else {

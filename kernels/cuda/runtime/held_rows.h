@@ -33,6 +33,7 @@ struct Context {
   Pool pool;
   Stream stream;
   Stream link{&stream};  // for copies that overlap the work
+  Stream ahead;          // for parts of rows that a thread sends while others are searched
 
   /// The blocks of a grid-stride kernel: enough for `items` at `per_block` each, and no more than keep the device busy.
   unsigned grid(std::int64_t items, std::int64_t per_block) const {
@@ -136,11 +137,12 @@ template <class T>
 struct HeldRows {
   /// values: those of the block. Uploads them as they arrive, and returns after the last has. forced_rows: rows of a
   /// block, so that a third of the blocks are on the device and the others are sent; 0: all rows are on the device if
-  /// they fit. Throws OutOfMemory when not even the per-row state fits, and rethrows an error of the reader.
+  /// they fit. Rows of a reader that are only searched stay unread. Throws OutOfMemory when not even the per-row state
+  /// fits, and rethrows an error of the reader.
   HeldRows(std::shared_ptr<Context> where, MatrixView<const T> values, const PointBlock& block,
            std::int64_t forced_rows);
   /// Rows (count, d) that are on the device, and only there. They have the state that searches need, and no labels;
-  /// they cannot free optional memory.
+  /// they can free no memory of rows.
   HeldRows(std::shared_ptr<Context> where, Buffer<T> values, std::int64_t count, std::int64_t d);
 
   std::shared_ptr<Context> context;
@@ -154,6 +156,7 @@ struct HeldRows {
   Buffer<T> gathered;                           // a few rows of a block; only where blocks are sent
   std::int64_t block_rows = 0;
   std::int64_t working_bytes = 0;  // of device memory that the operations should have
+  bool unread = false;             // nothing is on the device: each search reads the rows, part by part (parts.h)
 
   Buffer<double> weight;        // (n); empty: every row weighs 1
   Buffer<std::int32_t> label;   // (n) -1 before the first assignment
@@ -187,6 +190,9 @@ struct HeldRows {
   /// Whether on_device() has the block without sending it.
   bool is_on_device(const Block<T>& block) const { return is_resident(block) || sent->holds(block.first); }
   std::int64_t largest_block() const { return std::min(block_rows, rows()); }
+  /// Makes all rows (n, d), which are on the device already, resident, with the state that searches need. They have no
+  /// plan yet. Throws OutOfMemory.
+  void keep(Buffer<T> values);
 
   /// Calls work(block) for all blocks, in order.
   template <class Work>

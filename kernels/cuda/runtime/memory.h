@@ -58,7 +58,7 @@ class Pool {
   std::multimap<std::int64_t, void*> idle_blocks_;
 };
 
-/// `size` uninitialised elements of device memory, from a pool that outlives the buffer.
+/// `size` uninitialised elements of device memory, mostly from a pool that outlives the buffer.
 template <class T>
 class Buffer {
  public:
@@ -66,6 +66,8 @@ class Buffer {
   Buffer(Pool& pool, std::int64_t size) : pool_(&pool), size_(size) {
     data_ = static_cast<T*>(pool.allocate(size * static_cast<std::int64_t>(sizeof(T)), granted_));
   }
+  /// Memory of another owner, which outlives the buffer.
+  Buffer(T* borrowed, std::int64_t size) : data_(borrowed), size_(size) {}
   ~Buffer() { release(); }
   Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -79,7 +81,7 @@ class Buffer {
   T* data() const { return data_; }
   std::int64_t size() const { return size_; }
   void release() noexcept {
-    if (data_ != nullptr) pool_->recycle(data_, granted_);
+    if (data_ != nullptr && pool_ != nullptr) pool_->recycle(data_, granted_);
     data_ = nullptr;
     size_ = 0;
   }

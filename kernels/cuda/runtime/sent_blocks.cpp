@@ -7,7 +7,9 @@
 namespace kith::cuda {
 
 template <class T>
-SentBlocks<T>::SentBlocks(const Route& route) : route_(route), expected_(route.first) {
+SentBlocks<T>::SentBlocks(const Route& route)
+    : route_(route), expected_(route.first), copies_(route.copies != nullptr ? *route.copies : own_copies_.emplace()) {
+  if (route.all != nullptr) return;
   const bool several = route.block_rows < route.rows.values.rows - route.first;
   for (std::size_t i = 0; i < (several ? places_.size() : 1); ++i) {
     places_[i].values = Buffer<T>(route.pool, route.block_rows * route.rows.values.columns);
@@ -30,11 +32,17 @@ const T* SentBlocks<T>::on_device(std::int64_t first) {
     begin(*place, first);
   }
   if (place == sent_to_) land();
-  const std::int64_t next =
-      first + route_.block_rows < route_.rows.values.rows ? first + route_.block_rows : route_.first;
+  const std::int64_t next = first + route_.block_rows < route_.rows.values.rows ? first + route_.block_rows
+                            : route_.once                                       ? -1
+                                                                                : route_.first;
   const bool in_turn = first == std::exchange(expected_, next);
-  if (in_turn && sent_to_ == nullptr && !holds(next)) begin(places_[place == &places_[0] ? 1 : 0], next);
-  return place->values.data();
+  if (in_turn && next >= 0 && sent_to_ == nullptr && !holds(next)) begin(places_[place == &places_[0] ? 1 : 0], next);
+  return memory_of(*place);
+}
+
+template <class T>
+T* SentBlocks<T>::memory_of(const Place& place) const {
+  return route_.all != nullptr ? route_.all + place.first * route_.rows.values.columns : place.values.data();
 }
 
 template <class T>
@@ -42,7 +50,7 @@ void SentBlocks<T>::begin(Place& place, std::int64_t first) {
   copies_.wait_for(route_.work);
   place.first = first;
   sent_to_ = &place;
-  T* const to = place.values.data();
+  T* const to = memory_of(place);
   // Without a free thread, the copy runs when land() waits for it.
   sending_ = std::async(std::launch::async | std::launch::deferred, [this, to, first] {
     check(cudaSetDevice(route_.device));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <future>
+#include <optional>
 
 #include "kernels/cuda/runtime/host_rows.h"
 #include "kernels/cuda/runtime/memory.h"
@@ -11,8 +12,8 @@
 namespace kith::cuda {
 
 /// Double buffering: while kernels read one place on the device, a thread with its own stream fills the other with the
-/// next block, if the operation seems to need all; the first block follows the last. A block that is still in a place
-/// is not sent again.
+/// next block, if the operation seems to need all; the first block follows the last, unless all are used once. A block
+/// that is still in a place is not sent again.
 template <class T>
 class SentBlocks {
  public:
@@ -23,7 +24,10 @@ class SentBlocks {
     const Stream& work;  // the stream that the kernels are queued on
     HostRows<T> rows;
     std::int64_t block_rows = 1;
-    std::int64_t first = 0;  // the first row that is sent, of a block
+    std::int64_t first = 0;          // the first row that is sent, of a block
+    T* all = nullptr;                // (n, d): where every block stays, in its place; null: in two places in turn
+    bool once = false;               // the first block does not follow the last
+    const Stream* copies = nullptr;  // for the copies, of one object at a time; null: a stream of its own
   };
 
   /// Throws OutOfMemory.
@@ -43,6 +47,7 @@ class SentBlocks {
     std::int64_t first = -1;  // first row of its block, -1: none
   };
 
+  T* memory_of(const Place& place) const;
   /// Starts to send a block to a place, after all work that is queued now.
   void begin(Place& place, std::int64_t first);
   /// Waits until the started copy is queued; work queued after this call waits for it on the device.
@@ -50,8 +55,9 @@ class SentBlocks {
   Place* holder_of(std::int64_t first);
 
   Route route_;
-  std::int64_t expected_;  // the block that follows the last one
-  Stream copies_;
+  std::int64_t expected_;  // the block that follows the last one; -1: none
+  std::optional<Stream> own_copies_;
+  const Stream& copies_;
   std::array<Place, 2> places_;
   std::future<void> sending_;
   Place* sent_to_ = nullptr;  // the place of an unfinished copy
