@@ -209,15 +209,16 @@ std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const Poin
 }
 
 template <class T>
-std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, T* values, std::int64_t count, std::int64_t d,
+std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const T* values, std::int64_t count, std::int64_t d,
                                   std::int64_t first_row) {
-  HeldRows<T> held(std::move(context), Buffer<T>(values, count * d), count, d);
+  HeldRows<T> held(std::move(context), Buffer<T>(const_cast<T*>(values), count * d), count, d);  // nothing writes them
   held.first_row = first_row;
   return std::make_unique<CudaPoints<T>>(std::move(held));
 }
 
-#define KITH_INSTANTIATE(T) \
-  template std::unique_ptr<Points> hold_part(std::shared_ptr<Context>, T*, std::int64_t, std::int64_t, std::int64_t);
+#define KITH_INSTANTIATE(T)                                                                                  \
+  template std::unique_ptr<Points> hold_part(std::shared_ptr<Context>, const T*, std::int64_t, std::int64_t, \
+                                             std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -13,7 +13,7 @@ std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const Poin
 /// Rows (count, d) that are on the device, in memory of another owner that outlives the points. They can be searched,
 /// once prepared. Throws OutOfMemory.
 template <class T>
-std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, T* values, std::int64_t count, std::int64_t d,
+std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const T* values, std::int64_t count, std::int64_t d,
                                   std::int64_t first_row);
 
 }  // namespace kith::cuda

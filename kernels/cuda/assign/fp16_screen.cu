@@ -17,17 +17,6 @@ namespace {
 /// once more, at 4 TB/s.
 std::int64_t columns_for_groups(std::int64_t d) { return 2 * kFp16Columns + 4 * depth_tiles_of(d) * kFp16TileColumns; }
 
-/// Gathers rows: row i of `to` is row chosen[i] of `from`; the last pair of groups is padded with zeros.
-__global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, Count rows, Fp16Layout shape, uint4* to) {
-  const std::int64_t count = rows.get(), pair = 2 * kFp16TileRows, padded = (count + pair - 1) / pair * pair;
-  const int chunks = shape.depth_tiles * shape.chunks;
-  for (std::int64_t i = thread_index(); i < padded * chunks; i += thread_count()) {
-    const std::int64_t row = i / chunks;
-    const int at = static_cast<int>(i % chunks), depth_tile = at / shape.chunks, chunk = at % shape.chunks;
-    to[shape.place(row, depth_tile, chunk)] = row < count ? from[shape.place(chosen[row], depth_tile, chunk)] : uint4{};
-  }
-}
-
 /// The product of rows, given as tiles, with the columns.
 template <class T>
 Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, const uint4* points, Count rows) {
@@ -77,10 +66,7 @@ void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const B
     const ChosenRows<T> rows = held.chosen_on_device(block, chosen, count.most);
     if (rows.chosen == nullptr) return queue_fp16_tiles(held, rows.values, count.most, screen.gathered());
   }
-  gather_kernel<<<held.context->grid(row_groups_of(count.most) * kFp16TileRows * shape.depth_tiles * shape.chunks,
-                                     kBlock),
-                  kBlock, 0, held.stream()>>>(fp16_tiles(held, block), chosen, count, shape, screen.gathered());
-  check(cudaGetLastError());
+  gather_fp16_tiles(*held.context, fp16_tiles(held, block), chosen, count, shape, screen.gathered());
 }
 
 template <class T>

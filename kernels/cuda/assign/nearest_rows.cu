@@ -23,7 +23,7 @@ class NearestRowFinder {
       : held_(held),
         k_(request.centroids.rows),
         d_(held.columns()),
-        limit_(has_fast_search() ? held.rows() : max_nearest_candidates(held.rows(), k_)),
+        limit_(has_fast_search() ? kMeasured * held.rows() : max_nearest_candidates(held.rows(), k_)),
         centroids_(held.pool(), k_ * d_),
         best_(held.pool(), k_),
         previous_(held.pool(), k_),
@@ -55,8 +55,9 @@ class NearestRowFinder {
   }
 
  private:
-  // A general search with fp16 rows takes as long as testing a row in four, or as measuring one centroid for each row.
-  static constexpr std::int64_t kListedShare = 4;
+  // A general search with fp16 rows takes as long as testing a row in four, or as measuring some centroids for each row,
+  // and far longer where the rows of a dense part are about equally near.
+  static constexpr std::int64_t kListedShare = 4, kMeasured = 8;
   bool has_fast_search() const { return held_.fp16.are_kept(); }
 
   const Stream& stream() const { return held_.stream(); }

@@ -192,6 +192,28 @@ void queue_factored_fp16(const HeldRows<T>& held, const double* rows, std::int64
   launch(context, in, output_of(out, largest));
 }
 
+namespace {
+
+__global__ void gather_kernel(const uint4* from, const std::int32_t* chosen, Count rows, Fp16Layout shape, uint4* to) {
+  const std::int64_t count = rows.get(), pair = 2 * kFp16TileRows, padded = (count + pair - 1) / pair * pair;
+  const int chunks = shape.depth_tiles * shape.chunks;
+  for (std::int64_t i = thread_index(); i < padded * chunks; i += thread_count()) {
+    const std::int64_t row = i / chunks;
+    const int at = static_cast<int>(i % chunks), depth_tile = at / shape.chunks, chunk = at % shape.chunks;
+    to[shape.place(row, depth_tile, chunk)] = row < count ? from[shape.place(chosen[row], depth_tile, chunk)] : uint4{};
+  }
+}
+
+}  // namespace
+
+void gather_fp16_tiles(const Context& context, const uint4* from, const std::int32_t* chosen, Count count,
+                       Fp16Layout shape, uint4* to) {
+  const std::int64_t padded = row_groups_of(count.most) * kFp16TileRows;
+  gather_kernel<<<context.grid(padded * shape.depth_tiles * shape.chunks, kBlock), kBlock, 0, context.stream>>>(
+      from, chosen, count, shape, to);
+  check(cudaGetLastError());
+}
+
 Fp16Centroids allocate_fp16_centroids(Pool& pool, std::int64_t count, std::int64_t columns) {
   return {Buffer<uint4>(pool, chunks_for(count, column_shape(columns))), Buffer<float>(pool, count),
           Buffer<Word>(pool, 2), Buffer<float>(pool, count)};

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "core/screen.h"
+#include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fp16_layout.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
@@ -62,6 +63,10 @@ const uint4* fp16_tiles(const HeldRows<T>& held, const Block<T>& block);
 /// Tiles of gathered rows (count, d) of the held rows, to `tiles`. Queues only.
 template <class T>
 void queue_fp16_tiles(const HeldRows<T>& held, const T* rows, std::int64_t count, uint4* tiles);
+
+/// Row i of `to` = row chosen[i] of `from`; the last pair of groups is padded with zeros. Queues only.
+void gather_fp16_tiles(const Context& context, const uint4* from, const std::int32_t* chosen, Count count,
+                       Fp16Layout shape, uint4* to);
 
 /// Fills rows 0 .. count - 1 of `out` from rows (count, d) on the device, and `largest` (2) with the bits of the
 /// largest |x'|^2 and |x' - x^|^2. Queues only.

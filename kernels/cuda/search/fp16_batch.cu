@@ -1,5 +1,5 @@
 // Thread blocks divide the columns of the product as well, so that few queries keep the device busy; very few take
-// few_query_minima.h.
+// few_query_minima.h. Queries with many candidates, which are in dense parts of the rows, are multiplied once more.
 //
 // The result is complete by the argument of float32_search.cu, with fp16 scores for the limits and float32 sums of fp16
 // products for the candidates. The search takes 2 q n d operations and writes q n / 8 bytes of minima.
@@ -7,6 +7,9 @@
 // Rows far longer than the others do not take part in the product; their tree is searched when the lists hold the
 // nearest of the others (long_rows.h).
 #include "kernels/cuda/search/fp16_batch.h"
+
+#include <algorithm>
+#include <bit>
 
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/few_query_minima.h"
@@ -16,34 +19,39 @@
 namespace kith::cuda {
 namespace {
 
-std::int64_t capacity_of(const BatchSearch& search) {
-  return search.candidates > 0 ? search.candidates : candidate_capacity(search.neighbors);
-}
-
 /// Base rows that are multiplied with whole tiles of queries, at 350 TFLOP/s, in the time of reading a group at 4 TB/s.
 constexpr std::int64_t kGroupInRows = 2048;
 
-/// What a query may take in the first product of a search.
-ListLimits limits_of(const BatchSearch& search, std::int64_t rows) {
-  constexpr std::int64_t kUsual = 64;  // groups of a query, besides those of its neighbours
-  ListLimits limits{capacity_of(search)};
-  if (search.leaves_dense) limits.groups = std::max(4 * search.neighbors + kUsual, rows / kGroupInRows);
-  return limits;
-}
-
 /// Whether a second product that lists the candidates is faster than reading each group that may contain a neighbour,
 /// about k per query, if there are not unusually many candidates.
-bool needs_second_product(std::int64_t rows, std::int64_t queries, const BatchSearch& search) {
-  if (search.candidates > 0) return true;
+bool needs_second_product(std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
   const std::int64_t tiled = (queries + kQueryTile - 1) / kQueryTile * kQueryTile;
-  return static_cast<double>(queries * search.neighbors) * kGroupInRows >
+  return static_cast<double>(queries * neighbors) * kGroupInRows >
          static_cast<double>(tiled) * static_cast<double>(rows);
+}
+
+/// What a query may take before it is dense.
+ListLimits usual_limits(std::int64_t rows, std::int64_t neighbors) {
+  constexpr std::int64_t kUsual = 64;  // groups of a query, besides those of its neighbours
+  return {candidate_capacity(neighbors), std::max(4 * neighbors + kUsual, rows / kGroupInRows)};
+}
+
+/// Candidates of a dense query, at most; a power of two.
+std::int64_t dense_capacity(const Context& context, std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
+  // A distance by the definition takes as long as the float32 products of so many rows.
+  constexpr std::int64_t kDistance = 16, kMostBytes = std::int64_t{1} << 26;
+  const auto power = [](std::int64_t count) {
+    return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
+  };
+  const std::int64_t wanted = std::min({largest_candidate_capacity(context), power(rows / kDistance),
+                                        power(kMostBytes / (queries * std::int64_t{sizeof(std::int32_t)}))});
+  return std::max(wanted, candidate_capacity(neighbors));
 }
 
 }  // namespace
 
-std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, const BatchSearch& search) {
-  const std::int64_t listed = needs_second_product(base, queries, search) ? capacity_of(search) * 4 : 0;
+std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, std::int64_t neighbors) {
+  const std::int64_t listed = needs_second_product(base, queries, neighbors) ? candidate_capacity(neighbors) * 4 : 0;
   return row_groups_of(base) * kQuarters * 5 + listed;
 }
 
@@ -55,18 +63,25 @@ template <class T>
 Fp16Batch<T>::Fp16Batch(const HeldRows<T>& held, const BatchSearch& search)
     : held_(held),
       neighbors_(search.neighbors),
-      limits_(limits_of(search, held.rows())),
+      lists_all_(needs_second_product(held.rows(), search.most, search.neighbors)),
+      listed_capacity_(lists_all_ ? candidate_capacity(neighbors_)
+                                  : dense_capacity(*held.context, held.rows(), search.most, neighbors_)),
       apart_(can_hold_apart(search.measure, search.neighbors)),
       base_(apart_ ? without_long_rows(held, search.max_query_norm, score_base_) : search_base(held, search.measure)),
       minima_{nullptr, nullptr, base_.tile_count()},
       group_min_(held.pool(), search.most * minima_.groups()),
-      block_min_(held.pool(), search.most * minima_.blocks()) {
+      block_min_(held.pool(), search.most * minima_.blocks()),
+      limit_(held.pool(), search.most),
+      listed_count_(held.pool(), search.most),
+      listed_(held.pool(), search.most * listed_capacity_) {
   minima_.group_min = group_min_.data();
   minima_.block_min = block_min_.data();
-  if (!needs_second_product(held.rows(), search.most, search)) return;
-  limit_ = Buffer<float>(held.pool(), search.most);
-  listed_count_ = Buffer<unsigned>(held.pool(), search.most);
-  listed_ = Buffer<std::int32_t>(held.pool(), search.most * limits_.candidates);
+  if (lists_all_) return;
+  const Fp16Layout shape = held.fp16.shape;
+  dense_ = Buffer<std::int32_t>(held.pool(), search.most);
+  dense_count_ = Buffer<Word>(held.pool(), 1);
+  dense_tiles_ = Buffer<uint4>(
+      held.pool(), row_groups_of(search.most) * kFp16TileRows * std::int64_t{shape.depth_tiles} * shape.chunks);
 }
 
 template <class T>
@@ -83,17 +98,32 @@ void Fp16Batch<T>::search(SearchQueries queries, const ListOutput& output) const
   } else {
     launch_product<KeepMinima>(context, problem, minima_);
   }
-  if (listed_.size() == 0) {
-    find_lists(context, base_, queries, limits_, output);
-  } else {
-    const RowLists listed{limit_.data(), listed_.data(), listed_count_.data(),
-                          static_cast<unsigned>(limits_.candidates)};
+  if (lists_all_) {
     find_limits(context, base_, queries, limit_.data());
     context.stream.fill(listed_count_.data(), 0, queries.count);
-    launch_product<ListBelowLimit>(context, problem, listed);
-    finish_lists(context, base_, queries, listed, output);
+    launch_product<ListBelowLimit>(context, problem, listed());
+    finish_lists(context, base_, queries, listed(), output);
+  } else {
+    context.stream.fill(dense_count_.data(), 0, 1);
+    find_lists(context, base_, queries, usual_limits(held_.rows(), neighbors_), output, dense());
+    list_dense(queries, problem, output);
   }
   if (apart_ && !held_.long_rows.tree.is_empty()) merge_long_rows(queries, output);
+}
+
+/// Finds the lists of dense queries by a second product. Asynchronous.
+template <class T>
+void Fp16Batch<T>::list_dense(const SearchQueries& queries, const Fp16Problem& problem,
+                              const ListOutput& output) const {
+  const Context& context = *held_.context;
+  const Count count{queries.count, dense_count_.data()};
+  gather_fp16_tiles(context, queries.tiles, dense_.data(), count, queries.shape, dense_tiles_.data());
+  Fp16Problem again = problem;
+  again.points = dense_tiles_.data();
+  again.rows = count;
+  context.stream.fill(listed_count_.data(), 0, queries.count);
+  launch_product<ListBelowLimit>(context, again, listed());
+  finish_lists(context, base_, queries, listed(), output, dense());
 }
 
 /// Merges the nearest of the long rows into the lists that are filled. Asynchronous.

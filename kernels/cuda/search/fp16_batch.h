@@ -19,14 +19,10 @@ struct BatchSearch {
   std::int64_t neighbors = 0;   // length of the lists
   std::int64_t most = 0;        // queries of a batch, at most
   double max_query_norm = 0.0;  // in the unit of the fp16 rows; 0 for the usual limit
-  // Of a query, at most, a power of two, listed by a second product; 0: as many as usual, listed by either way.
-  std::int64_t candidates = 0;
-  // Whether a query whose candidates a second product would list in less time stays unfilled.
-  bool leaves_dense = false;
 };
 
 /// Bytes of device memory of each query of a batch, besides the query and its lists. base: rows that are searched.
-std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, const BatchSearch& search);
+std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, std::int64_t neighbors);
 
 /// Searches of some held rows. Requires that can_search_fp16(), and that the rows stay where they are.
 template <class T>
@@ -42,18 +38,28 @@ class Fp16Batch {
  private:
   void merge_long_rows(const SearchQueries& queries, const ListOutput& output) const;
 
+  void list_dense(const SearchQueries& queries, const Fp16Problem& problem, const ListOutput& output) const;
+  RowLists listed() const {
+    return {limit_.data(), listed_.data(), listed_count_.data(), static_cast<unsigned>(listed_capacity_)};
+  }
+  DenseQueries dense() const { return {dense_.data(), limit_.data(), dense_count_.data()}; }
+
   const HeldRows<T>& held_;
   std::int64_t neighbors_;
-  ListLimits limits_;
+  bool lists_all_;  // a second product lists the candidates of all queries, not only of dense ones
+  std::int64_t listed_capacity_;
   bool apart_;                // long rows are held apart
   Buffer<float> score_base_;  // only with an unusual limit
   SearchBase<T> base_;
   GroupMinima minima_;
   Buffer<float> group_min_, block_min_;
-  // Only for a second product.
+  // For a second product.
   Buffer<float> limit_;
   Buffer<unsigned> listed_count_;
   Buffer<std::int32_t> listed_;  // (queries, capacity)
+  Buffer<std::int32_t> dense_;
+  Buffer<Word> dense_count_;
+  Buffer<uint4> dense_tiles_;
 };
 
 }  // namespace kith::cuda

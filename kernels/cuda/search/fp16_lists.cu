@@ -256,7 +256,8 @@ __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queri
 
 template <class T, Measure M>
 __global__ void __launch_bounds__(kMaxThreads)
-    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const ListLimits limits, const ListOutput out) {
+    lists_kernel(const SearchBase<T> base, const SearchQueries queries, const ListLimits limits,
+                 const DenseQueries dense, const ListOutput out) {
   extern __shared__ __align__(16) unsigned char candidate_memory[];
   __shared__ ListShared shared;
   const std::int64_t q = blockIdx.x;
@@ -275,6 +276,11 @@ __global__ void __launch_bounds__(kMaxThreads)
   }
   if (!within && threadIdx.x == 0) shared.count = capacity + 1;
   __syncthreads();
+  if (threadIdx.x == 0 && shared.count > capacity && dense.count != nullptr) {
+    const Word place = atomicAdd(dense.count, Word{1});
+    dense.query[place] = static_cast<std::int32_t>(q);
+    dense.limit[place] = limit;
+  }
   write_list<M>(base, queries, q, candidates, out);
 }
 
@@ -287,16 +293,19 @@ __global__ void limits_kernel(const SearchBase<T> base, const SearchQueries quer
 
 template <class T, Measure M>
 __global__ void __launch_bounds__(kMaxThreads)
-    listed_kernel(const SearchBase<T> base, const SearchQueries queries, const RowLists listed, const ListOutput out) {
+    listed_kernel(const SearchBase<T> base, const SearchQueries queries, const RowLists listed,
+                  const DenseQueries dense, const ListOutput out) {
   extern __shared__ __align__(16) unsigned char candidate_memory[];
   __shared__ ListShared shared;
-  const std::int64_t q = blockIdx.x, excluded = excluded_by(queries, q, base.rows);
+  if (dense.count != nullptr && blockIdx.x >= *dense.count) return;
+  const std::int64_t q = dense.count != nullptr ? dense.query[blockIdx.x] : blockIdx.x;
+  const std::int64_t excluded = excluded_by(queries, q, base.rows);
   const Candidates candidates = candidates_in(candidate_memory, listed.capacity, &shared.count);
-  const unsigned count = listed.count[q];
+  const unsigned count = listed.count[blockIdx.x];
   // Only if the list overflowed, the count includes rows that are not in it.
   if (threadIdx.x == 0) shared.count = count > listed.capacity ? count : 0;
   __syncthreads();
-  const std::int32_t* rows = listed.row + listed.first(q);
+  const std::int32_t* rows = listed.row + listed.first(blockIdx.x);
   for (unsigned first = threadIdx.x / kWarp * kWarp; first < min(count, listed.capacity); first += blockDim.x) {
     const unsigned i = first + lane_index();
     const std::int32_t row = i < min(count, listed.capacity) ? rows[i] : kNoRow;
@@ -342,10 +351,10 @@ std::int64_t candidate_capacity(std::int64_t neighbors) {
 
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                const ListLimits& limits, const ListOutput& out) {
+                const ListLimits& limits, const ListOutput& out, const DenseQueries& dense) {
   const auto kernel = base.measure == Measure::inner_product ? lists_kernel<T, Measure::inner_product>
                                                              : lists_kernel<T, Measure::squared_euclidean>;
-  launch_lists(context, kernel, queries.count, limits.candidates, base, queries, limits, out);
+  launch_lists(context, kernel, queries.count, limits.candidates, base, queries, limits, dense, out);
 }
 
 template <class T>
@@ -356,18 +365,18 @@ void find_limits(const Context& context, const SearchBase<T>& base, const Search
 
 template <class T>
 void finish_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                  const RowLists& listed, const ListOutput& out) {
+                  const RowLists& listed, const ListOutput& out, const DenseQueries& dense) {
   const auto kernel = base.measure == Measure::inner_product ? listed_kernel<T, Measure::inner_product>
                                                              : listed_kernel<T, Measure::squared_euclidean>;
-  launch_lists(context, kernel, queries.count, listed.capacity, base, queries, listed, out);
+  launch_lists(context, kernel, queries.count, listed.capacity, base, queries, listed, dense, out);
 }
 
 #define KITH_INSTANTIATE(T)                                                                               \
   template void find_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const ListLimits&, \
-                           const ListOutput&);                                                            \
+                           const ListOutput&, const DenseQueries&);                                       \
   template void find_limits(const Context&, const SearchBase<T>&, const SearchQueries&, float*);          \
   template void finish_lists(const Context&, const SearchBase<T>&, const SearchQueries&, const RowLists&, \
-                             const ListOutput&);
+                             const ListOutput&, const DenseQueries&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -47,19 +47,26 @@ struct ListLimits {
   std::int64_t groups = std::numeric_limits<std::int64_t>::max();  // of base rows that are multiplied again
 };
 
-/// Requires queries.minima. Asynchronous.
+/// Queries with more candidates or groups than that, whose scores the screen can bound.
+struct DenseQueries {
+  std::int32_t* query = nullptr;  // (queries) in any order
+  float* limit = nullptr;         // (queries) of each: base rows with a higher score are not in its list
+  Word* count = nullptr;          // (1)
+};
+
+/// Lists the dense queries, unless that is null. Requires queries.minima. Asynchronous.
 template <class T>
 void find_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                const ListLimits& limits, const ListOutput& out);
+                const ListLimits& limits, const ListOutput& out, const DenseQueries& dense);
 
 /// limit[q]: base rows with a higher score are not in the query's list; negative if the screen cannot bound the scores.
 /// Requires queries.minima. Asynchronous.
 template <class T>
 void find_limits(const Context& context, const SearchBase<T>& base, const SearchQueries& queries, float* limit);
 
-/// listed: the base rows with scores up to those limits. Asynchronous.
+/// listed: the base rows with scores up to those limits, of all queries or of the dense ones. Asynchronous.
 template <class T>
 void finish_lists(const Context& context, const SearchBase<T>& base, const SearchQueries& queries,
-                  const RowLists& listed, const ListOutput& out);
+                  const RowLists& listed, const ListOutput& out, const DenseQueries& dense = {});
 
 }  // namespace kith::cuda

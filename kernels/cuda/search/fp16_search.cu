@@ -2,7 +2,6 @@
 #include "kernels/cuda/search/fp16_search.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -15,12 +14,12 @@ namespace {
 
 /// Queries per batch: few enough that a batch is searched while the next one is uploaded, within the device's memory.
 template <class T>
-std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, const BatchSearch& search) {
+std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std::int64_t neighbors) {
   constexpr std::int64_t kBatches = 2, kMinBatch = 2048;  // smaller batches do not fill the device
   constexpr std::int64_t kSmallTile = 64;                 // used if the caller limits the memory
   const std::int64_t queries = request.values.rows;
   const std::int64_t query_bytes =
-      batch_query_bytes(held.rows(), queries, search) + 2 * (held.columns() * 16 + search.neighbors * 16);
+      batch_query_bytes(held.rows(), queries, neighbors) + 2 * (held.columns() * 16 + neighbors * 16);
   const std::int64_t bytes = request.working_bytes > 0 ? request.working_bytes : kMaxMinimaBytes;
   const std::int64_t tile = request.working_bytes > 0 ? kSmallTile : kQueryTile;
   const std::int64_t fitting = std::min(bytes, held.pool().available() / 2) / query_bytes / tile * tile;
@@ -33,13 +32,13 @@ std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, cons
 template <class T>
 class Fp16Search {
  public:
-  /// limits: the others are set here.
-  Fp16Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists, const BatchSearch& limits)
+  /// max_query_norm: 0 for the usual limit.
+  Fp16Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists, double max_query_norm)
       : held_(held),
         queries_(queries),
         lists_(lists),
-        size_(batch_queries(held, queries, of_batch(limits, 0))),
-        batch_(held, of_batch(limits, size_)),
+        size_(batch_queries(held, queries, k())),
+        batch_(held, {queries.measure, k(), size_, max_query_norm}),
         candidates_(held.pool(), 1) {
     for (int i = 0; i < (size_ < queries.values.rows ? 2 : 1); ++i) {
       buffers_[i].queries = allocate_fp16_queries(held, queries.measure, size_);
@@ -78,9 +77,6 @@ class Fp16Search {
   };
 
   std::int64_t k() const { return lists_.index.columns(); }
-  BatchSearch of_batch(const BatchSearch& limits, std::int64_t most) const {
-    return {queries_.measure, k(), most, limits.max_query_norm, limits.candidates, limits.leaves_dense};
-  }
   std::int64_t count(std::int64_t batch) const { return std::min(size_, queries_.values.rows - batch * size_); }
   const BatchBuffers& buffers(std::int64_t batch) const { return buffers_[batch % 2]; }
 
@@ -136,23 +132,7 @@ bool can_search_fp16(const HeldRows<T>& held, Measure measure, std::int64_t neig
 
 template <class T>
 std::vector<std::int64_t> search_fp16(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  // A distance by the definition takes as long as the float32 products of so many rows.
-  constexpr std::int64_t kDistance = 16;
-  const auto share = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(held.rows() / kDistance)));
-  const std::int64_t largest = largest_candidate_capacity(*held.context),
-                     least = candidate_capacity(lists.index.columns() + 1);
-  const bool lists_dense = least <= largest;
-  std::vector<std::int64_t> fallback = Fp16Search<T>(held, queries, lists, {.leaves_dense = lists_dense}).run();
-  if (!lists_dense || fallback.empty()) return fallback;
-  const std::int64_t most = std::clamp(share, least, largest);
-  try {
-    search_gathered(queries, fallback, lists, [&](const Queries& dense, NeighborLists& found) {
-      Fp16Search<T>(held, dense, found, {.candidates = most}).run();
-    });
-  } catch (const OutOfMemory&) {  // they stay fallback queries
-  }
-  std::erase_if(fallback, [&](std::int64_t q) { return lists.index(q, 0) >= 0; });
-  return fallback;
+  return Fp16Search<T>(held, queries, lists, 0).run();
 }
 
 namespace {
@@ -192,7 +172,7 @@ std::vector<std::int64_t> search_long_queries(const HeldRows<T>& held, const Que
     if (is_long) longest = std::max(longest, norm);
   }
   search_gathered(queries, chosen, lists, [&](const Queries& long_queries, NeighborLists& found) {
-    Fp16Search<T>(held, long_queries, found, {.max_query_norm = longest * kRounding}).run();
+    Fp16Search<T>(held, long_queries, found, longest * kRounding).run();
   });
   for (const std::int64_t q : chosen) {
     if (lists.index(q, 0) < 0) remaining.push_back(q);
