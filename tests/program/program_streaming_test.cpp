@@ -78,12 +78,12 @@ TEST_CASE("labels and neighbours of points larger than the memory are those of p
   compare({"assign", npy, "--centroids", folder / "c.h5", "--save-distances"}, folder);
   for (const char* metric : {"euclidean", "cosine", "manhattan"}) {
     const auto report = compare({"knn", npy, "--queries", queries, "-k", "12", "--metric", metric}, folder);
-    CHECK(report["streamed"]["passes"] == 1);
+    // A GPU that runs out of memory reads a part again.
+    CHECK(report["streamed"]["passes"] <= (report["backend"] == "cpu" ? 1 : 2));
   }
   compare({"knn", npy, "--queries", queries, "-k", "3", "--metric", "inner-product"}, folder);
-  // Each block of queries is a pass; a GPU may hold all rows after the first.
   const auto report = compare({"knn", npy, "--queries", queries, "-k", "3", "--block-rows", "100"}, folder);
-  CHECK(report["streamed"]["passes"] <= 3);
+  CHECK((report["backend"] != "cpu" || report["streamed"]["passes"] == 3));  // a pass for each block of queries
   compare_streamed({"knn", npy, "--queries", queries, "--radius", "9"}, {"--memory", "147MB"}, folder);
 }
 
