@@ -1,9 +1,11 @@
 // Every fuzz target with its seeds and a fixed sequence of mutations of them, for builds without libFuzzer.
-// KITH_MUTATIONS sets their number for each target.
+// Variables of the environment choose target, number and seed of the mutations (tests/fuzz/README.md).
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +24,17 @@ namespace fs = std::filesystem;
 std::string bytes_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string environment(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : otherwise;
+}
+
+long peak_kilobytes() {
+  rusage usage{};
+  REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
+  return usage.ru_maxrss;
 }
 
 /// The quoted words of a dictionary of libFuzzer, with \xNN and \\.
@@ -79,12 +92,16 @@ void mutate(std::string& bytes, const std::vector<std::string>& seeds, const std
 
 TEST_CASE("no input of a reader ends in anything but a result or a refusal") {
   kith::fuzz::prepare();
-  const char* variable = std::getenv("KITH_MUTATIONS");
-  const int mutations = variable != nullptr ? std::atoi(variable) : 1500;
+  const int mutations = std::stoi(environment("KITH_MUTATIONS", "1500"));
+  const std::string chosen = environment("KITH_FUZZ_TARGET", ""), kept = environment("KITH_FUZZ_INPUT", "");
+  const auto first_seed = static_cast<std::mt19937::result_type>(std::stoul(environment("KITH_FUZZ_SEED", "1")));
   constexpr std::size_t kMaxBytes = 4096;
   constexpr unsigned kMostSeconds = 10;  // for one input; then SIGALRM ends the test
-  const fs::path folder = fs::path(KITH_SOURCE_DIR) / "tests/fuzz";
+  const fs::path folder = environment("KITH_FUZZ_FOLDER", KITH_SOURCE_DIR "/tests/fuzz");
+  int targets = 0;
   for (const kith::fuzz::Target& target : kith::fuzz::targets()) {
+    if (!chosen.empty() && chosen != target.name) continue;
+    ++targets;
     INFO(target.name);
     std::vector<std::string> seeds;
     std::vector<fs::path> files;
@@ -95,20 +112,25 @@ TEST_CASE("no input of a reader ends in anything but a result or a refusal") {
     const std::vector<std::string> words = words_of(folder / (std::string(target.name) + ".dict"));
     REQUIRE(!words.empty());
     for (const std::string& seed : seeds) target.run(seed);
-    std::mt19937 random(1);
+    std::mt19937 random(first_seed);
+    std::chrono::duration<double> slowest{};
     for (int i = 0; i < mutations; ++i) {
       std::string bytes = seeds[random() % seeds.size()];
       for (unsigned changes = 1 + random() % 4; changes > 0; --changes) mutate(bytes, seeds, words, random);
       bytes.resize(std::min(bytes.size(), kMaxBytes));
       INFO("mutation " << i);
+      if (!kept.empty()) std::ofstream(kept, std::ios::binary) << bytes;
+      const auto begin = std::chrono::steady_clock::now();
       alarm(kMostSeconds);
       CHECK_NOTHROW(target.run(bytes));
       alarm(0);
+      slowest = std::max<std::chrono::duration<double>>(slowest, std::chrono::steady_clock::now() - begin);
     }
+    fmt::print("{}: {} mutations, seed {}; longest {:.2f} s, largest {} kB\n", target.name, mutations, first_seed,
+               slowest.count(), peak_kilobytes());
   }
-  rusage usage{};
-  REQUIRE(getrusage(RUSAGE_SELF, &usage) == 0);
+  REQUIRE(targets > 0);
 #ifndef __SANITIZE_ADDRESS__
-  CHECK(usage.ru_maxrss * 1024 < 2 * kith::fuzz::kMemory);
+  CHECK(peak_kilobytes() * 1024 < 2 * kith::fuzz::kMemory);
 #endif
 }
