@@ -100,10 +100,11 @@ std::optional<std::int64_t> stored_checksum(hid_t object) {
 
 std::optional<std::int64_t> dataset_checksum(hid_t dataset) {
   constexpr hsize_t kBlockBytes = hsize_t{1} << 20;
+  constexpr hsize_t kMostRowBytes = hsize_t{1} << 28;  // no result has longer rows, but a damaged file may claim them
   const Handle type(H5Dget_type(dataset));
   std::vector<hsize_t> count = shape_of(dataset);
   hsize_t row_bytes = H5Tget_size(type.get());
-  if (row_bytes == 0) return std::nullopt;
+  if (row_bytes == 0 || row_bytes > kMostRowBytes) return std::nullopt;
   if (count.empty()) {  // one value
     std::vector<char> value(row_bytes);
     if (H5Dread(dataset, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data()) < 0) return std::nullopt;
@@ -111,7 +112,10 @@ std::optional<std::int64_t> dataset_checksum(hid_t dataset) {
     sum.add(value.data(), value.size());
     return sum.value();
   }
-  for (std::size_t i = 1; i < count.size(); ++i) row_bytes *= count[i];
+  for (std::size_t i = 1; i < count.size(); ++i) {
+    if (count[i] > 0 && row_bytes > kMostRowBytes / count[i]) return std::nullopt;
+    row_bytes *= count[i];
+  }
   const hsize_t rows = row_bytes > 0 ? count[0] : 0;
   const hsize_t block_rows =
       std::clamp<hsize_t>(row_bytes > 0 ? kBlockBytes / row_bytes : 1, 1, std::max<hsize_t>(rows, 1));

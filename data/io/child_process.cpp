@@ -213,6 +213,7 @@ bool receive_with(int socket, ServerRequest& request, int& descriptor) {
         close(control);
         serve_calls(socket);
       }
+      if (reply < 0) reply = -errno;
       close(socket);
     } else {
       kill(request.process, SIGKILL);  // does nothing to one that has died
@@ -308,7 +309,7 @@ void start_child_server() { server().require(); }
 ChildProcess::ChildProcess() {
   const Connection connection(SOCK_STREAM);
   process_ = server().ask({ServerRequest::start, 0}, connection.theirs);
-  const int reason = errno;
+  const int reason = process_ < 0 ? -process_ : errno;
   close(connection.theirs);
   socket_ = connection.ours;
   if (process_ > 0) return;

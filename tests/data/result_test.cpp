@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "data/hdf5/hdf5_checksum.h"
 #include "data/results/result.h"
 #include "data/source.h"
 #include "tests/support/hdf5_files.h"
@@ -301,6 +302,19 @@ TEST_CASE("long names and names without a directory work") {
   CHECK_NOTHROW(write_result("plain.h5"));
   std::filesystem::current_path(here);
   CHECK(entries(scratch) == 2);
+}
+
+// A damaged file may claim rows of gigabytes, which took as much memory.
+TEST_CASE("rows longer than those of any result have no checksum") {
+  const Scratch folder;
+  const hid_t file = H5Fcreate((folder / "long.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t shape[2] = {1, hsize_t{1} << 28};
+  const hid_t space = H5Screate_simple(2, shape, nullptr);
+  const hid_t dataset = H5Dcreate2(file, "x", H5T_NATIVE_FLOAT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  CHECK(!dataset_checksum(dataset));
+  H5Dclose(dataset);
+  H5Sclose(space);
+  H5Fclose(file);
 }
 
 TEST_CASE("an unfinished result is removed") {

@@ -39,7 +39,7 @@ ListLimits usual_limits(std::int64_t rows, std::int64_t neighbors) {
 /// Candidates of a dense query, at most; a power of two.
 std::int64_t dense_capacity(const Context& context, std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
   // A distance by the definition takes as long as the float32 products of so many rows.
-  constexpr std::int64_t kDistance = 16, kMostBytes = std::int64_t{1} << 26;
+  constexpr std::int64_t kDistance = 16, kMostBytes = std::int64_t{1} << 24;
   const auto power = [](std::int64_t count) {
     return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
   };
