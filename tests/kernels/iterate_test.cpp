@@ -46,6 +46,7 @@ TEST_CASE("iterate() equals iterations made of single operations", "[kmeans][ite
       {"three columns of whole numbers", 2, {3000, 3, 64}, 1, Init::random, 1000, 0.0},
       {"four columns in two limbs", 10, {3000, 4, 33}, 1, Init::random, 1000, 0.0},
       {"eight columns", 0, {3000, 8, 40}, 1, Init::random, 1000, 0.0},
+      {"three columns that products do not decide", 12, {33'000, 3, 40}, 1, Init::random, 3, 0.0},
       {"64 columns, few clusters", 0, {1797, 64, 10}, 1, Init::random, 1000, 0.0},
       {"256 columns", 1, {600, 256, 9}, 1, Init::first, 1000, 0.0},
   };

@@ -319,3 +319,31 @@ TEST_CASE("a GPU certifies most rows of few columns in every assignment", "[stru
     }
   }
 }
+
+TEST_CASE("a sample chooses the scores of the first assignment of few columns", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 40'000, kClusters = 64;
+  for (const Structure& structure : kStructures) {
+    const Matrix<double> wide = make(structure, kRows);
+    for (const std::int64_t d : {2, 3}) {
+      Matrix<double> values(kRows, d);
+      for (std::int64_t i = 0; i < kRows; ++i) std::copy_n(wide.row(i).data(), d, values.row(i).data());
+      const Matrix<double> centroids = every_row(values, kClusters, 1.0);
+      const PointsMatrix stored = as_class(std::as_const(values).view(), ValueClass::f32);
+      std::vector<std::int32_t> expected(kRows), labels(kRows);
+      for (const Tested& tested : every_backend()) {
+        if (!has_narrow_screen(tested, d)) continue;
+        INFO(tested.name << ", " << structure.name << ", d " << d);
+        const auto points = tested.backend->hold({view_of(stored), 0});
+        points->prepare(make_plan(*points));
+        Assignment first(kClusters), second(kClusters);
+        points->assign({.centroids = centroids.view()}, first);
+        points->labels(expected);
+        points->assign({.centroids = centroids.view()}, second);
+        points->labels(labels);
+        CHECK(labels == expected);
+        INFO(first.ambiguous << " rows at first, then " << second.ambiguous);
+        CHECK(first.ambiguous <= kRows / 8);
+      }
+    }
+  }
+}

@@ -37,7 +37,7 @@ class LloydIterations {
   /// Assigns all rows and updates sums and counts.
   IterationRecord assign() {
     held_.bounds.skip();
-    screen_.set_centroids(state_.centroids.view());
+    choose_centroids(held_, screen_, state_.centroids.view());
     const std::int64_t d = held_.columns(), block = screen_.block();
     held_.for_ranges(screen_.rows_per_task(), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
       std::unique_ptr<Worker>& worker = workers_[static_cast<std::size_t>(thread)];

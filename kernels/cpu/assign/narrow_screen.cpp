@@ -161,11 +161,26 @@ std::int64_t NarrowScreen<T>::rows_per_task() const {
 }
 
 template <class T>
+void choose_centroids(HeldRows<T>& held, NarrowScreen<T>& screen, MatrixView<const double> centroids) {
+  constexpr std::int64_t kSampled = 4, kLeastRows = 16;  // blocks; rows for each of the sample
+  screen.set_centroids(centroids);
+  const std::int64_t block = screen.block(), sampled = kSampled * block;
+  if (!held.narrow_products_backoff.is_untried() || held.rows() < kLeastRows * sampled) return;
+  typename NarrowScreen<T>::Workspace workspace(screen);
+  NarrowTotals totals;
+  const std::int64_t step = held.rows() / kSampled / block * block;
+  for (std::int64_t i = 0; i < kSampled; ++i) screen.label(i * step, block, workspace, totals);
+  note_products(held, {.screened = sampled, .ambiguous = totals.ambiguous, .candidates = totals.candidates},
+                centroids.rows);
+  if (held.narrow_products_backoff.active()) screen.set_again(centroids);
+}
+
+template <class T>
 void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
   const std::int64_t k = request.centroids.rows;
   held.bounds.skip();
   NarrowScreen<T> screen(held);
-  screen.set_centroids(request.centroids);
+  choose_centroids(held, screen, request.centroids);
   // Consecutive rows often have the same label; several counters avoid dependent additions.
   const std::int64_t ways = k <= 1024 ? 4 : 1;
   struct Worker {
@@ -202,8 +217,9 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
   note_narrow(held, record, k);
 }
 
-#define KITH_INSTANTIATE(T)       \
-  template class NarrowScreen<T>; \
+#define KITH_INSTANTIATE(T)                                                                 \
+  template class NarrowScreen<T>;                                                           \
+  template void choose_centroids(HeldRows<T>&, NarrowScreen<T>&, MatrixView<const double>); \
   template void assign_narrow(HeldRows<T>&, const AssignRequest&, Assignment&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

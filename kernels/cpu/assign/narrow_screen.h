@@ -29,17 +29,24 @@ bool narrow_is_best(const HeldRows<T>& held, std::int64_t clusters) {
   return held.columns() <= kFewColumns && !held.narrow_backoff.active();
 }
 
+/// Notes what products, or differences in their place, left ambiguous.
+template <class T>
+void note_products(HeldRows<T>& held, const IterationRecord& record, std::int64_t clusters) {
+  // Costs of an ambiguous row and of a distance, in operations of the screen, which takes d + 4 for a column.
+  constexpr double kAmbiguous = 2000, kMeasured = 300;
+  const double d = static_cast<double>(held.columns()), column = d + 4;
+  const double ambiguous = kAmbiguous / (static_cast<double>(clusters) * column) + 1.5;
+  held.narrow_products_backoff.update(record, clusters, kMeasured / column / ambiguous, d / column / ambiguous);
+}
+
 /// Notes what the narrow screen left ambiguous. Its scores are products, or differences while products leave too much.
 /// The fewer columns, the slower are all other screens beside it.
 template <class T>
 void note_narrow(HeldRows<T>& held, const IterationRecord& record, std::int64_t clusters) {
   constexpr double kDistance = 32, kColumns = 16;
-  // Costs of an ambiguous row and of a distance, in operations of the screen, which takes d + 4 for a column.
-  constexpr double kAmbiguous = 2000, kMeasured = 300;
-  const double d = static_cast<double>(held.columns()), column = d + 4;
-  const double ambiguous = kAmbiguous / (static_cast<double>(clusters) * column) + 1.5;
+  const double d = static_cast<double>(held.columns());
   const bool took_products = !held.narrow_products_backoff.active();
-  held.narrow_products_backoff.update(record, clusters, kMeasured / column / ambiguous, d / column / ambiguous);
+  note_products(held, record, clusters);
   if (took_products && held.narrow_products_backoff.active()) return;  // differences come next
   held.narrow_backoff.update(record, clusters, kDistance, kColumns / d);
 }
@@ -58,6 +65,11 @@ class NarrowScreen {
 
   /// centroids: (k, d); must outlive the calls of label().
   void set_centroids(MatrixView<const double> centroids);
+  /// Sets them once more before all rows are labelled, for scores that have been chosen meanwhile.
+  void set_again(MatrixView<const double> centroids) {
+    has_centroids_ = false;
+    set_centroids(centroids);
+  }
 
   /// Maximum rows per call of label(); ranges of rows for threads are multiples of it.
   std::int64_t block() const { return block_; }
@@ -98,6 +110,10 @@ class NarrowScreen {
   mutable UninitializedVector<float> panels_;  // of all rows, or empty; filled by label()
   bool has_centroids_ = false, packed_ = false;
 };
+
+/// Sets the centroids of the screen. Before the first assignment a sample of the rows chooses its scores.
+template <class T>
+void choose_centroids(HeldRows<T>& held, NarrowScreen<T>& screen, MatrixView<const double> centroids);
 
 /// Assigns all rows by this screen.
 template <class T>

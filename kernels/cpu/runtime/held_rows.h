@@ -54,12 +54,14 @@ struct LabelBounds {
 class ScreenBackoff {
  public:
   bool active() const { return remaining_ > 0; }
+  bool is_untried() const { return untried_; }
   /// Call after each assignment to k clusters by the screen, or by its replacement. distance: cost of a distance by the
   /// definition, in products of the screen; more: cost of the replacement / cost of the screen, less 1.
   template <class Counts>
   void update(const Counts& result, std::int64_t k, double distance = 50, double more = 1) {
     const double refined = static_cast<double>(result.ambiguous) +
                            static_cast<double>(result.candidates) * distance / static_cast<double>(k);
+    untried_ = false;
     if (active()) {
       --remaining_;
     } else if (refined > more * static_cast<double>(result.screened)) {
@@ -73,6 +75,7 @@ class ScreenBackoff {
  private:
   static constexpr int kFirst = 8, kMax = 64;
   int remaining_ = 0, next_ = kFirst;  // assignments
+  bool untried_ = true;
 };
 
 /// Whether assignments begin with the local screen (assign/local_screen.h), and when to ask again.

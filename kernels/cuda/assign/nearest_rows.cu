@@ -23,7 +23,7 @@ class NearestRowFinder {
       : held_(held),
         k_(request.centroids.rows),
         d_(held.columns()),
-        limit_(has_fast_search() ? kMeasured * held.rows() : max_nearest_candidates(held.rows(), k_)),
+        limit_(has_fast_search() ? measured_for_search() * held.rows() : max_nearest_candidates(held.rows(), k_)),
         centroids_(held.pool(), k_ * d_),
         best_(held.pool(), k_),
         previous_(held.pool(), k_),
@@ -55,9 +55,10 @@ class NearestRowFinder {
   }
 
  private:
-  // A general search with fp16 rows takes as long as testing a row in four, or as measuring some centroids for each row,
-  // and far longer where the rows of a dense part are about equally near.
-  static constexpr std::int64_t kListedShare = 4, kMeasured = 8;
+  // A general search with fp16 rows takes as long as testing a row in four, or as measuring some centroids for each
+  // row: one with few columns, and more with many, since such a search may go on in float32.
+  static constexpr std::int64_t kListedShare = 4;
+  std::int64_t measured_for_search() const { return std::clamp<std::int64_t>(d_ / 128, 1, 8); }
   bool has_fast_search() const { return held_.fp16.are_kept(); }
 
   const Stream& stream() const { return held_.stream(); }
