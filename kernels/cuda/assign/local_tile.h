@@ -130,7 +130,7 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
     return resident ? shared + (kLocalRows + step % 2 * kLocalColumns) * chunks : slab_rows(step) + kLocalRows * pitch;
   };
   const auto slab_chunks = [&](int step) { return min(pitch, chunks - step % slabs * pitch); };
-  /// Copies a slab of `count` rows of the layout of `from` into shared memory.
+  // Copies a slab of rows in the layout of `from` into shared memory.
   const auto copy_slab = [&](uint4* to, const uint4* from, int rows, int step) {
     for (int i = static_cast<int>(threadIdx.x); i < rows * kSlabChunks; i += kLocalThreads) {
       const int r = i / kSlabChunks, u = i % kSlabChunks;
