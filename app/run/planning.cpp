@@ -22,8 +22,9 @@ constexpr double kOpenSeconds = 0.015;  // to open files and a backend, assumed
 // Of kernels/cuda/runtime/held_rows.cu.
 constexpr std::int64_t kState = 32;  // bytes of each row
 constexpr std::int64_t kBlocks =
-    4 * (std::int64_t{64} << 20);                      // bytes of the blocks that are sent, and what is made of them
-constexpr std::int64_t kPart = std::int64_t{1} << 30;  // bytes of a part that is searched, of kernels/cuda/parts.cpp
+    4 * (std::int64_t{64} << 20);  // bytes of the blocks that are sent, and what is made of them
+// Bytes of a part that is searched, and the number of parts of smaller sets, of kernels/cuda/parts.cpp.
+constexpr std::int64_t kLeastPart = std::int64_t{1} << 28, kMostPart = std::int64_t{1} << 32, kParts = 8;
 constexpr std::int64_t kDriverBytes = std::int64_t{128} << 20;  // of the host's memory for a GPU's driver, assumed
 constexpr std::int64_t kGroup = 64;                             // columns of fp16 rows
 // Of the heap, of HDF5 and of the panels of each thread; measured.
@@ -112,7 +113,8 @@ class Estimate {
   /// The peak of the device memory, of each of several GPUs.
   std::int64_t device_bytes_of_gpu() const {
     const std::int64_t resident = resident_rows_of_gpu();
-    const std::int64_t parts = searches_file() && resident == 0 ? std::min(kPart / row_bytes(), rows_of_gpu()) : 0;
+    const std::int64_t part = std::clamp(rows_of_gpu() * row_bytes() / kParts, kLeastPart, kMostPart) / row_bytes();
+    const std::int64_t parts = searches_file() && resident == 0 ? std::min(part, rows_of_gpu()) : 0;
     // fp16 copies of all rows, or of as many as fit; two parts, and the copies of one.
     const std::int64_t copied = parts > 0 ? parts : rows_of_gpu();
     const std::int64_t copies = 2 * copied * ((columns() + kGroup - 1) / kGroup * kGroup);
