@@ -29,6 +29,10 @@ inline void add_to(Assignment& assignment, const IterationRecord& record) {
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
 
+// farthest.cu
+template <class T>
+std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count);
+
 // measure.cu
 template <class T>
 void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia);

@@ -8,7 +8,7 @@
 
 #include "core/cluster_update.h"
 #include "kernels/cuda/assign/measure.h"
-#include "kernels/cuda/seeding/operations.h"
+#include "kernels/cuda/assign/operations.h"
 
 namespace kith::cuda {
 namespace {

@@ -20,8 +20,4 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
 template <class T>
 double commit_candidate(HeldRows<T>& held, std::int64_t chosen);
 
-// farthest.cu
-template <class T>
-std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count);
-
 }  // namespace kith::cuda

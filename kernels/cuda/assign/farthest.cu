@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/seeding/operations.h"
 
 namespace kith::cuda {
 namespace {
