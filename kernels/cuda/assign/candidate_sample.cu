@@ -1,5 +1,6 @@
-// Measures the candidates of a sample of rows, a block per row: twice k d multiply-adds of float64, 0.05 ms for 256
-// rows of 128 columns and 1024 centroids on an H200.
+// Counts the candidates of a sample of rows. Without lists of the centroids, a block measures a row's guess against all
+// of them, and the guess that stands for it: 256 rows of 128 columns and 1024 centroids took 0.11 ms on an H100, which
+// reads the centroids from its L2 cache. In a list, a warp finds the number by bisection.
 #include "kernels/cuda/assign/candidate_sample.h"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ __device__ Word candidates_near(const SampleTask<T>& task, std::int64_t row, std
   return block_sum(near);
 }
 
-/// A block per sampled row.
+/// A block per sampled row. Merges guesses by the rule of standing_kernel in merged_guesses.cu.
 template <class T>
 __global__ void sample_kernel(SampleTask<T> task, SampledRow* sampled) {
   __shared__ unsigned nearest_bits;

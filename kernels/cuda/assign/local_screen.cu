@@ -12,13 +12,13 @@
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostDepth = 3840;  // of kUp in local_rows.h
+constexpr std::int64_t kMostDepth = 3840;  // so that kUp of local_rows.h covers the roundings of a row
 constexpr double kMostBytes = 0x1p30;      // of rounded lists
 constexpr int kStreamingBlocks = 2;        // of a multiprocessor, whose shared memory holds two stages of each
 
 std::int64_t depth_of(std::int64_t d) { return depth_tiles_of(d) * kFp16TileColumns; }
 
-/// Rounds the columns of the lists that slots_kernel added; as many lanes of a warp share a column as it has chunks.
+/// Rounds the columns of the lists that tiles_kernel added; as many lanes of a warp share a column as it has chunks.
 __global__ void round_lists_kernel(LocalLists in, ListSlots slots, double accumulation, ListColumns out) {
   const int chunks = in.depth / kChunkValues;
   const bool aligned = is_aligned<double>(in.d);

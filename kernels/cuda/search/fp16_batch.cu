@@ -31,7 +31,7 @@ bool needs_second_product(std::int64_t rows, std::int64_t queries, std::int64_t 
 }
 
 /// What a query may take before it is dense.
-ListLimits usual_limits(std::int64_t rows, std::int64_t neighbors) {
+ListLimits limits_of_query(std::int64_t rows, std::int64_t neighbors) {
   constexpr std::int64_t kUsual = 64;  // groups of a query, besides those of its neighbours
   return {candidate_capacity(neighbors), std::max(4 * neighbors + kUsual, rows / kGroupInRows)};
 }
@@ -50,9 +50,8 @@ std::int64_t dense_capacity(const Context& context, std::int64_t rows, std::int6
 
 }  // namespace
 
-std::int64_t batch_query_bytes(std::int64_t base, std::int64_t queries, std::int64_t neighbors) {
-  const std::int64_t listed = needs_second_product(base, queries, neighbors) ? candidate_capacity(neighbors) * 4 : 0;
-  return row_groups_of(base) * kQuarters * 5 + listed;
+std::int64_t batch_query_bytes(std::int64_t base, std::int64_t neighbors) {
+  return row_groups_of(base) * kQuarters * 5 + candidate_capacity(neighbors) * std::int64_t{sizeof(std::int32_t)};
 }
 
 bool can_hold_apart(Measure measure, std::int64_t neighbors) {
@@ -105,7 +104,7 @@ void Fp16Batch<T>::search(SearchQueries queries, const ListOutput& output) const
     finish_lists(context, base_, queries, listed(), output);
   } else {
     context.stream.fill(dense_count_.data(), 0, 1);
-    find_lists(context, base_, queries, usual_limits(held_.rows(), neighbors_), output, dense());
+    find_lists(context, base_, queries, limits_of_query(held_.rows(), neighbors_), output, dense());
     list_dense(queries, problem, output);
   }
   if (apart_ && !held_.long_rows.tree.is_empty()) merge_long_rows(queries, output);

@@ -19,7 +19,7 @@ std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std:
   constexpr std::int64_t kSmallTile = 64;                 // used if the caller limits the memory
   const std::int64_t queries = request.values.rows;
   const std::int64_t query_bytes =
-      batch_query_bytes(held.rows(), queries, neighbors) + 2 * (held.columns() * 16 + neighbors * 16);
+      batch_query_bytes(held.rows(), neighbors) + 2 * (held.columns() * 16 + neighbors * 16);
   const std::int64_t bytes = request.working_bytes > 0 ? request.working_bytes : kMaxMinimaBytes;
   const std::int64_t tile = request.working_bytes > 0 ? kSmallTile : kQueryTile;
   const std::int64_t fitting = std::min(bytes, held.pool().available() / 2) / query_bytes / tile * tile;

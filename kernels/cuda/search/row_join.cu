@@ -127,7 +127,7 @@ class RowJoin {
 
   /// Queries of a batch, for searches of `rows`, of up to `count` queries.
   std::int64_t batch_size(const HeldRows<T>& rows, std::int64_t count) const {
-    const std::int64_t bytes = batch_query_bytes(rows.rows(), count, k_) + held_.columns() * 16 + k_ * 32;
+    const std::int64_t bytes = batch_query_bytes(rows.rows(), k_) + held_.columns() * 16 + k_ * 32;
     const std::int64_t fitting =
         std::min(kMaxMinimaBytes, held_.pool().available() / 2) / bytes / kQueryTile * kQueryTile;
     return std::min(std::max(fitting, kQueryTile), (count + kQueryTile - 1) / kQueryTile * kQueryTile);
