@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 
 #include "core/distance.h"
+#include "core/divided_margin.h"
 #include "core/fixed_point.h"
 #include "core/philox.h"
 #include "core/screen.h"
@@ -160,6 +163,151 @@ TEST_CASE("the margin covers the error of a float32 screen", "[numerics][screen]
         }
       }
     }
+  }
+}
+
+namespace {
+
+/// A vector in the units of fp16 rows, and rounded to 11 bits as fp16 is.
+struct RoundedVector {
+  std::vector<double> exact, rounded;
+  LargestNorms norms() const {
+    double squares = 0.0, lost = 0.0;
+    for (std::size_t j = 0; j < exact.size(); ++j) {
+      squares += exact[j] * exact[j];
+      lost += (exact[j] - rounded[j]) * (exact[j] - rounded[j]);
+    }
+    return {std::sqrt(squares), std::sqrt(lost)};
+  }
+};
+
+RoundedVector rounded_vector(const double* row, std::int64_t d, const ScreenTransform& screen, double factor) {
+  RoundedVector vector;
+  for (std::int64_t j = 0; j < d; ++j) {
+    const double value = factor * 256 * (std::ldexp(row[j], -screen.exponent) - static_cast<double>(screen.center[j]));
+    const double step = std::ldexp(1.0, std::max(value == 0.0 ? -14 : std::ilogb(value), -14) - 10);
+    vector.exact.push_back(value);
+    vector.rounded.push_back(std::nearbyint(value / step) * step);
+  }
+  return vector;
+}
+
+/// |c|^2 / 2 - x.c
+long double score_of(const std::vector<double>& x, const std::vector<double>& c) {
+  long double score = 0;
+  for (std::size_t j = 0; j < x.size(); ++j)
+    score += static_cast<long double>(c[j]) * (static_cast<long double>(c[j]) / 2 - static_cast<long double>(x[j]));
+  return score;
+}
+
+/// Columns of a screen with a divided margin.
+struct DividedColumns {
+  std::vector<RoundedVector> columns;
+  std::vector<ColumnError> errors;
+  DividedMargin margin;
+};
+
+DividedColumns divided_columns(std::vector<RoundedVector> columns, double usual_norm, double longest_row,
+                               int exponent) {
+  DividedColumns divided;
+  const auto d = std::ssize(columns.front().exact);
+  const double floor = usual_norm / 64;
+  LargestErrors largest;
+  double slopes = 0.0, longest = 0.0;
+  float quadratic = 0.0F;
+  for (const RoundedVector& column : columns) {
+    const LargestNorms norms = column.norms();
+    const ColumnError error = column_error(norms, d, exponent, {0.0, 0.0});
+    const auto from_floor = static_cast<float>(norms.norm + floor);
+    largest.slope = std::max(largest.slope, error.slope);
+    largest.constant = std::max(largest.constant, error.constant);
+    largest.slope_by_length = std::max(largest.slope_by_length, error.slope / from_floor * (1 + 0x1p-20F));
+    largest.constant_by_square =
+        std::max(largest.constant_by_square, error.constant / from_floor / from_floor * (1 + 0x1p-20F));
+    slopes += error.slope;
+    longest = std::max(longest, norms.norm);
+    quadratic = screen_margin(norms, d, exponent, {0.0, 0.0}).quadratic;
+    divided.errors.push_back(error);
+  }
+  divided.margin = divided_margin(largest, slopes / static_cast<double>(columns.size()), 2 * usual_norm, floor,
+                                  0x1p-8 * longest_row * longest, 0.0F, quadratic);
+  divided.columns = std::move(columns);
+  return divided;
+}
+
+}  // namespace
+
+// Columns have lengths from 2^-8 to 2^7 of those of the rows, so that their parts of the margin differ by far.
+TEST_CASE("a divided margin covers the error of rows and columns", "[numerics][screen]") {
+  for (const Kind& kind : kinds()) {
+    for (const std::int64_t d : {1, 3, 17, 128, 1000}) {
+      INFO(kind.name << ", d " << d);
+      constexpr std::int64_t kCount = 40;
+      const Matrix<double> points = kind.make(kCount, d, 22);
+      const auto held = reference_points(points.view());
+      const ScreenTransform& screen = make_plan(*held).screen;
+      if (screen.exponent < -100) continue;
+      std::vector<RoundedVector> rows, columns;
+      std::vector<double> norms;
+      for (std::int64_t i = 0; i < kCount; ++i) {
+        rows.push_back(rounded_vector(points.row(i).data(), d, screen, 1.0));
+        columns.push_back(
+            rounded_vector(points.row(i).data(), d, screen, std::ldexp(1.0, static_cast<int>(i % 16) - 8)));
+        norms.push_back(rows.back().norms().norm);
+      }
+      std::sort(norms.begin(), norms.end());
+      const DividedColumns divided =
+          divided_columns(columns, norms[norms.size() / 2], norms.back(), screen.exponent - 8);
+      for (const RoundedVector& row : rows) {
+        long double lowest = std::numeric_limits<long double>::infinity(), nearest = lowest, of_nearest = 0;
+        for (std::size_t c = 0; c < divided.columns.size(); ++c) {
+          const RoundedVector& column = divided.columns[c];
+          long double half = 0;  // |c'|^2 / 2 is not rounded, the product is
+          for (std::size_t j = 0; j < column.exact.size(); ++j)
+            half += static_cast<long double>(column.exact[j]) * column.exact[j] / 2 -
+                    static_cast<long double>(column.rounded[j]) * column.rounded[j] / 2;
+          const long double lowered = score_of(row.rounded, column.rounded) + half -
+                                      static_cast<long double>(divided.margin.lowering(divided.errors[c]));
+          const long double exact = score_of(row.exact, column.exact);
+          lowest = std::min(lowest, lowered);
+          if (exact < nearest) nearest = exact, of_nearest = lowered;
+        }
+        const LargestNorms of_row = row.norms();
+        const double squares = std::inner_product(row.rounded.begin(), row.rounded.end(), row.rounded.begin(), 0.0);
+        const float norm = static_cast<float>(std::sqrt(squares)) * (1 + 0x1p-20F);
+        const float residual = static_cast<float>(of_row.residual) * (1 + 0x1p-20F);
+        const auto above = static_cast<float>(lowest) + std::abs(static_cast<float>(lowest)) * 0x1p-20F;
+        CHECK(of_nearest - lowest <= static_cast<long double>(divided.margin.at(norm, residual, above)));
+      }
+    }
+  }
+}
+
+TEST_CASE("a few long columns do not widen the margins of other rows", "[numerics][screen]") {
+  constexpr std::int64_t kCount = 200, kColumns = 64;
+  const Matrix<double> points = kinds()[0].make(kCount, kColumns, 5);
+  ScreenTransform screen;
+  screen.center.resize(kColumns);
+  std::vector<RoundedVector> rows, usual, all;
+  double total = 0.0;
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    rows.push_back(rounded_vector(points.row(i).data(), kColumns, screen, 1.0));
+    total += rows.back().norms().norm;
+    usual.push_back(rows.back());
+    all.push_back(rounded_vector(points.row(i).data(), kColumns, screen, i % 20 == 0 ? 16.0 : 1.0));
+  }
+  const double mean = total / kCount;
+  const DividedColumns without = divided_columns(usual, mean, 4 * mean, -8),
+                       with = divided_columns(all, mean, 4 * mean, -8);
+  for (const RoundedVector& row : rows) {
+    const LargestNorms norms = row.norms();
+    const auto norm = static_cast<float>(norms.norm), residual = static_cast<float>(norms.residual);
+    const float lowest = -norm * norm / 4;  // of a column at a distance of |x| / sqrt(2)
+    const float narrow = without.margin.at(norm, residual, lowest);
+    CHECK(with.margin.at(norm, residual, lowest) <= 3 * narrow);
+    // A margin that is not divided is that of the longest column.
+    const ScreenMargin whole = screen_margin({16 * norms.norm, 16 * norms.residual}, kColumns, -8, {0.0, 0.0});
+    CHECK(whole.at(norm) > 4 * narrow);
   }
 }
 

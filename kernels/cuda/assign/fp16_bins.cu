@@ -26,7 +26,7 @@ struct BinArguments {
   const std::int32_t* bin_group;  // (bins)
   const unsigned* bins;           // (1) the number of bins
   Fp16Layout point_shape, column_shape;
-  const Fp16Bound* bound;
+  const LoweredBound* bound;
   BoundOutput bounds;
   std::int32_t* nearest;
   Word* smallest;  // (rows) of RefinementWorkspace

@@ -22,7 +22,7 @@ static_assert(kNumbered == kGroupColumns, "a quantized score has the number of i
 struct DecisionArguments {
   const float* norm;      // (rows) of a block
   const float* residual;  // (rows)
-  const Fp16Bound* bound;
+  const LoweredBound* bound;
   AmbiguousRows ambiguous;  // out; without a count, rows keep their best column
   BoundOutput bounds;       // out
 };
@@ -43,7 +43,10 @@ struct RowNorms {
     norm = load_here(bounds.norm + row);
     residual = load_here(bounds.residual + row);
   }
-  __device__ float margin(const DecisionArguments& bounds) const { return bounds.bound->of_row(norm, residual); }
+  /// lowest: the lowest score of the row, bias included.
+  __device__ float margin(const DecisionArguments& bounds, float lowest) const {
+    return bounds.bound->of_row(norm, residual, lowest);
+  }
 };
 
 /// The two smallest scores of a row among those of a thread, and the tile of the smallest.
@@ -146,14 +149,15 @@ class KeepTwo {
     const float best = quantized_value(result.best), second = quantized_value(result.second);
     const DecisionArguments& bounds = arguments_.rows;
     const bool mine = row < rows_;
-    const float margin = mine ? __fadd_ru(norms_.margin(bounds), bounds.bound->grid.error) : 0.0F;
+    const QuantizationGrid& grid = bounds.bound->grid;
+    const float margin = mine ? __fadd_ru(norms_.margin(bounds, __fsub_ru(best, grid.scale)), grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
-    const float limit = bounds.bound->grid.limit(best, margin);
+    const float limit = grid.limit(best, margin);
     if (mine) arguments_.nearest[row] = result.column;  // of an ambiguous row, a guess
     if (mine && bounds.bounds) {
       if (decided) {
-        const float other = fminf(__fsub_rd(second, bounds.bound->grid.scale), bounds.bound->left_out);
-        bounds.bounds.keep(row, limit, other, bounds.bound->grid.bias);
+        const float other = fminf(__fsub_rd(second, grid.scale), bounds.bound->left_out);
+        bounds.bounds.keep(row, limit, other, grid.bias);
       } else {
         bounds.bounds.clear(row);
       }
@@ -248,7 +252,8 @@ class KeepGroups {
  private:
   __device__ void decide(const SmallestGroups& result, std::int64_t row) const {
     const bool mine = row < rows_, listed = static_cast<bool>(arguments_.rows.ambiguous);
-    const float limit = mine ? __fadd_ru(__int_as_float(result.best), norms_.margin(arguments_.rows)) : 0.0F;
+    const float lowest = __int_as_float(result.best);
+    const float limit = mine ? __fadd_ru(lowest, norms_.margin(arguments_.rows, lowest)) : 0.0F;
     const bool one = __int_as_float(result.second) > limit, two = __int_as_float(result.third) > limit;
     if (mine) {
       const RowGroups& groups = arguments_.groups;

@@ -72,6 +72,7 @@ struct LongRows {
   CellTree<T> tree;          // of the long rows; empty: there are none
   LargestNorms others;       // fp16 norms of the other rows
   float max_norm = 0.0F;     // |x^| of the other rows, at most
+  double shortest = 0.0;     // |x'| of the long rows, at least
   Buffer<float> score_base;  // that of SearchColumns, except that long rows do not exist
 };
 
@@ -91,10 +92,13 @@ struct Fp16Rows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
-  /// Assignments screen rows with |x^| up to screened.norm, of which the largest |x' - x^| is screened.residual. The
-  /// few longer ones are always ambiguous (screen/row_lengths.h). Infinite: there are none.
+  /// Assignments screen rows with |x^| up to screened.norm, of which the largest |x' - x^| is screened.residual
+  /// (screen/row_lengths.h). Infinite: all rows.
   LargestNorms screened{std::numeric_limits<double>::infinity(), 0.0};
-  bool low_precision_ineffective = false;  // a screening pass found unusually many ambiguous rows
+  Buffer<std::int32_t> longer_rows;               // positions of the few longer ones, ascending
+  std::vector<std::int32_t> longer_rows_on_host;  // the same
+  float usual_norm = 0.0F;                        // half of the rows are not longer
+  bool low_precision_ineffective = false;         // a screening pass found unusually many ambiguous rows
   mutable SearchColumns search;
 };
 

@@ -9,19 +9,12 @@
 namespace kith::cuda {
 namespace {
 
-/// The columns that are screened beside long rows. A row of length up to X is nearer to the shortest column than to any
-/// that is longer than the shortest by more than 2 X (the triangle inequality around the center).
-struct Selection {
-  double norm, residual;  // the largest of the columns that are screened
-  double longest;         // lengths above it are left out
-  double shortest_out;    // a lower bound of the lengths that are left out; infinite: none
-};
-static_assert(sizeof(Selection) == 4 * sizeof(double));
+constexpr int kBoundThreads = 1024;
 
 struct BoundInput {
-  LargestNorms points;         // that are screened
-  const Word* centroids;       // (2) bits of the largest squares
-  const Selection* selection;  // null: no column is left out
+  LargestNorms points;  // that are screened
+  bool selects;         // columns that cannot be nearest to such points are left out
+  double usual_norm;    // |x^| of usual points
   std::int64_t d;
   int exponent;
   double accumulation;
@@ -34,40 +27,58 @@ __device__ double length_below(float half_sq_norm) {
 }
 __device__ double length_above(float half_sq_norm) { return sqrt(2.0 * half_sq_norm) * (1 + 0x1p-20) + 0x1p-60; }
 
-__device__ bool is_left_out(const Selection* selection, float half_sq_norm) {
-  return selection != nullptr && length_below(half_sq_norm) > selection->longest;
+__device__ ColumnError error_of(const BoundInput& in, float half_sq_norm, float residual) {
+  return column_error({length_above(half_sq_norm), residual}, in.d, in.exponent, {0.0, in.accumulation});
 }
 
-/// Non-negative numbers order like their bits.
-__device__ double block_extreme(double value, bool largest) {
-  __shared__ Word extreme;
+/// The largest value of a block, in all threads; values are not negative, so they order like their bits.
+__device__ double block_largest(double value) {
+  __shared__ Word largest;
   __syncthreads();
-  if (threadIdx.x == 0) extreme = largest ? 0 : ~Word{0};
+  if (threadIdx.x == 0) largest = 0;
   __syncthreads();
-  if (largest) {
-    atomicMax(&extreme, bits_of(value));
-  } else {
-    atomicMin(&extreme, bits_of(value));
+  const Word of_warp = warp_max(bits_of(value));
+  if (lane_index() == 0) atomicMax(&largest, of_warp);
+  __syncthreads();
+  return __longlong_as_double(static_cast<long long>(largest));
+}
+__device__ double block_smallest(double value) { return 1.0 / block_largest(1.0 / value) * (1 - 0x1p-50); }
+
+/// The total of a block of kBoundThreads, in all threads.
+__device__ double block_total(double value) {
+  __shared__ double parts[kWarp];
+  static_assert(kBoundThreads == kWarp * kWarp);
+  value = lanes_total(value);
+  __syncthreads();
+  if (lane_index() == 0) parts[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  return lanes_total(parts[lane_index()]);
+}
+
+/// One block: bounds the errors of all columns. Those that are left out get the fp16 value zero, since theirs may be
+/// infinite. A row of length up to X is nearer to the shortest column than to any that is longer than the shortest by
+/// more than 2 X (the triangle inequality around the center).
+__global__ void __launch_bounds__(kBoundThreads)
+    bound_kernel(const float* half_sq_norm, const float* residual, std::int64_t count, BoundInput in, Fp16Layout shape,
+                 uint4* values, LoweredBound* out) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kMostLowering = 0x1p-8;
+  const double points = (in.points.norm + in.points.residual) * (1 + 0x1p-20);
+  double longest_column = kInfinity;
+  if (in.selects) {
+    double shortest = kInfinity;
+    for (std::int64_t c = threadIdx.x; c < count; c += blockDim.x)
+      shortest = fmin(shortest, length_above(half_sq_norm[c]));
+    // 2^-10 of it exceeds the rounding of the definition.
+    longest_column = (block_smallest(shortest) * (1 + 0x1p-40) + 2 * points) * (1 + 0x1p-10);
   }
-  __syncthreads();
-  return __longlong_as_double(static_cast<long long>(extreme));
-}
-
-/// One block: selects the columns, and sets the fp16 values of the others to zero, since they may be infinite.
-/// longest: the largest |x'| of the rows that are screened.
-__global__ void select_kernel(const float* half_sq_norm, const float* residual, std::int64_t count, double longest,
-                              Fp16Layout shape, uint4* values, Selection* out) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  double shortest = kInfinity;
-  for (std::int64_t c = threadIdx.x; c < count; c += blockDim.x)
-    shortest = fmin(shortest, length_above(half_sq_norm[c]));
-  shortest = block_extreme(shortest, false);
-  // 2^-10 of it exceeds the rounding of the definition.
-  Selection selection{0.0, 0.0, (shortest + 2 * longest) * (1 + 0x1p-10), kInfinity};
+  const double floor = fmax(in.usual_norm, 0x1p-40) / 64;
+  LargestNorms columns;
+  double shortest_out = kInfinity, slopes = 0.0, kept = 0.0;
+  double slope = 0.0, constant = 0.0, slope_by_length = 0.0, constant_by_square = 0.0;
   for (std::int64_t c = threadIdx.x; c < count; c += blockDim.x) {
-    const float h = half_sq_norm[c];
-    if (is_left_out(&selection, h)) {
-      selection.shortest_out = fmin(selection.shortest_out, length_below(h));
+    const double shortest_length = length_below(half_sq_norm[c]);
+    if (shortest_length > longest_column) {
+      shortest_out = fmin(shortest_out, shortest_length);
       for (int tile = 0; tile < shape.depth_tiles; ++tile) {
         for (int chunk = 0; chunk < shape.chunks; ++chunk) {
           values[shape.place(slot_of_column(c), tile, chunk)] = uint4{};
@@ -75,75 +86,86 @@ __global__ void select_kernel(const float* half_sq_norm, const float* residual, 
       }
       continue;
     }
-    selection.norm = fmax(selection.norm, length_above(h));
-    selection.residual = fmax(selection.residual, static_cast<double>(residual[c]));
+    const ColumnError error = error_of(in, half_sq_norm[c], residual[c]);
+    const double from_floor = shortest_length + floor;
+    columns.norm = fmax(columns.norm, length_above(half_sq_norm[c]));
+    columns.residual = fmax(columns.residual, static_cast<double>(residual[c]));
+    slope = fmax(slope, static_cast<double>(error.slope));
+    constant = fmax(constant, static_cast<double>(error.constant));
+    slope_by_length = fmax(slope_by_length, error.slope / from_floor);
+    constant_by_square = fmax(constant_by_square, error.constant / (from_floor * from_floor));
+    slopes += error.slope;
+    kept += 1;
   }
-  selection.norm = block_extreme(selection.norm, true);
-  selection.residual = block_extreme(selection.residual, true);
-  selection.shortest_out = block_extreme(selection.shortest_out, false);
-  if (threadIdx.x == 0) *out = selection;
-}
+  columns.norm = block_largest(columns.norm);
+  columns.residual = block_largest(columns.residual);
+  shortest_out = block_smallest(shortest_out);
+  slope = block_largest(slope);
+  constant = block_largest(constant);
+  slope_by_length = block_largest(slope_by_length) * (1 + 0x1p-20);
+  constant_by_square = block_largest(constant_by_square) * (1 + 0x1p-20);
+  slopes = block_total(slopes);
+  kept = block_total(kept);
+  if (threadIdx.x != 0) return;
 
-__device__ Fp16Bound bound_of(const BoundInput& in) {
-  if (in.selection == nullptr) {
-    const LargestNorms centroids{sqrt(__longlong_as_double(static_cast<long long>(in.centroids[0]))),
-                                 sqrt(__longlong_as_double(static_cast<long long>(in.centroids[1])))};
-    return fp16_bound(in.points, centroids, in.d, in.exponent, in.accumulation);
-  }
-  const Selection& selection = *in.selection;
-  Fp16Bound bound = fp16_bound(in.points, {selection.norm, selection.residual}, in.d, in.exponent, in.accumulation);
-  bound.longest = __double2float_rd(in.points.norm);
-  const double length = selection.shortest_out, points = in.points.norm + in.points.residual;
-  if (length < 0x1p60) {
+  LoweredBound bound;
+  const Fp16Bound uniform = fp16_bound(in.points, columns, in.d, in.exponent, in.accumulation);
+  bound.grid = uniform.grid;
+  bound.longest = in.selects ? __double2float_rd(in.points.norm) : std::numeric_limits<float>::infinity();
+  bound.longest_column = longest_column;
+  // Of usual rows, the length of the residual is as in kPerResidual, or 0.
+  const double usual = in.usual_norm * (in.points.residual > 0 ? 2 : 1);
+  bound.margin = divided_margin({static_cast<float>(slope), static_cast<float>(constant),
+                                 __double2float_ru(slope_by_length), __double2float_ru(constant_by_square)},
+                                slopes / kept, usual, floor, kMostLowering * bound.grid.bias, bias_rounding(bound.grid),
+                                uniform.margin.quadratic);
+  if (!(uniform.margin.constant < 0x1p120F)) bound.margin.constant = std::numeric_limits<float>::infinity();
+  if (shortest_out < 0x1p60) {
     // |c'|^2 / 2 - |x'| |c'| increases with |c'| above |x'|.
-    const double score = length * (length / 2 - points) * (1 - 0x1p-10);
+    const double score = shortest_out * (shortest_out / 2 - points) * (1 - 0x1p-10);
     bound.left_out = fminf(bound.left_out, __fadd_rd(__double2float_rd(score), bound.grid.bias));
   }
-  return bound;
+  *out = bound;
 }
 
 /// Columns count .. padded - 1 do not exist; they score 10^37.
-__global__ void base_kernel(const float* half_sq_norm, std::int64_t count, std::int64_t padded, BoundInput in,
-                            Fp16Bound* bound_out, float* base, float* quantized) {
-  const Fp16Bound bound = bound_of(in);
+__global__ void base_kernel(const float* half_sq_norm, const float* residual, std::int64_t count, std::int64_t padded,
+                            BoundInput in, const LoweredBound* bound_of_all, float* base, float* quantized) {
+  const LoweredBound bound = *bound_of_all;
   for (std::int64_t c = thread_index(); c < padded; c += thread_count()) {
-    const bool exists = c < count && !is_left_out(in.selection, half_sq_norm[c]);
-    base[base_place(c)] = exists ? __fadd_rn(half_sq_norm[c], bound.grid.bias) : QuantizationGrid::kNever;
-    quantized[base_place(c)] = exists ? bound.grid.base(half_sq_norm[c]) : QuantizationGrid::kNever;
+    const bool exists = c < count && !(length_below(half_sq_norm[c]) > bound.longest_column);
+    float lowered = 0.0F;
+    if (exists) lowered = half_sq_norm[c] - bound.margin.lowering(error_of(in, half_sq_norm[c], residual[c]));
+    base[base_place(c)] = exists ? __fadd_rn(lowered, bound.grid.bias) : QuantizationGrid::kNever;
+    quantized[base_place(c)] = exists ? bound.grid.base(lowered) : QuantizationGrid::kNever;
   }
-  if (thread_index() == 0) *bound_out = bound;
 }
 
 }  // namespace
 
 Fp16Columns allocate_fp16_columns(Pool& pool, std::int64_t count, std::int64_t columns) {
   const std::int64_t padded = row_groups_of(count) * kFp16Columns;
-  return {allocate_fp16_centroids(pool, count, columns),
-          Buffer<float>(pool, padded),
-          Buffer<float>(pool, padded),
-          Buffer<Fp16Bound>(pool, 1),
-          count,
-          Buffer<double>(pool, sizeof(Selection) / sizeof(double))};
+  return {allocate_fp16_centroids(pool, count, columns), Buffer<float>(pool, padded), Buffer<float>(pool, padded),
+          Buffer<LoweredBound>(pool, 1), count};
 }
 
 template <class T>
 void make_fp16_columns(const HeldRows<T>& held, const double* centroids, Fp16Columns& out) {
   const std::int64_t padded = out.score_base.size(), d = held.columns();
   make_fp16_centroids(held, centroids, out.count, out.centroids);
-  const LargestNorms& screened = held.fp16.screened;
-  const bool selects = std::isfinite(screened.norm);
-  auto* selection = selects ? reinterpret_cast<Selection*>(out.selection.data()) : nullptr;
-  if (selects) {
-    constexpr int kThreads = 1024;
-    select_kernel<<<1, kThreads, 0, held.stream()>>>(out.centroids.half_sq_norm.data(), out.centroids.residual.data(),
-                                                     out.count, (screened.norm + screened.residual) * (1 + 0x1p-20),
-                                                     column_shape(d), out.centroids.values.data(), selection);
-    check(cudaGetLastError());
-  }
-  const BoundInput in{selects ? screened : held.fp16.largest, out.centroids.largest.data(), selection, d,
-                      fp16_exponent(held.plan.screen),        tensor_accumulation(d)};
+  const bool selects = std::isfinite(held.fp16.screened.norm);
+  const BoundInput in{selects ? held.fp16.screened : held.fp16.largest,
+                      selects,
+                      held.fp16.usual_norm,
+                      d,
+                      fp16_exponent(held.plan.screen),
+                      tensor_accumulation(d)};
+  const float *half_sq_norm = out.centroids.half_sq_norm.data(), *residual = out.centroids.residual.data();
+  bound_kernel<<<1, kBoundThreads, 0, held.stream()>>>(half_sq_norm, residual, out.count, in, column_shape(d),
+                                                       out.centroids.values.data(), out.bound.data());
+  check(cudaGetLastError());
   base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(
-      out.centroids.half_sq_norm.data(), out.count, padded, in, out.bound.data(), out.score_base.data(),
+      half_sq_norm, residual, out.count, padded, in, out.bound.data(), out.score_base.data(),
       out.quantized_base.data());
   check(cudaGetLastError());
 }

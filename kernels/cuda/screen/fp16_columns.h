@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/divided_margin.h"
 #include "kernels/cuda/device/quantized_score.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/fp16_rows.h"
@@ -19,20 +20,15 @@ struct Fp16Bound {
   ScreenMargin margin;        // 2 E without the rounding of the row
   float per_residual = 0.0F;  // 2 E per unit of a row's residual
   QuantizationGrid grid;      // quantized scores have its error in addition
-  // Rows longer than this are not certified; no row of up to this length is nearest to a column that is left out, and
-  // their scores, bias included, would be at least `left_out`.
-  float longest = std::numeric_limits<float>::infinity();
-  float left_out = QuantizationGrid::kNever;
 
   /// 2 E of a row. Write comparisons with it so that a NaN certifies nothing.
   __device__ float at(float norm, float residual) const {
     return __fadd_ru(margin.at(norm), __fmul_ru(per_residual, residual));
   }
-  /// The same; infinite if the row is too long.
-  __device__ float of_row(float norm, float residual) const {
-    return norm <= longest ? at(norm, residual) : std::numeric_limits<float>::infinity();
-  }
 };
+
+/// Scores that are not quantized are rounded when the bias is added and when the product is subtracted.
+KITH_BOTH inline float bias_rounding(const QuantizationGrid& grid) { return grid.scale * 0x1.1p-21F; }
 
 /// The bound for rows with norms up to `rows` and columns with norms up to `columns`, both of d dimensions, in units of
 /// 2^exponent. Infinite when nothing can be certified.
@@ -43,19 +39,35 @@ KITH_BOTH inline Fp16Bound fp16_bound(LargestNorms rows, LargestNorms columns, s
   bound.margin = screen_margin(columns, d, exponent, {0.0, accumulation});
   bound.per_residual = static_cast<float>(2.01 * columns.norm);
   const bool usable = quantization_grid(rows, columns, bound.grid) && accumulation < kMostAccumulation;
-  // Scores that are not quantized are rounded when the bias is added and when the product is subtracted.
-  bound.margin.constant += bound.grid.scale * 0x1.1p-21F;
+  bound.margin.constant += bias_rounding(bound.grid);
   if (!usable) bound.margin.constant = std::numeric_limits<float>::infinity();
   return bound;
 }
+
+/// The bound of lowered scores (core/divided_margin.h) |c'|^2 / 2 - x^.c^ + bias.
+struct LoweredBound {
+  DividedMargin margin;
+  QuantizationGrid grid;  // quantized scores have its error in addition
+  // Rows longer than this are not certified; no row of up to this length is nearest to a column that is left out, and
+  // the scores of those, bias included, would be at least `left_out`.
+  float longest = std::numeric_limits<float>::infinity();
+  float left_out = QuantizationGrid::kNever;
+  double longest_column = std::numeric_limits<double>::infinity();  // longer columns are left out
+
+  /// How far above the lowest score of a row that of its nearest column may be; infinite if the row is too long.
+  /// lowest: the lowest score, bias included. A NaN certifies nothing.
+  __device__ float of_row(float norm, float residual, float lowest) const {
+    const float unbiased = __fadd_ru(__fsub_ru(lowest, grid.bias), grid.error);
+    return norm <= longest ? margin.at(norm, residual, unbiased) : std::numeric_limits<float>::infinity();
+  }
+};
 
 struct Fp16Columns {
   Fp16Centroids centroids;
   Buffer<float> score_base;      // (k, padded), in the order of base_place
   Buffer<float> quantized_base;  // the same for quantized scores
-  Buffer<Fp16Bound> bound;       // (1)
+  Buffer<LoweredBound> bound;    // (1)
   std::int64_t count = 0;
-  Buffer<double> selection;  // of columns beside long rows; see fp16_columns.cu
 };
 
 /// The index of the addend of centroid c: a thread loads those of four of its 32 columns as 16 bytes, next to those of

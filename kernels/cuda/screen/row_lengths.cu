@@ -48,6 +48,13 @@ void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t row
   std::vector<unsigned> found(2 * kBins);
   context.stream.download(found.data(), bins.data(), 2 * kBins);
 
+  // The last length of a bin.
+  const auto longest_of = [](int bin) {
+    return std::bit_cast<float>(((static_cast<unsigned>(bin) + 1) << kBinShift) - 1);
+  };
+  int half = 0;
+  for (std::int64_t rows_below = found[0]; half < kBins - 1 && rows_below < rows / 2; rows_below += found[half]) ++half;
+  fp16.usual_norm = longest_of(half);
   int last = kBins - 1;  // of the bins that have rows
   while (last > 0 && found[last] == 0) --last;
   int typical = last;
@@ -55,7 +62,7 @@ void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t row
   fp16.screened = {std::numeric_limits<double>::infinity(), 0.0};
   if (last <= typical + kMuch) return;
   const int limit = typical + kWider;
-  const auto longest = std::bit_cast<float>(((static_cast<unsigned>(limit) + 1) << kBinShift) - 1);  // still in its bin
+  const float longest = longest_of(limit);
   unsigned residual = 0;
   for (int b = 0; b <= limit; ++b) residual = std::max(residual, found[kBins + b]);
   if (longest < kLeast) return;
