@@ -42,6 +42,8 @@ TEST_CASE("iterate() equals iterations made of single operations", "[kmeans][ite
       {"to the end, two limbs", 10, {3000, 70, 130}, 1, Init::random, 1000, 0.0},
       {"to the end, near ties", 12, {2000, 70, 130}, 1, Init::random, 1000, 0.0},
       {"to the end, duplicates and empty clusters", 4, {2000, 70, 130}, 1, Init::first, 1000, 0.0},
+      {"clusters that nothing fills", 3, {2000, 70, 130}, 1, Init::first, 1000, 0.0},
+      {"more clusters than different rows", 2, {20'000, 1, 1030}, 1, Init::first, 1000, 0.0},
       {"two columns", 0, {5000, 2, 16}, 1, Init::random, 1000, 0.0},
       {"three columns of whole numbers", 2, {3000, 3, 64}, 1, Init::random, 1000, 0.0},
       {"four columns in two limbs", 10, {3000, 4, 33}, 1, Init::random, 1000, 0.0},

@@ -2,8 +2,8 @@
 // selected rows on the host.
 //
 // Each pass reads the n distances and counts one byte of the key: 8 bytes of distance, and as many bytes of row number
-// as n needs. The passes stop early if one byte separates the rows. 10^6 rows take at most 11 passes, each 2 us on an
-// H200 plus the wait for its counts.
+// as n needs. The last thread block to finish chooses the byte, so that the host waits once; passes after one that
+// separates the rows do nothing. 10^6 rows take at most 11 passes, each 2 us on an H200 and its launch.
 #include <algorithm>
 #include <tuple>
 #include <vector>
@@ -22,24 +22,46 @@ __device__ Key key_of(double distance, std::int64_t row) {
   return static_cast<Key>(~bits_of(distance)) << 64 | static_cast<Key>(row);
 }
 
-/// histogram[digit] += number of keys that equal `pattern` under `mask` and have this digit at `shift`.
-__global__ void histogram_kernel(const double* distance, std::int64_t rows, Key mask, Key pattern, int shift,
-                                 Word* histogram) {
+/// The state of the selection on the device, zero at first except for the rank.
+struct Selection {
+  Key pattern;        // the bytes that are chosen
+  Key last;           // the largest key with these bytes
+  Word rank;          // of the wanted key among those with these bytes, from 1
+  unsigned finished;  // thread blocks of the pass
+  bool done;          // all keys with these bytes are selected
+};
+
+/// Chooses the byte at `shift` of the wanted key. histogram: (kDigits) zero on entry and on return.
+__global__ void __launch_bounds__(kBlock)
+    choose_digit_kernel(const double* distance, std::int64_t rows, int shift, Selection* selection, Word* histogram) {
+  static_assert(kDigits == kBlock, "a thread has a digit");
   __shared__ unsigned counts[kDigits];
-  for (int i = threadIdx.x; i < kDigits; i += kBlock) counts[i] = 0;
+  __shared__ bool is_last;
+  if (selection->done) return;
+  const Key pattern = selection->pattern, below = (Key{1} << shift) - 1, mask = ~((Key{1} << shift << kDigitBits) - 1);
+  counts[threadIdx.x] = 0;
   __syncthreads();
   for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
     const Key key = key_of(distance[row], row);
     if ((key & mask) == pattern) atomicAdd(&counts[static_cast<int>(key >> shift) & (kDigits - 1)], 1U);
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < kDigits; i += kBlock) {
-    if (counts[i] != 0) atomicAdd(&histogram[i], static_cast<Word>(counts[i]));
-  }
+  if (counts[threadIdx.x] != 0) atomicAdd(&histogram[threadIdx.x], static_cast<Word>(counts[threadIdx.x]));
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicAdd(&selection->finished, 1U) == gridDim.x - 1;
+  __syncthreads();
+  if (!is_last) return;
+  const Word count = atomicExch(&histogram[threadIdx.x], Word{0}), rank = selection->rank;
+  const BlockPrefix<Word> prefix = block_prefix(count);
+  if (prefix.before >= rank || prefix.before + count < rank) return;  // one thread goes on
+  const Key chosen = pattern | static_cast<Key>(threadIdx.x) << shift;
+  *selection = {chosen, chosen | below, rank - prefix.before, 0, prefix.before + count == rank};
 }
 
-__global__ void collect_kernel(const double* distance, const std::int32_t* label, std::int64_t rows, Key last,
-                               FarRow* list, Word* count) {
+__global__ void collect_kernel(const double* distance, const std::int32_t* label, std::int64_t rows,
+                               const Selection* selection, FarRow* list, Word* count) {
+  const Key last = selection->last;
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
     const std::int64_t row = base + lane_index();
     const bool selected = row < rows && key_of(distance[row], row) <= last;
@@ -52,28 +74,18 @@ __global__ void collect_kernel(const double* distance, const std::int32_t* label
   }
 }
 
-/// The count-th smallest key, or a key between it and the next. 1 <= count <= rows
+/// Makes all choices of a selection. Queues only.
 template <class T>
-Key last_key(const HeldRows<T>& held, std::int64_t count) {
+void choose_digits(const HeldRows<T>& held, Selection* selection) {
+  const Stream& stream = held.stream();
   Buffer<Word> histogram(held.pool(), kDigits);
-  std::vector<Word> counts(kDigits);
-  Key mask = 0, pattern = 0;
-  auto rank = static_cast<Word>(count);
+  stream.fill(histogram.data(), 0, kDigits);
   for (int shift = 128 - kDigitBits; shift >= 0; shift -= kDigitBits) {
-    const Key digit = static_cast<Key>(kDigits - 1) << shift;
-    mask |= digit;
     if (shift < 64 && (held.rows() - 1) >> shift == 0) continue;  // no row number has this byte
-    held.stream().fill(histogram.data(), 0, kDigits);
-    histogram_kernel<<<held.context->grid(held.rows(), kBlock), kBlock, 0, held.stream()>>>(
-        held.distance.data(), held.rows(), mask & ~digit, pattern, shift, histogram.data());
+    choose_digit_kernel<<<held.context->grid(held.rows(), kBlock), kBlock, 0, stream>>>(
+        held.distance.data(), held.rows(), shift, selection, histogram.data());
     check(cudaGetLastError());
-    held.stream().download(counts.data(), histogram.data(), kDigits);
-    int chosen = 0;
-    for (; chosen < kDigits - 1 && counts[chosen] < rank; ++chosen) rank -= counts[chosen];
-    pattern |= static_cast<Key>(chosen) << shift;
-    if (counts[chosen] == rank) break;  // all keys of this digit are selected
   }
-  return pattern | ~mask;
 }
 
 }  // namespace
@@ -82,15 +94,19 @@ template <class T>
 std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count) {
   count = std::min(count, held.rows());
   if (count <= 0) return {};
-  Buffer<FarRow> list(held.pool(), count);
-  Buffer<Word> length(held.pool(), 1);
-  held.stream().fill(length.data(), 0, 1);
-  const Key last = last_key(held, count);
-  collect_kernel<<<held.context->grid(held.rows(), kBlock), kBlock, 0, held.stream()>>>(
-      held.distance.data(), held.label.data(), held.rows(), last, list.data(), length.data());
+  const Stream& stream = held.stream();
+  const Buffer<FarRow> list(held.pool(), count);
+  const Buffer<Word> length(held.pool(), 1);
+  const Buffer<Selection> selection(held.pool(), 1);
+  const Selection nothing{0, 0, static_cast<Word>(count), 0, false};
+  stream.upload(selection.data(), &nothing, 1);
+  choose_digits(held, selection.data());
+  stream.fill(length.data(), 0, 1);
+  collect_kernel<<<held.context->grid(held.rows(), kBlock), kBlock, 0, stream>>>(
+      held.distance.data(), held.label.data(), held.rows(), selection.data(), list.data(), length.data());
   check(cudaGetLastError());
   std::vector<FarRow> rows(count);
-  held.stream().download(rows.data(), list.data(), count);
+  stream.download(rows.data(), list.data(), count);
   for (FarRow& row : rows) row.row += held.first_row;
   std::sort(rows.begin(), rows.end(),
             [](const FarRow& a, const FarRow& b) { return std::tie(b.distance, a.row) < std::tie(a.distance, b.row); });

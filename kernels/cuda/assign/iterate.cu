@@ -31,6 +31,7 @@ struct CentroidTask {
   ClusterChange* changes;  // (clusters.count)
   RowShare clusters;
   std::int64_t d;
+  bool keeps_empty;  // clusters without rows keep their centroids
 };
 
 /// A warp per cluster.
@@ -39,14 +40,17 @@ __global__ void centroid_kernel(CentroidTask task) {
     const std::int64_t c = task.clusters.first + i, first = c * task.d;
     Word count = 0;
     for (int p = 0; p < task.totals.parts; ++p) count += task.totals.counts[p][c];
-    ClusterChange change{0.0, 0.0, true, false};
+    const auto place = [&](std::int64_t j, double value) {
+      for (int p = 0; p < task.after.count; ++p) task.after.centroids[p][first + j] = value;
+    };
+    ClusterChange change{0.0, 0.0, !task.keeps_empty, false};
     if (count != 0) {
       change = update_centroid(
           task.means, static_cast<std::int64_t>(count), task.d,
           [&](std::int64_t j) { return sum_at(task.totals, task.means.low_bits != 0, first + j); }, task.before + first,
-          [&](std::int64_t j, double value) {
-            for (int p = 0; p < task.after.count; ++p) task.after.centroids[p][first + j] = value;
-          });
+          place);
+    } else if (task.keeps_empty) {
+      for (std::int64_t j = lane_index(); j < task.d; j += kWarp) place(j, task.before[first + j]);
     }
     if (lane_index() == 0) task.changes[i] = change;
   }
@@ -157,7 +161,7 @@ class PartIterations {
       TotalChange change(exchange.changes());
       if (change.empty && request.relocates && exchange.is_alone()) {
         record.relocated = fill_empty_clusters(exchange);
-        if (record.relocated > 0) change = TotalChange(exchange.changes());
+        change = TotalChange(exchange.changes());
       }
       if (change.empty) {
         add_to(result.unfinished.emplace(k), record);
@@ -190,28 +194,31 @@ class PartIterations {
     if (!at_once) held_.for_blocks(update);
   }
 
-  /// Relocates rows of the only part to empty clusters, and makes the centroids again. Returns the number of these
-  /// rows; 0 if a cluster would stay empty.
+  /// Relocates rows of the only part to empty clusters, and makes the centroids again; clusters that stay empty keep
+  /// theirs. Returns the number of these rows.
   std::int64_t fill_empty_clusters(PartExchange& exchange) {
-    const std::optional<std::int64_t> moved = with_memory(held_, [&] { return relocate(held_, lloyd_); });
-    if (!moved) return 0;
-    const ClusterTotals totals = lloyd_.totals(changed_.data());
-    held_.for_blocks([&](const Block<T>& block) { updater_.update(held_, block, totals); });
+    const std::int64_t moved = with_memory(held_, [&] { return relocate(held_, lloyd_); });
+    if (moved > 0) {
+      const ClusterTotals totals = lloyd_.totals(changed_.data());
+      held_.for_blocks([&](const Block<T>& block) { updater_.update(held_, block, totals); });
+    }
+    constexpr bool kKeepsEmpty = true;
     IterationRecord unused;
     exchange.share_sums(part_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()});
-    exchange.share_changes(part_, make_centroids(exchange, unused), unused, exchange.is_last());
-    return *moved;
+    exchange.share_changes(part_, make_centroids(exchange, unused, kKeepsEmpty), unused, exchange.is_last());
+    return moved;
   }
 
   /// Makes the centroids of the part's clusters, and waits for them.
-  std::vector<ClusterChange> make_centroids(const PartExchange& exchange, IterationRecord& record) {
+  std::vector<ClusterChange> make_centroids(const PartExchange& exchange, IterationRecord& record,
+                                            bool keeps_empty = false) {
     const Stream& stream = held_.stream();
     const RowShare clusters = exchange.clusters_of(part_);
     std::vector<ClusterChange> changes(static_cast<std::size_t>(clusters.count));
     if (clusters.count > 0) {
       centroid_kernel<<<held_.context->grid(clusters.count, kBlockWarps), kBlock, 0, stream>>>(
           {exchange.totals(), lloyd_.mean_grid(), exchange.places(), lloyd_.centroids(), changes_.data(), clusters,
-           held_.columns()});
+           held_.columns(), keeps_empty});
       check(cudaGetLastError());
       stream.download(changes.data(), changes_.data(), clusters.count);
     }

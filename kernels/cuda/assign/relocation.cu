@@ -9,21 +9,28 @@
 #include "core/cluster_update.h"
 #include "kernels/cuda/assign/measure.h"
 #include "kernels/cuda/assign/operations.h"
+#include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {
 namespace {
 
-/// distances_on_centroids() of core/cluster_update.h for points without weights, with the same bits. shift: (d). A
-/// thread per centroid.
+/// distances_on_centroids() of core/cluster_update.h for points without weights, with the same bits: the squares of the
+/// columns are added in their order. shift: (d). A warp per centroid.
 __global__ void on_centroid_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, const int* shift,
                                    int low_bits, double* on_centroid) {
-  for (std::int64_t c = thread_index(); c < clusters; c += thread_count()) {
+  for (std::int64_t c = warp_index(); c < clusters; c += warp_count()) {
     double squares = 0.0;
-    for (std::int64_t j = 0; j < d; ++j) {
-      const double error = ldexp(1.0, -(shift[j] + low_bits)) + 0x1p-51 * fabs(centroids[c * d + j]);
-      squares += error * error;
+    for (std::int64_t first = 0; first < d; first += kWarp) {
+      const std::int64_t j = first + lane_index();
+      double square = 0.0;
+      if (j < d) {
+        const double error = ldexp(1.0, -(shift[j] + low_bits)) + 0x1p-51 * fabs(centroids[c * d + j]);
+        square = error * error;
+      }
+#pragma unroll
+      for (int lane = 0; lane < kWarp; ++lane) squares += __shfl_sync(kAllLanes, square, lane);
     }
-    on_centroid[c] = squares;
+    if (lane_index() == 0) on_centroid[c] = squares;
   }
 }
 
@@ -40,13 +47,13 @@ __global__ void relabel_kernel(const Relabelling* chosen, std::int64_t count, st
 }  // namespace
 
 template <class T>
-std::optional<std::int64_t> relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd) {
+std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd) {
   const Stream& stream = held.stream();
   const std::int64_t k = lloyd.clusters(), d = held.columns();
   std::vector<std::int64_t> counts(static_cast<std::size_t>(k));
   RelocationRule rule{0, std::vector<double>(counts.size())};
   Buffer<double> on_centroid(held.pool(), k);
-  on_centroid_kernel<<<held.context->grid(k, kBlock), kBlock, 0, stream>>>(
+  on_centroid_kernel<<<held.context->grid(k, kBlockWarps), kBlock, 0, stream>>>(
       lloyd.centroids(), k, d, lloyd.mean_grid().shift, lloyd.mean_grid().low_bits, on_centroid.data());
   check(cudaGetLastError());
   stream.download(rule.on_centroid.data(), on_centroid.data(), k);
@@ -56,7 +63,7 @@ std::optional<std::int64_t> relocate(HeldRows<T>& held, const DeviceLloyd<T>& ll
   const std::vector<FarRow> far = farthest(held, far_rows(empty, k));
   const std::vector<Relabelling> chosen = choose_relocated(far, counts, rule);
   const std::int64_t moved = std::ssize(chosen);
-  if (moved < empty) return std::nullopt;
+  if (moved == 0) return 0;
   Buffer<Relabelling> on_device(held.pool(), moved);
   stream.upload(on_device.data(), chosen.data(), moved);
   relabel_kernel<<<held.context->grid(moved, kBlock), kBlock, 0, stream>>>(
@@ -67,7 +74,7 @@ std::optional<std::int64_t> relocate(HeldRows<T>& held, const DeviceLloyd<T>& ll
   return moved;
 }
 
-#define KITH_INSTANTIATE(T) template std::optional<std::int64_t> relocate(HeldRows<T>&, const DeviceLloyd<T>&);
+#define KITH_INSTANTIATE(T) template std::int64_t relocate(HeldRows<T>&, const DeviceLloyd<T>&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

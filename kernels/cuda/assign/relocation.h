@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "kernels/cuda/assign/iterate.h"
 
@@ -10,8 +9,8 @@ namespace kith::cuda {
 
 /// What relocate_empty_clusters() (core/cluster_update.h) does, for rows of one device that are all rows and have no
 /// weights: measures them, and changes labels; sums and counts of `lloyd` stay. Returns the number of relocated rows.
-/// Empty if a cluster would stay empty: then no label has changed. Waits.
+/// Waits.
 template <class T>
-std::optional<std::int64_t> relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd);
+std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd);
 
 }  // namespace kith::cuda
