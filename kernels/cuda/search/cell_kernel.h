@@ -22,6 +22,23 @@ namespace kith::cuda {
 inline constexpr int kCellThreads = 128;
 inline constexpr int kCellWarps = kCellThreads / kWarp;
 
+/// Lengths around the center of the fp16 rows, by which queries are skipped that are nearer to their k-th neighbour
+/// than to any row of a tree (the triangle inequality).
+struct CellLengths {
+  const float* norm = nullptr;      // (queries) |q^|, rounded up; null: no query is skipped
+  const float* residual = nullptr;  // (queries) |q' - q^|, rounded up
+  double shortest = 0.0;            // a lower bound of |x'| of the rows
+  double unit = 1.0;                // of the lengths
+
+  /// Whether D of query q is above `distance` for all rows.
+  __device__ bool are_beyond(std::int64_t q, double distance) const {
+    if (norm == nullptr) return false;
+    const double length = (static_cast<double>(norm[q]) + static_cast<double>(residual[q])) * (1 + 0x1p-40);
+    const double apart = (shortest - length) * unit;
+    return apart > 0 && apart * apart * (1 - 0x1p-20) > distance;
+  }
+};
+
 /// Queries on the device.
 struct CellQueries {
   const double* values = nullptr;  // (count, d)
@@ -32,6 +49,7 @@ struct CellQueries {
   bool only_filled = false;      // skips lists that have no entry
   std::int64_t first_row = 0;    // row number of position 0
   std::int64_t most_leaves = 0;  // that a query may visit; if it needs more, its list stays as it was
+  CellLengths lengths = {};
 };
 
 struct CellOutcome {
@@ -264,7 +282,12 @@ __global__ void __launch_bounds__(kCellThreads)
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   CellValue* query = reinterpret_cast<CellValue*>(query_memory) + warp * tree.d;
   for (std::int64_t q = warp_index(); q < queries.count; q += warp_count()) {
-    if (queries.only_filled && out.lists.index[q * queries.neighbors] < 0) continue;
+    const std::int64_t first = q * queries.neighbors, last = first + queries.neighbors - 1;
+    if (queries.only_filled && out.lists.index[first] < 0) continue;
+    if (out.lists.index[last] >= 0 && queries.lengths.are_beyond(q, out.lists.distance[last])) {
+      if (out.given_up != nullptr && lane_index() == 0) out.given_up[q] = 0;
+      continue;
+    }
     load_query(queries, q, tree.d, query);
     CellWalk<T, kColumns, kSlots> walk(tree, queries, query, bounds[warp]);
     const std::int64_t leaves = walk.run(q, out.lists);

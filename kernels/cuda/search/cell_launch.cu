@@ -35,7 +35,9 @@ void launch_cells(const Context& context, const CellView<T>& tree, const CellQue
   static_assert(kMostCellColumns * sizeof(CellValue) + kBounds <= 64 * 1024, "what every GPU has");
   const auto kernel = queries.neighbors <= kWarp ? kernel_for<1, T>(tree.d) : kernel_for<4, T>(tree.d);
   const std::int64_t query_bytes = tree.d * static_cast<std::int64_t>(sizeof(CellValue));
-  const std::int64_t warps = std::clamp<std::int64_t>((kUnasked - kBounds) / query_bytes, 1, kCellWarps);
+  // Few queries are spread over all multiprocessors.
+  const std::int64_t most_warps = std::clamp<std::int64_t>(queries.count / context.multiprocessors, 1, kCellWarps);
+  const std::int64_t warps = std::clamp<std::int64_t>((kUnasked - kBounds) / query_bytes, 1, most_warps);
   const std::int64_t shared = warps * query_bytes;
   if (shared + kBounds > kUnasked) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));

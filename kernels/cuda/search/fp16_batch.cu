@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/few_query_minima.h"
@@ -137,7 +138,9 @@ void Fp16Batch<T>::merge_long_rows(const SearchQueries& queries, const ListOutpu
                 .has_excluded = queries.has_excluded,
                 .only_filled = true,
                 .first_row = held_.first_row,
-                .most_leaves = tree.nodes[0]},
+                .most_leaves = tree.nodes[0],
+                .lengths = {queries.norm, queries.residual, held_.long_rows.shortest,
+                            std::ldexp(1.0, fp16_exponent(held_.plan.screen))}},
                {{output.distance, output.index}, nullptr, output.candidates});
 }
 

@@ -48,13 +48,16 @@ void part_rows(const HeldRows<T>& held, float max_norm, LongRows<T>& parted) {
   held.stream().download(residual.data(), held.fp16.residual.data(), n);
   std::vector<std::int32_t> positions;
   LargestNorms others;
+  double shortest = std::numeric_limits<double>::infinity();
   for (std::int64_t i = 0; i < n; ++i) {
     const auto at = static_cast<std::size_t>(i);
+    const auto rounding = static_cast<double>(residual[at]);
     if (!(norm[at] <= max_norm)) {
       positions.push_back(static_cast<std::int32_t>(i));
+      const double length = static_cast<double>(norm[at]) * (1 - 0x1p-20) - rounding;
+      shortest = length > 0 ? std::min(shortest, length) : 0.0;  // not a number: nothing is known
       continue;
     }
-    const auto rounding = static_cast<double>(residual[at]);
     others.norm = std::max(others.norm, static_cast<double>(norm[at]) + rounding);  // |x'| <= |x^| + |x' - x^|
     others.residual = std::max(others.residual, rounding);
   }
@@ -66,6 +69,7 @@ void part_rows(const HeldRows<T>& held, float max_norm, LongRows<T>& parted) {
   parted.tree = build_cell_tree(held, device_positions.data(), 1, count);
   parted.others = others;
   parted.max_norm = max_norm;
+  parted.shortest = shortest;
   parted.score_base = std::move(score_base);
 }
 
