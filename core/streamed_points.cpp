@@ -60,10 +60,10 @@ void StreamedPoints::for_read_blocks(const Work& work) const {
     if (prepared_) {
       points->prepare(plan_);
       points->set_state(state(first, count));
-      if (const Points* like = before ? before.get() : held_.get()) points->take_choices(*like);
     } else if (only_searched_) {
       points->prepare(make_part_plan(*points, seen));
     }
+    if (const Points* like = before ? before.get() : held_.get()) points->take_choices(*like);
     work(*points, first);
     first += count;
     before = std::move(points);

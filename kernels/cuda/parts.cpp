@@ -79,6 +79,7 @@ void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& sear
   while (rows == 0 && held.free_optional_memory()) rows = part_rows(held, false);
   rows = std::max<std::int64_t>(rows, 1);
   ColumnRange seen(held.columns());
+  CellKnowledge known;
   std::unique_ptr<SentBlocks<T>> parts;
   for (std::int64_t first = 0; first < held.rows();) {
     try {
@@ -95,7 +96,7 @@ void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& sear
       }
       const std::int64_t count = std::min(rows, held.rows() - first);
       const auto points =
-          hold_part(held.context, parts->on_device(first), count, held.columns(), held.first_row + first);
+          hold_part<T>(held.context, {parts->on_device(first), count, held.columns(), held.first_row + first}, known);
       points->prepare(held.plan.columns > 0 ? held.plan : make_part_plan(*points, seen));
       search(*points);
       first += count;

@@ -26,7 +26,9 @@ class CudaPoints final : public Points {
     if (!held_.unread) reset();
   }
   /// Rows that are on the device alone, for searches.
-  explicit CudaPoints(HeldRows<T> rows) : held_(std::move(rows)) {}
+  CudaPoints(HeldRows<T> rows, CellKnowledge& known) : held_(std::move(rows)), known_(&known) {
+    held_.cells.know(known);
+  }
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
@@ -116,6 +118,7 @@ class CudaPoints final : public Points {
     held_.choice = other->held_.choice;
     held_.choice.labelled_clusters = labelled;
     held_.fp16.low_precision_ineffective = other->held_.fp16.low_precision_ineffective;
+    held_.cells.know(other->held_.cells.knowledge());
   }
   void copy_state(const RowState& out) const override {
     labels(out.label);
@@ -160,6 +163,7 @@ class CudaPoints final : public Points {
       return for_parts<T>(held_, [&](const Points& part) { part.search(queries, lists); });
     plan_kept_rows();
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
+    if (known_ != nullptr) *known_ = held_.cells.knowledge();
   }
   std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
     std::optional<NeighborLists> lists = with_memory(held_, [&] { return cuda::self_join(held_, join); });
@@ -194,6 +198,7 @@ class CudaPoints final : public Points {
   }
 
   mutable HeldRows<T> held_;  // a const operation may have to move the points off the device
+  CellKnowledge* known_ = nullptr;
 };
 
 }  // namespace
@@ -209,16 +214,15 @@ std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const Poin
 }
 
 template <class T>
-std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const T* values, std::int64_t count, std::int64_t d,
-                                  std::int64_t first_row) {
-  HeldRows<T> held(std::move(context), Buffer<T>(const_cast<T*>(values), count * d), count, d);  // nothing writes them
-  held.first_row = first_row;
-  return std::make_unique<CudaPoints<T>>(std::move(held));
+std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const DevicePart<T>& part, CellKnowledge& known) {
+  Buffer<T> values(const_cast<T*>(part.values), part.count * part.d);  // nothing writes them
+  HeldRows<T> held(std::move(context), std::move(values), part.count, part.d);
+  held.first_row = part.first_row;
+  return std::make_unique<CudaPoints<T>>(std::move(held), known);
 }
 
-#define KITH_INSTANTIATE(T)                                                                                  \
-  template std::unique_ptr<Points> hold_part(std::shared_ptr<Context>, const T*, std::int64_t, std::int64_t, \
-                                             std::int64_t);
+#define KITH_INSTANTIATE(T) \
+  template std::unique_ptr<Points> hold_part(std::shared_ptr<Context>, const DevicePart<T>&, CellKnowledge&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

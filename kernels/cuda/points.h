@@ -10,10 +10,17 @@ namespace kith::cuda {
 /// Throws OutOfMemory when not even the state of the rows fits on the device.
 std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const PointBlock& block, std::int64_t block_rows);
 
-/// Rows (count, d) that are on the device, in memory of another owner that outlives the points. They can be searched,
-/// once prepared. Throws OutOfMemory.
+/// Rows that are on the device, in memory of another owner that outlives the points.
 template <class T>
-std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const T* values, std::int64_t count, std::int64_t d,
-                                  std::int64_t first_row);
+struct DevicePart {
+  const T* values = nullptr;  // (count, d)
+  std::int64_t count = 0, d = 0;
+  std::int64_t first_row = 0;
+};
+
+/// Rows that can be searched, once prepared. known: in and out, what searches of the parts before and of this one have
+/// shown; it outlives the points. Throws OutOfMemory.
+template <class T>
+std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const DevicePart<T>& part, CellKnowledge& known);
 
 }  // namespace kith::cuda

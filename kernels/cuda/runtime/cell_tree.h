@@ -49,18 +49,32 @@ struct CellTree {
 template <class T>
 struct CenteredGroups;  // search/centered_groups.h
 
-/// The tree of the held rows or their groups, and what is known about searches in them.
+/// What is known about searches in a tree of some rows, or in their groups.
+struct CellKnowledge {
+  double requested_seconds = 0.0;  // estimated duration of the products of searches so far
+  std::int64_t neighbors = 0;      // length of the lists for which the share was measured; 0: it was not
+  double share = 0.0;              // of the rows whose distances, or boxes, a query computes
+  double ambiguous = 0.0;          // share of the queries that products in fp16 leave ambiguous
+  bool too_dense = false;          // these are many
+  bool tried_groups = false;       // there are groups, or they would not pay
+};
+
+/// The tree of the held rows or their groups.
 template <class T>
-struct Cells {
+struct Cells : CellKnowledge {
   CellTree<T> tree;                           // empty until a search needs it
   std::shared_ptr<CenteredGroups<T>> groups;  // empty until a search needs them
   bool refused = false;                       // there was no memory for them
-  double requested_seconds = 0.0;             // estimated duration of the products of searches so far
-  std::int64_t neighbors = 0;                 // length of the lists for which the share was measured; 0: it was not
-  double share = 0.0;                         // of the rows whose distances, or boxes, a query computes
-  double ambiguous = 0.0;                     // share of the queries that products in fp16 leave ambiguous
-  bool too_dense = false;                     // these are many
-  bool tried_groups = false;                  // there are groups, or they would not pay
+
+  /// What is known for other rows of the same kind, which have not been searched: nothing if each need groups of their
+  /// own.
+  CellKnowledge knowledge() const {
+    CellKnowledge others;
+    if (groups == nullptr) others = static_cast<const CellKnowledge&>(*this);
+    others.requested_seconds = 0.0;
+    return others;
+  }
+  void know(const CellKnowledge& of_others) { static_cast<CellKnowledge&>(*this) = of_others; }
 };
 
 }  // namespace kith::cuda
