@@ -44,7 +44,8 @@ std::int64_t largest_candidate_capacity(const Context& context);
 /// What a query may take; one that needs more stays unfilled.
 struct ListLimits {
   std::int64_t candidates = 0;                                     // a power of two
-  std::int64_t groups = std::numeric_limits<std::int64_t>::max();  // of base rows that are multiplied again
+  /// Of base rows that are multiplied again; more than twice the candidates are too many in any case.
+  std::int64_t groups = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Queries with more candidates or groups than that, whose scores the screen can bound.
