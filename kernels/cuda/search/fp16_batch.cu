@@ -144,6 +144,7 @@ void Fp16Batch<T>::merge_long_rows(const SearchQueries& queries, const ListOutpu
                 .neighbors = neighbors_,
                 .excluded = queries.excluded,
                 .has_excluded = queries.has_excluded,
+                .excluded_rows = queries.excluded_rows,
                 .only_filled = true,
                 .first_row = held_.first_row,
                 .most_leaves = tree.nodes[0]},

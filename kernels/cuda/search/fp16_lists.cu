@@ -211,6 +211,7 @@ __device__ void sort_candidates(const Candidates& candidates, unsigned count) {
 
 /// The position of the base row that a query excludes, or -1.
 __device__ std::int64_t excluded_by(const SearchQueries& queries, std::int64_t q, std::int64_t rows) {
+  if (queries.excluded_rows != nullptr) return queries.excluded_rows[q];
   const std::int64_t own = queries.excluded + q;
   return queries.has_excluded && own < rows ? own : -1;
 }
