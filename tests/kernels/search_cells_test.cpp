@@ -303,8 +303,9 @@ TEST_CASE("many queries in a tree of boxes equal the definition", "[search][cell
   for (const std::int64_t k : {10, 100}) check(noise, {noise.values.view().middle(0, 300), 0}, k);
 }
 
-TEST_CASE("trees of boxes over blocks of the base merge into the same lists", "[search][cells]") {
-  const std::vector<Tested> backends = tested_backends({}, kForceCells);
+TEST_CASE("trees of boxes and groups over blocks of the base merge into the same lists", "[search][cells]") {
+  std::vector<Tested> backends = tested_backends({}, kForceCells);
+  for (Tested& in_groups : gpus(kForceGroups)) backends.push_back(std::move(in_groups));
   for (const Kind& kind : {kinds()[0], kinds()[2], kinds()[3]}) {
     const Matrix<double> values = kind.make(2100, 3, 5);
     const std::unique_ptr<Points> whole = reference_points(values.view());

@@ -82,21 +82,6 @@ __global__ void list_kernel(ScoreBlock block, const float* limit, std::int64_t f
   }
 }
 
-/// The number of positions in [0, size) for which `less` holds: the first ones, found by binary search.
-template <class Less>
-__device__ std::int64_t count_less(std::int64_t size, const Less& less) {
-  std::int64_t low = 0, high = size;
-  while (low < high) {
-    const std::int64_t middle = (low + high) / 2;
-    if (less(middle)) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 /// Merges two sorted lists: an element's new position is its own plus the number of smaller elements in the other list.
 __global__ void merge_kernel(DeviceLists from, DeviceLists to, std::int64_t neighbors, NewNeighbors added,
                              std::int64_t first_query) {

@@ -46,10 +46,17 @@ struct CellQueries {
   std::int64_t neighbors = 0;  // length of each list, at most 32 kSlots
   std::int64_t excluded = -1;  // if has_excluded: query i excludes the row at position excluded + i
   bool has_excluded = false;
-  bool only_filled = false;      // skips lists that have no entry
-  std::int64_t first_row = 0;    // row number of position 0
-  std::int64_t most_leaves = 0;  // that a query may visit; if it needs more, its list stays as it was
+  const std::int32_t* excluded_rows = nullptr;  // or (count) the position that each excludes, -1: none
+  bool only_filled = false;                     // skips lists that have no entry
+  std::int64_t first_row = 0;                   // row number of position 0
+  std::int64_t most_leaves = 0;                 // that a query may visit; if it needs more, its list stays as it was
   CellLengths lengths = {};
+
+  /// The position of the row that query q excludes; of no row if it is not that of one.
+  __device__ std::int64_t excluded_by(std::int64_t q) const {
+    if (excluded_rows != nullptr) return excluded_rows[q];
+    return has_excluded ? excluded + q : -1;
+  }
 };
 
 struct CellOutcome {
@@ -202,7 +209,7 @@ class CellWalk {
   /// Merges the nearest rows into the list of query q. Returns the number of visited leaves; more than most_leaves: the
   /// list is unchanged.
   __device__ std::int64_t run(std::int64_t q, const DeviceLists& lists) {
-    const std::int64_t own = queries_.has_excluded ? queries_.excluded + q : -1;
+    const std::int64_t own = queries_.excluded_by(q);
     nearest_.load(lists, q, queries_.neighbors);
     int level = tree_.levels - 1;
     std::int64_t family = 0, leaves = 0;  // family: number within its level

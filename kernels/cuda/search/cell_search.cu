@@ -48,12 +48,9 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
 double grouping_seconds(std::int64_t rows, std::int64_t d) {
   return 30e-3 + static_cast<double>(rows) * (6e-9 + static_cast<double>(d) * 30e-12);
 }
-/// Of products of `pairs` queries and rows in `groups` groups. Queries of the host are gathered there by group, and
-/// their lists merged.
-double group_seconds(double pairs, const AllQueries& all, std::int64_t d, std::int64_t groups) {
-  const double on_host = all.are_on_device ? 0.0 : 1.8e-6 + static_cast<double>(d) * 2e-9;
-  return static_cast<double>(groups) * 0.3e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15) +
-         static_cast<double>(all.count) * on_host;
+/// Of products of `pairs` queries and rows in `groups` groups.
+double group_seconds(double pairs, std::int64_t d, std::int64_t groups) {
+  return static_cast<double>(groups) * 0.15e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15);
 }
 
 double pairs_of(std::int64_t queries, std::int64_t rows) {
@@ -120,11 +117,12 @@ double ambiguous_share(const HeldRows<T>& held, const Queries& queries, const Se
 /// Whether searches like those so far have taken longer than finding groups that could be pruned. Where a query needs
 /// most of the rows in a tree, it needs most groups.
 template <class T>
-bool groups_may_pay(const HeldRows<T>& held, const AllQueries& all) {
+bool groups_may_pay(const HeldRows<T>& held, std::int64_t neighbors, std::int64_t count) {
   constexpr double kLargestShare = 0.6;
   if (held.cells.share > kLargestShare) return false;
+  if (!can_search_fp16(held, Measure::squared_euclidean, neighbors)) return false;
   const std::int64_t d = held.columns();
-  const double pairs = pairs_of(all.count, held.rows()), products = product_seconds(pairs, d, 0.0);
+  const double pairs = pairs_of(count, held.rows()), products = product_seconds(pairs, d, 0.0);
   const double saved_by_tree = std::min(1.0, cell_seconds(pairs * held.cells.share, d) / products);
   return held.cells.requested_seconds * saved_by_tree > grouping_seconds(held.rows(), d);
 }
@@ -134,9 +132,9 @@ double share_of(const Word (&computed)[2], double pairs) {
   return (static_cast<double>(computed[0]) + 2.0 * static_cast<double>(computed[1])) / pairs;
 }
 
-/// What a tree over a sample of the rows tells about searches for lists of this length.
+/// What a tree over a sample of the rows tells about searches for lists of this length. all: number of queries.
 template <class T>
-void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors, const AllQueries& all) {
+void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors, std::int64_t all) {
   const std::int64_t n = held.rows(), d = held.columns(), q = queries.values.rows;
   const std::int64_t stride = std::max<std::int64_t>(n / kSampleRows, 1), rows = n / stride;
   const std::int64_t query_stride = std::max<std::int64_t>(q / kSampleQueries, 1);
@@ -176,7 +174,9 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   held.cells.too_dense = held.cells.ambiguous > kTooDense;
   const bool is_forced = held.context->forced.groups;
   if (held.cells.groups != nullptr || n < 2) return;
-  if (!is_forced && !((held.cells.too_dense || groups_may_pay(held, all)) && fits(queries, group_bytes(held)))) return;
+  if (!is_forced &&
+      !((held.cells.too_dense || groups_may_pay(held, neighbors, all)) && fits(queries, group_bytes(held))))
+    return;
   held.cells.tried_groups = true;
   const bool for_precision = held.cells.too_dense || is_forced;
   held.cells.groups =
@@ -193,7 +193,7 @@ bool knows_share(const Cells<T>& cells, std::int64_t neighbors) {
 
 template <class T>
 SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors,
-                           const AllQueries& all) {
+                           std::int64_t count) {
   constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - kCellRows - 1;  // positions are int32
   constexpr double kImpatience = 4.0;  // products of clustered rows take longer than those of others
   Cells<T>& cells = held.cells;
@@ -203,19 +203,19 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
     return SearchMethod::products;
   }
   const ForcedPaths& forced = held.context->forced;
-  const double pairs = pairs_of(all.count, n);
+  const double pairs = pairs_of(count, n);
   try {
     if (!forced.cells) {
       if (!fits(queries, cell_tree_bytes<T>(n, d))) return SearchMethod::products;
       cells.requested_seconds += product_seconds(pairs, d, cells.ambiguous);
       const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
       if (cells.tree.is_empty() && cells.groups == nullptr && !pays) return SearchMethod::products;
-      const bool tries_groups = !cells.tried_groups && cells.neighbors > 0 && groups_may_pay(held, all);
+      const bool tries_groups = !cells.tried_groups && cells.neighbors > 0 && groups_may_pay(held, neighbors, count);
       cells.tried_groups = cells.tried_groups || tries_groups;
-      if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors, all);
+      if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors, count);
       const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.ambiguous);
       if (cells.groups != nullptr) {
-        const double grouped = group_seconds(pairs * cells.groups->share, all, d, std::ssize(cells.groups->groups));
+        const double grouped = group_seconds(pairs * cells.groups->share, d, std::ssize(cells.groups->groups));
         if (forced.groups || grouped < std::min(walk, products)) return SearchMethod::groups;
       }
       if (walk > products) return SearchMethod::products;
@@ -281,8 +281,8 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
   return fallback;
 }
 
-#define KITH_INSTANTIATE(T)                                                                                 \
-  template SearchMethod choose_search(const HeldRows<T>&, const Queries&, std::int64_t, const AllQueries&); \
+#define KITH_INSTANTIATE(T)                                                                            \
+  template SearchMethod choose_search(const HeldRows<T>&, const Queries&, std::int64_t, std::int64_t); \
   template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, bool, NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

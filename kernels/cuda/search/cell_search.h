@@ -14,17 +14,11 @@ enum class SearchMethod {
   groups,    // products with the rows of each group (group_search.h)
 };
 
-/// The queries for which a method is chosen, if only some of them are at hand.
-struct AllQueries {
-  std::int64_t count = 0;
-  bool are_on_device = false;  // so that groups take no time on the host
-};
-
-/// What is expected to be fastest for these queries, by the share of a sample of the rows that a sample of the queries
-/// visits in a tree, and by whether products in fp16 decide them. Builds the tree or the groups then. Waits for the
-/// device.
+/// What is expected to be fastest for `count` queries such as these, by the share of a sample of the rows that a sample
+/// of the queries visits in a tree, and by whether products in fp16 decide them. Builds the tree or the groups then.
+/// Waits for the device.
 template <class T>
-SearchMethod choose_search(const HeldRows<T>& held, const Queries& some, std::int64_t neighbors, const AllQueries& all);
+SearchMethod choose_search(const HeldRows<T>& held, const Queries& some, std::int64_t neighbors, std::int64_t count);
 
 /// Merges the nearest rows into the lists. Requires that choose_search() chose them. unfilled: no list has an entry.
 /// Returns, in ascending order, the fallback queries, which would visit a large part of the tree; their lists do not

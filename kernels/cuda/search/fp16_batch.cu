@@ -59,6 +59,18 @@ bool can_hold_apart(Measure measure, std::int64_t neighbors) {
   return measure == Measure::squared_euclidean && neighbors <= kMostCellNeighbors;
 }
 
+void find_minima(const Context& context, const Fp16Problem& problem, GroupMinima minima) {
+  const std::int64_t queries = problem.rows.most;
+  const bool shares = queries <= kFp16TileRows && context.screen == ScreenPath::wgmma;
+  minima.combines = shares || problem.range_columns % (kBlockTiles * kFp16Columns) != 0;
+  if (minima.combines) context.stream.fill(minima.block_min, 0x7F, queries * minima.blocks());
+  if (shares) {
+    launch_wgmma<KeepSharedMinima>(context, problem, minima);
+  } else {
+    launch_product<KeepMinima>(context, problem, minima);
+  }
+}
+
 template <class T>
 Fp16Batch<T>::Fp16Batch(const HeldRows<T>& held, const BatchSearch& search)
     : held_(held),
@@ -92,11 +104,8 @@ void Fp16Batch<T>::search(SearchQueries queries, const ListOutput& output) const
   const Fp16Problem problem = search_problem(held_, base_, queries.tiles, queries.count);
   if (queries.count <= kFewQueries) {
     find_few_query_minima(context.stream, base_.tiles, base_.score_base, queries);
-  } else if (queries.count <= kFp16TileRows && context.screen == ScreenPath::wgmma) {
-    context.stream.fill(minima_.block_min, 0x7F, queries.count * minima_.blocks());
-    launch_wgmma<KeepSharedMinima>(context, problem, minima_);
   } else {
-    launch_product<KeepMinima>(context, problem, minima_);
+    find_minima(context, problem, minima_);
   }
   if (lists_all_) {
     find_limits(context, base_, queries, limit_.data());
@@ -136,6 +145,7 @@ void Fp16Batch<T>::merge_long_rows(const SearchQueries& queries, const ListOutpu
                 .neighbors = neighbors_,
                 .excluded = queries.excluded,
                 .has_excluded = queries.has_excluded,
+                .excluded_rows = queries.excluded_rows,
                 .only_filled = true,
                 .first_row = held_.first_row,
                 .most_leaves = tree.nodes[0],

@@ -11,6 +11,9 @@ namespace kith::cuda {
 
 inline constexpr std::int64_t kMaxMinimaBytes = std::int64_t{1} << 32;  // of a batch of queries
 
+/// The minima of the scores of a problem from search_problem(). Asynchronous.
+void find_minima(const Context& context, const Fp16Problem& problem, GroupMinima minima);
+
 /// Whether long rows can be held apart in a search for lists of `neighbors`.
 bool can_hold_apart(Measure measure, std::int64_t neighbors);
 

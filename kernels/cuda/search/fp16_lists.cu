@@ -80,6 +80,7 @@ __device__ float group_products(const SearchBase<T>& base, const SearchQueries& 
 
 constexpr std::int64_t kMinCandidates = 1024;
 constexpr std::int64_t kCandidateBytes = sizeof(double) + sizeof(std::int32_t);
+constexpr std::int64_t kGroupsInDistance = sizeof(double) / sizeof(std::uint32_t);
 
 /// The base rows within a query's limit, in shared memory, in any order. `count` includes those beyond the capacity.
 struct Candidates {
@@ -112,48 +113,51 @@ __device__ float bound_of_lists(const GroupMinima& minima, std::int64_t q, std::
   return select(minima.group_min + q * minima.groups(), minima.groups(), selected_rank, shared);
 }
 
-/// The groups within a query's limit, to be added over the warps of the thread block, which divide the block minima.
-__device__ unsigned groups_within(const GroupMinima& minima, std::int64_t q, float limit) {
+/// The groups within a query's limit, in shared memory, in any order. `count` includes those beyond the capacity.
+struct GroupsWithin {
+  std::uint32_t* group;  // (capacity) tile * kQuarters + quarter
+  unsigned capacity;
+  unsigned* count;
+};
+
+/// Lists the groups within a query's limit. The comparisons treat a NaN as within the limit. The threads of the block
+/// divide the block minima.
+__device__ void list_groups(const GroupMinima& minima, std::int64_t q, float limit, const GroupsWithin& groups) {
   const float* block_min = minima.block_min + q * minima.blocks();
   const float* group_min = minima.group_min + q * minima.groups();
-  unsigned groups = 0;
   for (std::int64_t block = threadIdx.x; block < minima.blocks(); block += blockDim.x) {
     if (block_min[block] > limit) continue;
-    const std::int64_t first = block / kQuarters * kBlockTiles, last = min(first + kBlockTiles, minima.tiles);
-    for (std::int64_t tile = first; tile < last; ++tile) {
-      groups += group_min[GroupMinima::place(tile, static_cast<int>(block % kQuarters))] > limit ? 0 : 1;
+    const int quarter = static_cast<int>(block % kQuarters);
+    const std::int64_t first = block / kQuarters * kBlockTiles;
+    unsigned within = 0;
+#pragma unroll
+    for (int i = 0; i < kBlockTiles; i += 2) {
+      if (first + i >= minima.tiles) continue;
+      const float2 pair = *reinterpret_cast<const float2*>(group_min + GroupMinima::place(first + i, quarter));
+      within |= (pair.x > limit ? 0U : 1U << i) | (pair.y > limit ? 0U : 2U << i);
+    }
+    unsigned slot = atomicAdd(groups.count, static_cast<unsigned>(__popc(within)));
+    for (; within != 0 && slot < groups.capacity; within &= within - 1, ++slot) {
+      const std::int64_t tile = first + __ffs(static_cast<int>(within)) - 1;
+      groups.group[slot] = static_cast<std::uint32_t>(tile * kQuarters + quarter);
     }
   }
-  return __reduce_add_sync(kAllLanes, groups);
 }
 
-/// Appends the rows within a query's limit to the candidates. The comparisons treat a NaN as within the limit. The
-/// warps of the thread block divide the block minima.
+/// Appends the rows of the listed groups that are within a query's limit to the candidates. A NaN is within the limit.
+/// The warps of the thread block divide the groups.
 template <class T>
 __device__ void find_candidates(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q, float limit,
-                                std::int64_t excluded, const Candidates& candidates) {
-  const GroupMinima& minima = queries.minima;
-  const float* block_min = minima.block_min + q * minima.blocks();
-  const float* group_min = minima.group_min + q * minima.groups();
-  const int lane = lane_index();
-  for (std::int64_t first = threadIdx.x / kWarp * kWarp; first < minima.blocks(); first += blockDim.x) {
-    const std::int64_t lane_block = first + lane;
-    unsigned blocks = __ballot_sync(kAllLanes, lane_block < minima.blocks() && !(block_min[lane_block] > limit));
-    for (; blocks != 0; blocks &= blocks - 1) {
-      const std::int64_t block = first + __ffs(static_cast<int>(blocks)) - 1;
-      const int quarter = static_cast<int>(block % kQuarters);
-      const std::int64_t first_tile = block / kQuarters * kBlockTiles, lane_tile = first_tile + lane;
-      unsigned tiles = __ballot_sync(kAllLanes, lane < kBlockTiles && lane_tile < minima.tiles &&
-                                                    !(group_min[GroupMinima::place(lane_tile, quarter)] > limit));
-      for (; tiles != 0; tiles &= tiles - 1) {
-        const std::int64_t tile = first_tile + __ffs(static_cast<int>(tiles)) - 1;
-        const std::int64_t row = tile * kFp16Columns + row_of_lane(quarter);
-        const float row_base = __ldg(base.score_base + base_place_of_row(row));  // overlaps with the products
-        const bool above = __fsub_rn(row_base, group_products(base, queries, q, tile, quarter)) > limit;
-        const bool selected = !above && row < base.rows && row != excluded;
-        if (!candidates.append(selected, static_cast<std::int32_t>(row))) return;
-      }
-    }
+                                std::int64_t excluded, const GroupsWithin& groups, const Candidates& candidates) {
+  const unsigned count = *groups.count;
+  for (unsigned i = threadIdx.x / kWarp; i < count; i += blockDim.x / kWarp) {
+    const std::int64_t tile = groups.group[i] / kQuarters;
+    const int quarter = static_cast<int>(groups.group[i] % kQuarters);
+    const std::int64_t row = tile * kFp16Columns + row_of_lane(quarter);
+    const float row_base = __ldg(base.score_base + base_place_of_row(row));  // overlaps with the products
+    const bool above = __fsub_rn(row_base, group_products(base, queries, q, tile, quarter)) > limit;
+    const bool selected = !above && row < base.rows && row != excluded;
+    if (!candidates.append(selected, static_cast<std::int32_t>(row))) return;
   }
 }
 
@@ -207,6 +211,7 @@ __device__ void sort_candidates(const Candidates& candidates, unsigned count) {
 
 /// The position of the base row that a query excludes, or -1.
 __device__ std::int64_t excluded_by(const SearchQueries& queries, std::int64_t q, std::int64_t rows) {
+  if (queries.excluded_rows != nullptr) return queries.excluded_rows[q];
   const std::int64_t own = queries.excluded + q;
   return queries.has_excluded && own < rows ? own : -1;
 }
@@ -227,7 +232,7 @@ __device__ float limit_of(const SearchBase<T>& base, const SearchQueries& querie
 struct ListShared {
   Selection selection;
   unsigned count;   // of candidates
-  unsigned groups;  // within the limit, if they are limited
+  unsigned groups;  // within the limit
 };
 
 __device__ Candidates candidates_in(unsigned char* candidate_memory, unsigned capacity, unsigned* count) {
@@ -263,16 +268,16 @@ __global__ void __launch_bounds__(kMaxThreads)
   const std::int64_t q = blockIdx.x;
   const auto capacity = static_cast<unsigned>(limits.candidates);
   const Candidates candidates = candidates_in(candidate_memory, capacity, &shared.count);
+  // The groups are in the memory of the distances, which are computed after the candidates are complete.
+  const auto most_groups = static_cast<unsigned>(min(limits.groups, std::int64_t{capacity} * kGroupsInDistance));
+  const GroupsWithin groups{reinterpret_cast<std::uint32_t*>(candidates.distance), most_groups, &shared.groups};
   if (threadIdx.x == 0) shared.count = shared.groups = 0;
   const float limit = limit_of(base, queries, q, shared.selection);
-  if (limit >= 0 && limits.groups < queries.minima.groups()) {
-    const unsigned groups = groups_within(queries.minima, q, limit);
-    if (lane_index() == 0) atomicAdd(&shared.groups, groups);
-  }
+  if (limit >= 0) list_groups(queries.minima, q, limit, groups);
   __syncthreads();
-  const bool within = shared.groups <= limits.groups;
+  const bool within = shared.groups <= most_groups;
   if (limit >= 0 && within) {
-    find_candidates(base, queries, q, limit, excluded_by(queries, q, base.rows), candidates);
+    find_candidates(base, queries, q, limit, excluded_by(queries, q, base.rows), groups, candidates);
   }
   if (!within && threadIdx.x == 0) shared.count = capacity + 1;
   __syncthreads();
@@ -320,7 +325,7 @@ __global__ void __launch_bounds__(kMaxThreads)
 template <class... Parameters, class... Arguments>
 void launch_lists(const Context& context, void (*kernel)(Parameters...), std::int64_t queries, std::int64_t capacity,
                   const Arguments&... arguments) {
-  const bool widest = queries < 2 * context.multiprocessors || capacity > 2 * kMinCandidates;
+  const bool widest = queries <= context.multiprocessors || capacity > 2 * kMinCandidates;
   const int threads = widest ? kMaxThreads : queries < 8 * context.multiprocessors ? kMaxThreads / 2 : 128;
   const auto shared = static_cast<int>(capacity * kCandidateBytes);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));

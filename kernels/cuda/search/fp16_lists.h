@@ -22,6 +22,7 @@ struct SearchQueries {
   std::int64_t neighbors = 0;  // length of each list
   std::int64_t excluded = -1;  // if has_excluded: query i excludes the base row at position excluded + i
   bool has_excluded = false;
+  const std::int32_t* excluded_rows = nullptr;  // or (queries) the position that each excludes, -1: none
 };
 
 /// Complete lists, ordered by (distance, index). A list stays unfilled if its query has more candidates than capacity,
@@ -43,8 +44,9 @@ std::int64_t largest_candidate_capacity(const Context& context);
 
 /// What a query may take; one that needs more stays unfilled.
 struct ListLimits {
-  std::int64_t candidates = 0;                                     // a power of two
-  std::int64_t groups = std::numeric_limits<std::int64_t>::max();  // of base rows that are multiplied again
+  std::int64_t candidates = 0;  // a power of two
+  /// Of base rows that are multiplied again; more than twice the candidates are too many in any case.
+  std::int64_t groups = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Queries with more candidates or groups than that, whose scores the screen can bound.

@@ -1,110 +1,264 @@
-// Searches groups of rows, one after another, for the queries to which a group may matter (group_reach.h).
+// Searches groups of rows for batches of queries, which are uploaded once and stay on the device with their lists: each
+// query in the group to which it would belong, and then in the others that its list may need (group_reach.h).
+//
+// The host waits only for the numbers of queries of all groups, twice a batch, and for the lists. A query reads
+// 8 d bytes for the distance to each center, and 16 d for each group that it needs, besides the search in the group.
 #include "kernels/cuda/search/group_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <span>
-#include <vector>
+#include <type_traits>
 
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/search/gathered_queries.h"
+#include "kernels/cuda/screen/fp16_rows.h"
+#include "kernels/cuda/search/centered_groups.h"
+#include "kernels/cuda/search/rows_search.h"
 
 namespace kith::cuda {
 namespace {
 
-/// out (count, centers): squared distances of queries (count, d) to the centers, summed in float64.
+/// What decides whether a query needs a group.
+struct GroupTest {
+  GroupReach reach;
+  QueryReach queries;
+  std::int32_t center = 0;
+  bool is_far = false;  // the far rows of the center
+};
+
+/// Squared distances (queries, centers).
+struct CenterDistances {
+  double* squared = nullptr;
+  std::int64_t centers = 0;
+};
+
+/// The queries of each group.
+struct GroupQueries {
+  std::int32_t* query = nullptr;  // (groups, capacity) from the front usual ones, from the end longer ones
+  Word* counts = nullptr;         // (groups, 3) of both, and the bits of the largest D of longer ones; 0 before
+  std::int64_t capacity = 0;
+
+  /// Appends a query with this distance to the center, once a group. False if fp16 cannot hold it.
+  __device__ bool append(std::int64_t g, const QueryReach& reach, std::int64_t q, double squared) const {
+    std::int32_t* own = query + g * capacity;
+    Word* count = counts + g * 3;
+    if (squared <= reach.usual) {
+      own[atomicAdd(&count[0], Word{1})] = static_cast<std::int32_t>(q);
+    } else if (squared <= reach.most) {
+      own[capacity - 1 - static_cast<std::int64_t>(atomicAdd(&count[1], Word{1}))] = static_cast<std::int32_t>(q);
+      atomicMax(&count[2], bits_of(squared));
+    } else {
+      return false;
+    }
+    return true;
+  }
+};
+
+/// Summed in float64, in any order.
 __global__ void center_distances_kernel(const double* queries, std::int64_t count, std::int64_t d,
-                                        const double* center_values, std::int64_t centers, double* out) {
-  for (std::int64_t pair = warp_index(); pair < count * centers; pair += warp_count()) {
-    const double *x = queries + pair / centers * d, *c = center_values + pair % centers * d;
+                                        const double* center_values, CenterDistances out) {
+  for (std::int64_t pair = warp_index(); pair < count * out.centers; pair += warp_count()) {
+    const double *x = queries + pair / out.centers * d, *c = center_values + pair % out.centers * d;
     double sum = 0.0;
     for (std::int64_t j = lane_index(); j < d; j += kWarp) sum += (x[j] - c[j]) * (x[j] - c[j]);
-#pragma unroll
-    for (int w = kWarp / 2; w > 0; w /= 2) sum += __shfl_xor_sync(kAllLanes, sum, w);
-    if (lane_index() == 0) out[pair] = sum;
+    sum = lanes_total(sum);
+    if (lane_index() == 0) out.squared[pair] = sum;
   }
 }
 
+/// own: the group to which each query would belong, or another one if its nearest center has none.
+__global__ void choose_own_kernel(const GroupTest* groups, int group_count, CenterDistances distances,
+                                  std::int64_t count, std::int32_t* own, GroupQueries out) {
+  for (std::int64_t q = thread_index(); q < count; q += thread_count()) {
+    const double* squared = distances.squared + q * distances.centers;
+    std::int32_t nearest = 0;
+    for (std::int32_t c = 1; c < static_cast<std::int32_t>(distances.centers); ++c) {
+      if (squared[c] < squared[nearest]) nearest = c;
+    }
+    std::int32_t chosen = 0;
+    for (std::int32_t g = 0; g < group_count; ++g) {
+      const GroupTest& group = groups[g];
+      if (group.center == nearest && !(group.is_far && sqrt(squared[nearest]) < group.reach.hole)) chosen = g;
+    }
+    own[q] = chosen;
+    // One that is not appended stays without a list.
+    out.append(chosen, groups[chosen].queries, q, squared[groups[chosen].center]);
+  }
+}
+
+/// The other groups that each query needs. Queries without a list are fallback queries; those that are too long for a
+/// group become some.
+__global__ void choose_others_kernel(const GroupTest* groups, int group_count, CenterDistances distances,
+                                     std::int64_t count, const std::int32_t* own, DeviceLists lists, std::int64_t k,
+                                     GroupQueries out) {
+  for (std::int64_t q = thread_index(); q < count; q += thread_count()) {
+    if (lists.index[q * k] < 0) continue;
+    const std::int64_t last = q * k + k - 1;
+    const double reach = lists.index[last] < 0 ? std::numeric_limits<double>::infinity() : sqrt(lists.distance[last]);
+    bool holds = true;
+    for (std::int32_t g = 0; g < group_count; ++g) {
+      const GroupTest& group = groups[g];
+      const double squared = distances.squared[q * distances.centers + group.center];
+      if (g == own[q] || group.reach.is_beyond(squared, reach)) continue;
+      holds = out.append(g, group.queries, q, squared) && holds;
+    }
+    if (!holds) lists.index[q * k] = -1;
+  }
+}
+
+/// Queries of a batch: all, if they fit.
 template <class T>
-Matrix<double> center_distances(const HeldRows<T>& held, MatrixView<const double> queries) {
+std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std::int64_t k) {
+  constexpr std::int64_t kSmallTile = 64;  // used if the caller limits the memory
   const CenteredGroups<T>& all = *held.cells.groups;
-  const std::int64_t centers = all.center_count, d = held.columns();
-  const std::int64_t batch = std::min(queries.rows, std::max<std::int64_t>((std::int64_t{64} << 20) / (d * 8), 1));
-  Matrix<double> distances(queries.rows, centers);
-  const Buffer<double> values(held.pool(), batch * d), out(held.pool(), batch * centers);
-  for (std::int64_t first = 0; first < queries.rows; first += batch) {
-    const std::int64_t count = std::min(batch, queries.rows - first);
-    held.stream().upload(values.data(), queries.data + first * d, count * d);
-    center_distances_kernel<<<held.context->grid(count * centers, kBlockWarps), kBlock, 0, held.stream()>>>(
-        values.data(), count, d, all.centers.data(), centers, out.data());
-    check(cudaGetLastError());
-    held.stream().download(distances.row(first).data(), out.data(), count * centers);
-  }
-  return distances;
+  std::int64_t largest = 0;
+  for (const CenteredGroup<T>& group : all.groups) largest = std::max(largest, group.rows->rows());
+  const std::int64_t d = held.columns(), groups = std::ssize(all.groups);
+  const std::int64_t query_bytes =
+      batch_query_bytes(largest, k) + 2 * (d * 12 + fp16_row_bytes(d)) + k * 48 + all.center_count * 8 + groups * 4 + 8;
+  const std::int64_t bytes = request.working_bytes > 0 ? request.working_bytes : kMaxMinimaBytes;
+  const std::int64_t tile = request.working_bytes > 0 ? kSmallTile : kQueryTile;
+  const std::int64_t fitting = std::min(bytes, held.pool().available() / 2) / query_bytes / tile * tile;
+  return std::clamp(fitting, std::min(request.values.rows, tile), request.values.rows);
 }
 
-/// The group to which a query with these squared distances to the centers would belong, or one of the same center.
 template <class T>
-std::size_t own_group(const CenteredGroups<T>& all, std::span<const double> squared) {
-  const auto center = std::min_element(squared.begin(), squared.end()) - squared.begin();
-  std::size_t own = 0;
-  for (std::size_t g = 0; g < all.groups.size(); ++g) {
-    const CenteredGroup<T>& group = all.groups[g];
-    if (group.center == center &&
-        !(group.is_far && std::sqrt(squared[static_cast<std::size_t>(center)]) < group.reach.hole))
-      own = g;
+class GroupSearch {
+ public:
+  GroupSearch(const HeldRows<T>& held, const Queries& queries, std::int64_t k)
+      : held_(held),
+        all_(*held.cells.groups),
+        queries_(queries),
+        k_(k),
+        size_(batch_queries(held, queries, k)),
+        values_(held.pool(), size_ * held.columns()),
+        floats_(held.pool(), std::is_same_v<T, double> ? 0 : size_ * held.columns()),
+        squared_(held.pool(), size_ * all_.center_count),
+        tests_(held.pool(), groups()),
+        chosen_(held.pool(), groups() * size_),
+        own_(held.pool(), size_),
+        counts_(held.pool(), groups() * 3),
+        candidates_(held.pool(), 1),
+        lists_(held.pool(), size_ * k) {
+    std::vector<GroupTest> tests;
+    for (const CenteredGroup<T>& group : all_.groups) {
+      tests.push_back(
+          {group.reach, query_reach(*group.rows, k), static_cast<std::int32_t>(group.center), group.is_far});
+    }
+    stream().upload(tests_.data(), tests.data(), groups());
+    stream().fill(candidates_.data(), 0, 1);
   }
-  return own;
-}
+
+  /// Returns the fallback queries.
+  std::vector<std::int64_t> run(NeighborLists& lists) {
+    for (std::int64_t first = 0; first < queries_.values.rows; first += size_) {
+      const std::int64_t count = std::min(size_, queries_.values.rows - first);
+      search_batch(first, count);
+      download(first, count, lists);
+    }
+    Word candidates = 0;
+    stream().download(&candidates, candidates_.data(), 1);
+    lists.candidates += static_cast<std::int64_t>(candidates);
+    return std::move(fallback_);
+  }
+
+ private:
+  const Context& context() const { return *held_.context; }
+  const Stream& stream() const { return held_.stream(); }
+  std::int64_t groups() const { return std::ssize(all_.groups); }
+  GroupQueries group_queries() const { return {chosen_.data(), counts_.data(), size_}; }
+
+  void search_batch(std::int64_t first, std::int64_t count) const {
+    const CenterDistances distances{squared_.data(), all_.center_count};
+    const int group_count = static_cast<int>(groups());
+    upload(queries_.values.data + first * held_.columns(), count * held_.columns());
+    center_distances_kernel<<<context().grid(count * distances.centers, kBlockWarps), kBlock, 0, stream()>>>(
+        values_.data(), count, held_.columns(), all_.centers.data(), distances);
+    check(cudaGetLastError());
+    clear_lists(context(), lists_.lists(), count * k_);
+    stream().fill(counts_.data(), 0, counts_.size());
+    choose_own_kernel<<<context().grid(count, kBlock), kBlock, 0, stream()>>>(tests_.data(), group_count, distances,
+                                                                              count, own_.data(), group_queries());
+    check(cudaGetLastError());
+    search_chosen_queries(first, true);
+    stream().fill(counts_.data(), 0, counts_.size());
+    choose_others_kernel<<<context().grid(count, kBlock), kBlock, 0, stream()>>>(
+        tests_.data(), group_count, distances, count, own_.data(), lists_.lists(), k_, group_queries());
+    check(cudaGetLastError());
+    search_chosen_queries(first, false);
+  }
+
+  void upload(const double* values, std::int64_t size) const {
+    if (floats_.size() > 0 && stream().upload_as_floats(floats_.data(), values, size)) {
+      to_double_kernel<<<context().grid(size, kBlock), kBlock, 0, stream()>>>(floats_.data(), size, values_.data());
+      check(cudaGetLastError());
+    } else {
+      stream().upload(values_.data(), values, size);
+    }
+  }
+
+  /// Searches each group for its queries. first: the number of the batch's first query. are_new: they have no lists.
+  void search_chosen_queries(std::int64_t first, bool are_new) const {
+    std::vector<Word> counts(static_cast<std::size_t>(counts_.size()));
+    stream().download(counts.data(), counts_.data(), counts_.size());
+    const std::int32_t* position = all_.position.data();
+    for (std::int64_t g = 0; g < groups(); ++g) {
+      const HeldRows<T>& rows = *all_.groups[static_cast<std::size_t>(g)].rows;
+      const Word* count = counts.data() + g * 3;
+      const auto usual = static_cast<std::int64_t>(count[0]), longer = static_cast<std::int64_t>(count[1]);
+      ChosenQueries<double> queries{.values = values_.data(),
+                                    .chosen = chosen_.data() + g * size_,
+                                    .count = usual,
+                                    .batch = size_,
+                                    .excluded = queries_.excluded_row + first - held_.first_row,
+                                    .has_excluded = queries_.excluded_row >= 0,
+                                    .are_new = are_new};
+      const GroupRows numbers{position, held_.first_row};
+      const QueryLists out{lists_.lists(), k_, candidates_.data()};
+      search_chosen(rows, numbers, queries, out);
+      queries.chosen += size_ - longer;
+      queries.count = longer;
+      queries.max_query_norm = longest_norm(rows, count[2]);
+      search_chosen(rows, numbers, queries, out);
+      position += rows.rows();
+    }
+  }
+
+  /// Waits for the lists.
+  void download(std::int64_t first, std::int64_t count, NeighborLists& lists) {
+    stream().download(lists.distance.data() + first * k_, lists_.distance.data(), count * k_);
+    stream().download(lists.index.data() + first * k_, lists_.index.data(), count * k_);
+    for (std::int64_t q = first; q < first + count; ++q) {
+      if (lists.index(q, 0) >= 0) continue;
+      fallback_.push_back(q);
+      std::fill_n(lists.distance.row(q).data(), k_, std::numeric_limits<double>::infinity());
+      std::fill_n(lists.index.row(q).data(), k_, -1);
+    }
+  }
+
+  const HeldRows<T>& held_;
+  const CenteredGroups<T>& all_;
+  const Queries& queries_;
+  std::int64_t k_, size_;  // length of lists, queries of a batch
+  Buffer<double> values_;  // (queries, d)
+  Buffer<float> floats_;   // the upload of values that are all float32
+  Buffer<double> squared_;
+  Buffer<GroupTest> tests_;
+  Buffer<std::int32_t> chosen_, own_;
+  Buffer<Word> counts_;
+  Buffer<Word> candidates_;
+  ListBuffers lists_;
+  std::vector<std::int64_t> fallback_;
+};
 
 }  // namespace
 
 template <class T>
-void search_groups(const HeldRows<T>& held, const Queries& queries, const GroupSearch<T>& search,
-                   NeighborLists& lists) {
-  const CenteredGroups<T>& all = *held.cells.groups;
-  const std::int64_t q = queries.values.rows, last = lists.index.columns() - 1;
-  const Matrix<double> distances = center_distances(held, queries.values);
-  const auto search_group = [&](const CenteredGroup<T>& group, const std::vector<std::int64_t>& chosen,
-                                const SearchRows<T>& search_rows) {
-    search_gathered(queries, chosen, lists, [&](const Queries& some, NeighborLists& found) {
-      search_rows(*group.rows, some, found);
-      for (std::int64_t& row : std::span(found.index.data(), static_cast<std::size_t>(found.index.size()))) {
-        if (row >= 0) row = held.first_row + group.position[static_cast<std::size_t>(row)];
-      }
-      lists.fallback_queries += found.fallback_queries;
-    });
-  };
-  std::vector<std::vector<std::int64_t>> members(all.groups.size());
-  std::vector<std::size_t> own;
-  for (std::int64_t i = 0; i < q; ++i) {
-    own.push_back(own_group(all, distances.row(i)));
-    members[own.back()].push_back(i);
-  }
-  for (std::size_t g = 0; g < all.groups.size(); ++g) search_group(all.groups[g], members[g], search.own);
-
-  std::vector<double> reach;  // infinite until a list is full
-  const auto update_reach = [&](std::int64_t i) {
-    reach[static_cast<std::size_t>(i)] =
-        lists.index(i, last) < 0 ? std::numeric_limits<double>::infinity() : std::sqrt(lists.distance(i, last));
-  };
-  reach.resize(static_cast<std::size_t>(q));
-  for (std::int64_t i = 0; i < q; ++i) update_reach(i);
-  for (std::size_t g = 0; g < all.groups.size(); ++g) {
-    const CenteredGroup<T>& group = all.groups[g];
-    std::vector<std::int64_t> chosen;
-    for (std::int64_t i = 0; i < q; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      if (own[at] != g && !group.reach.is_beyond(distances(i, group.center), reach[at])) chosen.push_back(i);
-    }
-    search_group(group, chosen, search.others);
-    for (const std::int64_t i : chosen) update_reach(i);
-  }
+std::vector<std::int64_t> search_groups(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
+  return GroupSearch<T>(held, queries, lists.index.columns()).run(lists);
 }
 
 #define KITH_INSTANTIATE(T) \
-  template void search_groups(const HeldRows<T>&, const Queries&, const GroupSearch<T>&, NeighborLists&);
+  template std::vector<std::int64_t> search_groups(const HeldRows<T>&, const Queries&, NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

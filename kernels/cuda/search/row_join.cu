@@ -4,71 +4,65 @@
 #include "kernels/cuda/search/row_join.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <optional>
 #include <utility>
 
-#include "kernels/cuda/search/cell_build.h"
-#include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/cell_search.h"
 #include "kernels/cuda/search/centered_groups.h"
-#include "kernels/cuda/search/fp16_batch.h"
-#include "kernels/cuda/search/fp16_search.h"
-#include "kernels/cuda/search/long_rows.h"
-#include "kernels/cuda/search/row_join_lists.h"
-#include "kernels/cuda/search/row_sample.h"
+#include "kernels/cuda/search/rows_search.h"
 
 namespace kith::cuda {
 namespace {
 
-constexpr double kRounding = 1 + 0x1p-8;  // covers that of fp16, in norms
+__global__ void set_group_kernel(const std::int32_t* position, std::int64_t count, std::uint8_t group,
+                                 std::uint8_t* group_of) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) group_of[position[i]] = group;
+}
 
-/// Searches the rows of a group, or all, for queries on the device: by products, or in a tree where there are too few.
+/// Which rows need a group that is not theirs.
 template <class T>
-class RowsSearch {
- public:
-  RowsSearch(const HeldRows<T>& rows, const BatchSearch& search) : rows_(rows), neighbors_(search.neighbors) {
-    if (can_search_fp16(rows, search.measure, search.neighbors + 1)) {
-      batch_.emplace(rows, search);
+struct Choice {
+  const T* values = nullptr;  // (n, d) all rows
+  std::int64_t d = 0;
+  RowShare rows;                   // of which some are chosen
+  const double* center = nullptr;  // (d) of the group
+  GroupReach reach;
+  double usual = 0.0, most = 0.0;  // D to the center of queries with the usual norm, and of those that fp16 can hold
+  const std::uint8_t* group_of = nullptr;  // (n)
+  std::uint8_t group = 0;
+  DeviceLists lists;  // (n, k)
+  std::int64_t k = 0;
+};
+
+/// usual, longer: the rows, in any order. counts: of both, and the bits of the largest D of the longer ones. Rows that
+/// are too long become fallback rows.
+template <class T>
+__global__ void choose_rows_kernel(Choice<T> in, std::int32_t* usual, std::int32_t* longer, Word* counts) {
+  for (std::int64_t i = warp_index(); i < in.rows.count; i += warp_count()) {
+    const std::int64_t row = in.rows.first + i;
+    if (in.group_of[row] == in.group || in.lists.index[row * in.k] < 0) continue;
+    double sum = 0.0;
+    for (std::int64_t j = lane_index(); j < in.d; j += kWarp) {
+      const double difference = static_cast<double>(in.values[row * in.d + j]) - in.center[j];
+      sum += difference * difference;
+    }
+#pragma unroll
+    for (int w = kWarp / 2; w > 0; w /= 2) sum += __shfl_xor_sync(kAllLanes, sum, w);
+    if (lane_index() != 0) continue;
+    const std::int64_t last = row * in.k + in.k - 1;
+    const double reach =
+        in.lists.index[last] < 0 ? __longlong_as_double(0x7FF0000000000000) : sqrt(in.lists.distance[last]);
+    if (in.reach.is_beyond(sum, reach)) continue;
+    if (sum <= in.usual) {
+      usual[atomicAdd(&counts[0], Word{1})] = static_cast<std::int32_t>(row);
+    } else if (sum <= in.most) {
+      longer[atomicAdd(&counts[1], Word{1})] = static_cast<std::int32_t>(row);
+      atomicMax(&counts[2], bits_of(sum));
     } else {
-      tree_ = build_cell_tree<T>(rows, nullptr, 1, rows.rows());
+      in.lists.index[row * in.k] = -1;
     }
   }
-
-  bool is_fp16() const { return batch_.has_value(); }
-
-  /// Asynchronous.
-  void search(const SearchQueries& queries, const ListOutput& out) const {
-    if (batch_) return batch_->search(queries, out);
-    const DeviceLists lists{out.distance, out.index};
-    clear_lists(*rows_.context, lists, queries.count * neighbors_);
-    launch_cells(*rows_.context, tree_.view,
-                 {.values = queries.values,
-                  .count = queries.count,
-                  .neighbors = neighbors_,
-                  .excluded = queries.excluded,
-                  .has_excluded = queries.has_excluded,
-                  .first_row = rows_.first_row,
-                  .most_leaves = tree_.view.nodes[0]},
-                 {lists, nullptr, out.candidates});
-  }
-
- private:
-  const HeldRows<T>& rows_;
-  std::int64_t neighbors_;
-  std::optional<Fp16Batch<T>> batch_;
-  CellTree<T> tree_;
-};
-
-/// Lists of `count` queries on the device.
-struct ListBuffers {
-  ListBuffers(Pool& pool, std::int64_t entries) : distance(pool, entries), index(pool, entries) {}
-  DeviceLists lists() const { return {distance.data(), index.data()}; }
-  Buffer<double> distance;
-  Buffer<std::int64_t> index;
-};
+}
 
 template <class T>
 class RowJoin {
@@ -160,9 +154,7 @@ class RowJoin {
       const DeviceLists to = position != nullptr ? found.lists() : lists_from(first);
       search.search(queries, {to.distance, to.index, candidates_.data()});
       if (position != nullptr) {
-        store_lists_kernel<<<context().grid(count * k_, kBlock), kBlock, 0, stream()>>>(
-            to, count, k_, {position, held_.first_row}, position + first, all_.lists());
-        check(cudaGetLastError());
+        store_found(context(), {to, count, k_, {position, held_.first_row}, position + first}, all_.lists());
       }
       note_progress(static_cast<double>(first + count - begin) / static_cast<double>(end - begin));
     }
@@ -174,61 +166,29 @@ class RowJoin {
     const CenteredGroup<T>& group = groups.groups[static_cast<std::size_t>(g)];
     const HeldRows<T>& rows = *group.rows;
     const std::int64_t n = own_.count, d = held_.columns();
-    const double unit = std::ldexp(1.0, fp16_exponent(rows.plan.screen)),
-                 infinity = std::numeric_limits<double>::infinity();
-    double usual = infinity, most = infinity;
-    if (can_search_fp16(rows, Measure::squared_euclidean, k_ + 1)) {
-      constexpr double kLargest = 65000.0;
-      usual = std::pow(usual_limits(rows, find_long_rows(rows).others).max_query_norm / kRounding * unit, 2);
-      most = std::pow(kLargest / kRounding * unit, 2);
-    }
+    const QueryReach reach = query_reach(rows, k_);
     stream().fill(counts_.data(), 0, 3);
     choose_rows_kernel<<<context().grid(n, kBlockWarps), kBlock, 0, stream()>>>(
-        Choice<T>{held_.resident.data(), d, own_, groups.centers.data() + group.center * d, group.reach, usual, most,
-                  group_of_.data(), static_cast<std::uint8_t>(g), all_.lists(), k_},
+        Choice<T>{held_.resident.data(), d, own_, groups.centers.data() + group.center * d, group.reach, reach.usual,
+                  reach.most, group_of_.data(), static_cast<std::uint8_t>(g), all_.lists(), k_},
         chosen_.data(), chosen_.data() + n, counts_.data());
     check(cudaGetLastError());
     Word counts[3] = {};
     stream().download(counts, counts_.data(), 3);
-    const double longest = std::sqrt(from_bits(counts[2])) / unit * kRounding;
-    search_chosen(rows, position, chosen_.data(), static_cast<std::int64_t>(counts[0]), 0.0);
-    search_chosen(rows, position, chosen_.data() + n, static_cast<std::int64_t>(counts[1]), longest);
+    const auto search_some = [&](const std::int32_t* chosen, Word count, double max_query_norm) {
+      const auto some = static_cast<std::int64_t>(count);
+      search_chosen(rows, GroupRows{position, held_.first_row},
+                    ChosenQueries<T>{.values = held_.resident.data(),
+                                     .chosen = chosen,
+                                     .count = some,
+                                     .batch = batch_size(rows, some),
+                                     .max_query_norm = max_query_norm},
+                    {all_.lists(), k_, candidates_.data()});
+    };
+    search_some(chosen_.data(), counts[0], 0.0);
+    search_some(chosen_.data() + n, counts[1], longest_norm(rows, counts[2]));
     note_progress(1.0);
     steps_done_ += 1;
-  }
-
-  static double from_bits(Word bits) {
-    double value = 0.0;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-  }
-
-  /// max_query_norm: as in BatchSearch.
-  void search_chosen(const HeldRows<T>& rows, const std::int32_t* position, const std::int32_t* chosen,
-                     std::int64_t chosen_count, double max_query_norm) {
-    if (chosen_count == 0) return;
-    const std::int64_t d = held_.columns(), size = batch_size(rows, chosen_count);
-    const RowsSearch<T> search(rows, {.neighbors = k_, .most = size, .max_query_norm = max_query_norm});
-    const Fp16Queries queries = allocate_fp16_queries(rows, Measure::squared_euclidean, size);
-    const ListBuffers found(held_.pool(), size * k_), merged(held_.pool(), size * k_);
-    for (std::int64_t first = 0; first < chosen_count; first += size) {
-      const std::int64_t count = std::min(size, chosen_count - first);
-      gather_kernel<<<context().grid(count * d, kBlock), kBlock, 0, stream()>>>(held_.resident.data(), chosen + first,
-                                                                                count, d, queries.values.data());
-      check(cudaGetLastError());
-      if (search.is_fp16()) round_queries(rows, count, queries);
-      SearchQueries batch;
-      batch.values = queries.values.data();
-      batch.tiles = queries.fp16.values.data();
-      batch.shape = rows.fp16.shape;
-      batch.norm = queries.fp16.norm.data();
-      batch.residual = queries.fp16.residual.data();
-      batch.count = count;
-      search.search(batch, {found.distance.data(), found.index.data(), candidates_.data()});
-      merge_found_kernel<<<context().grid(count, kBlock), kBlock, 0, stream()>>>(
-          found.lists(), count, k_, {position, held_.first_row}, chosen + first, merged.lists(), all_.lists());
-      check(cudaGetLastError());
-    }
   }
 
   /// of_step: the completed share of a step.
@@ -275,8 +235,7 @@ std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& 
   constexpr std::int64_t kSampleRows = 256;
   const Matrix<double> sample = draw_sample(held, kSampleRows, 3);
   const SearchMethod method =
-      choose_search(held, {sample.view(), -1, join.measure}, join.neighbors + (join.include_self ? 0 : 1),
-                    {.count = own.count, .are_on_device = true});
+      choose_search(held, {sample.view(), -1, join.measure}, join.neighbors + (join.include_self ? 0 : 1), own.count);
   if (method == SearchMethod::cells) return std::nullopt;
   if (method == SearchMethod::groups) return RowJoin<T>(held, join, own).in_groups(*held.cells.groups);
   if (held.cells.too_dense) return std::nullopt;

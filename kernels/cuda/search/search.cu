@@ -3,7 +3,6 @@
 // (fp16_search.h); otherwise, and for queries whose lists those two could not complete, by the float32 screen
 // (float32_search.h).
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -60,17 +59,13 @@ void search_products(const HeldRows<T>& held, const Queries& queries, NeighborLi
   search_gathered(queries, fallback, lists, search_all);
 }
 
-/// The same for queries that may be far longer than the rows, relative to the center of their fp16 copies.
+/// Completes the lists of fallback queries of a search in the tree or in groups.
 template <class T>
-void search_far_products(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  std::vector<std::int64_t> remaining(static_cast<std::size_t>(queries.values.rows));
-  std::iota(remaining.begin(), remaining.end(), 0);
-  try {
-    remaining = search_long_queries(held, queries, remaining, lists);
-  } catch (const OutOfMemory&) {  // all remain
-  }
-  search_gathered(queries, remaining, lists,
-                  [&](const Queries& others, NeighborLists& found) { search_products(held, others, found); });
+void search_fallback(const HeldRows<T>& held, const Queries& queries, const std::vector<std::int64_t>& fallback,
+                     NeighborLists& lists) {
+  lists.fallback_queries += std::ssize(fallback);
+  search_gathered(queries, fallback, lists,
+                  [&](const Queries& gathered, NeighborLists& found) { search_products(held, gathered, found); });
 }
 
 }  // namespace
@@ -83,19 +78,18 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   NeighborLists initial(unfilled ? 0 : q, k);
   if (!unfilled) copy_entries(lists, initial);
   try {
-    const SearchMethod method = choose_search(held, queries, k, {.count = q});
-    if (method == SearchMethod::groups) {
-      search_groups<T>(held, queries, {search_products<T>, search_far_products<T>}, lists);
-    } else if (method == SearchMethod::cells) {
-      const std::vector<std::int64_t> fallback = search_cells(held, queries, unfilled, lists);
-      lists.fallback_queries += std::ssize(fallback);
-      search_gathered(queries, fallback, lists,
-                      [&](const Queries& gathered, NeighborLists& found) { search_products(held, gathered, found); });
+    const SearchMethod method = choose_search(held, queries, k, q);
+    const auto search_unfilled = [&](NeighborLists& out) {
+      if (method != SearchMethod::groups) return search_products(held, queries, out);
+      search_fallback(held, queries, search_groups(held, queries, out), out);
+    };
+    if (method == SearchMethod::cells) {
+      search_fallback(held, queries, search_cells(held, queries, unfilled, lists), lists);
     } else if (unfilled) {
-      search_products(held, queries, lists);
-    } else if (can_search_fp16(held, queries.measure, k)) {  // which fills empty lists only
+      search_unfilled(lists);
+    } else if (method == SearchMethod::groups || can_search_fp16(held, queries.measure, k)) {
       NeighborLists found(q, k);
-      search_products(held, queries, found);
+      search_unfilled(found);
       merge(found, lists);
     } else {
       search_float32(held, queries, {{0, q}}, lists);

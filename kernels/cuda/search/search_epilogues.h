@@ -11,6 +11,7 @@
 namespace kith::cuda {
 
 inline constexpr int kBlockTiles = 16;                          // tiles that a block minimum covers
+inline constexpr int kFineTiles = 4;                            // of the shortest column range
 inline constexpr int kQuarters = kFp16Columns / kGroupColumns;  // groups of a tile
 
 /// The smallest scores of queries (rows of a product) in groups of base rows (its columns). Scores are positive.
@@ -18,6 +19,7 @@ struct GroupMinima {
   float* group_min = nullptr;  // (queries, tiles / 2, kQuarters, 2)
   float* block_min = nullptr;  // (queries, tile_blocks(), kQuarters)
   std::int64_t tiles = 0;      // an even number
+  bool combines = false;       // threads combine block minima, which begin above all scores
 
   __host__ __device__ std::int64_t tile_blocks() const { return (tiles + kBlockTiles - 1) / kBlockTiles; }
   /// Group minima per query.
@@ -51,13 +53,13 @@ class ScoreBasePrefetch {
   float value_ = 0.0F;
 };
 
-/// Stores group minima and block minima. kShared: two threads process a row, alternating between pairs of tiles; they
-/// combine block minima by atomics, so that these must be initialised to more than all scores.
+/// Stores group minima and block minima. kShared: two threads process a row, alternating between pairs of tiles, which
+/// requires GroupMinima::combines.
 template <bool kShared>
 class StoreMinima {
  public:
   static constexpr bool kAnyColumns = true;
-  static constexpr bool kColumnRanges = true;  // of a multiple of kBlockTiles tiles
+  static constexpr bool kColumnRanges = true;  // of a multiple of kBlockTiles tiles, or of kFineTiles if it combines
   static constexpr bool kSharesRows = kShared;
 
   using Arguments = GroupMinima;
@@ -113,7 +115,7 @@ class StoreMinima {
   __device__ void store_block_min(int slot, unsigned tile) {
     float* out = block_min_ + row_at(0, slot) * minima_.blocks() + tile / kBlockTiles * kQuarters;
     if ((exists_ & 1U << slot) != 0) {
-      if constexpr (kShared) {
+      if (minima_.combines) {
         atomicMin(reinterpret_cast<int*>(out), smallest_[slot]);  // positive floats order like their bits
       } else {
         *out = __int_as_float(smallest_[slot]);

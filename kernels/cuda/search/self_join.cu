@@ -13,6 +13,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/cuda/search/fp16_batch.h"
 #include "kernels/cuda/search/fp16_lists.h"
 #include "kernels/cuda/search/join_epilogue.h"
 #include "kernels/cuda/search/join_operands.h"
@@ -166,7 +167,7 @@ class SymmetricJoin {
       SearchQueries queries = queries_of(first, count);
       queries.minima = minima;
       if (!join_.include_self) ++queries.neighbors;
-      launch_product<KeepMinima>(context(), search_problem(held_, sample, queries.tiles, count), minima);
+      find_minima(context(), search_problem(held_, sample, queries.tiles, count), minima);
       find_limits(context(), sample, queries, limit_.data() + first);
     });
   }

@@ -131,7 +131,7 @@ class SharedWalk {
     }
     __syncwarp();
     is_float32_ = __all_sync(kAllLanes, exact);
-    own_ = queries_.has_excluded ? queries_.excluded + q : -1;
+    own_ = queries_.excluded_by(q);
     nearest_.load(lists, q, queries_.neighbors);
   }
 

@@ -1,0 +1,160 @@
+// Searches of the rows of a group, or of all, for queries on the device, whose lists stay there.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "kernels/cuda/search/cell_build.h"
+#include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/search/fp16_batch.h"
+#include "kernels/cuda/search/fp16_search.h"
+#include "kernels/cuda/search/group_lists.h"
+#include "kernels/cuda/search/long_rows.h"
+#include "kernels/cuda/search/row_sample.h"
+
+namespace kith::cuda {
+
+/// Searches rows by products, or in a tree where there are too few. Squared Euclidean distances only.
+template <class T>
+class RowsSearch {
+ public:
+  RowsSearch(const HeldRows<T>& rows, const BatchSearch& search) : rows_(rows), neighbors_(search.neighbors) {
+    if (can_search_fp16(rows, search.measure, search.neighbors + 1)) {
+      batch_.emplace(rows, search);
+    } else if (rows.cells.tree.is_empty()) {
+      rows.cells.tree = build_cell_tree<T>(rows, nullptr, 1, rows.rows());
+    }
+  }
+
+  bool is_fp16() const { return batch_.has_value(); }
+
+  /// Asynchronous.
+  void search(const SearchQueries& queries, const ListOutput& out) const {
+    if (batch_) return batch_->search(queries, out);
+    const CellView<T>& tree = rows_.cells.tree.view;
+    const DeviceLists lists{out.distance, out.index};
+    clear_lists(*rows_.context, lists, queries.count * neighbors_);
+    launch_cells(*rows_.context, tree,
+                 {.values = queries.values,
+                  .count = queries.count,
+                  .neighbors = neighbors_,
+                  .excluded = queries.excluded,
+                  .has_excluded = queries.has_excluded,
+                  .excluded_rows = queries.excluded_rows,
+                  .first_row = rows_.first_row,
+                  .most_leaves = tree.nodes[0]},
+                 {lists, nullptr, out.candidates});
+  }
+
+ private:
+  const HeldRows<T>& rows_;
+  std::int64_t neighbors_;
+  std::optional<Fp16Batch<T>> batch_;
+};
+
+/// Lists of queries on the device.
+struct ListBuffers {
+  ListBuffers(Pool& pool, std::int64_t entries) : distance(pool, entries), index(pool, entries) {}
+  DeviceLists lists() const { return {distance.data(), index.data()}; }
+  Buffer<double> distance;
+  Buffer<std::int64_t> index;
+};
+
+inline constexpr double kNormRounding = 1 + 0x1p-8;  // covers that of fp16, in norms
+
+/// Which queries RowsSearch can hold, by D to the center of the rows.
+struct QueryReach {
+  double usual = std::numeric_limits<double>::infinity();  // up to it with the usual limit
+  double most = std::numeric_limits<double>::infinity();   // beyond it not at all
+};
+
+/// The distance that is 1 in the unit of the fp16 rows.
+template <class T>
+double fp16_unit(const HeldRows<T>& rows) {
+  return std::ldexp(1.0, fp16_exponent(rows.plan.screen));
+}
+
+template <class T>
+QueryReach query_reach(const HeldRows<T>& rows, std::int64_t neighbors) {
+  constexpr double kLargest = 65000.0;  // of a value; the screen leaves queries with a larger one to fallback
+  if (!can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1)) return {};
+  const double unit = fp16_unit(rows) / kNormRounding;
+  return {std::pow(usual_limits(rows, find_long_rows(rows).others).max_query_norm * unit, 2),
+          static_cast<double>(rows.columns()) * std::pow(kLargest * unit, 2)};
+}
+
+/// max_query_norm of BatchSearch for queries beyond the usual limit. largest: the bits of the largest D of them.
+template <class T>
+double longest_norm(const HeldRows<T>& rows, Word largest) {
+  double squared = 0.0;
+  std::memcpy(&squared, &largest, sizeof squared);
+  return std::sqrt(squared) / fp16_unit(rows) * kNormRounding;
+}
+
+/// Some of the queries on the device, for a group of rows.
+template <class X>
+struct ChosenQueries {
+  const X* values = nullptr;             // (n, d) all queries
+  const std::int32_t* chosen = nullptr;  // (count)
+  std::int64_t count = 0;
+  std::int64_t batch = 0;       // searched at a time, at most
+  double max_query_norm = 0.0;  // as in BatchSearch
+  std::int64_t excluded = -1;   // if has_excluded: query i excludes the held row at position excluded + i
+  bool has_excluded = false;
+  bool are_new = false;  // they have no lists
+};
+
+/// Lists of all queries.
+struct QueryLists {
+  DeviceLists lists;
+  std::int64_t k = 0;
+  Word* candidates = nullptr;  // (1) ADDED to, as in ListOutput
+};
+
+/// Stores the nearest rows of a group as the lists of the chosen queries if they are new, and merges them into these if
+/// not. Those of fallback queries have no first entry. Throws OutOfMemory. Asynchronous.
+template <class T, class X>
+void search_chosen(const HeldRows<T>& rows, const GroupRows& numbers, const ChosenQueries<X>& queries,
+                   const QueryLists& out) {
+  if (queries.count == 0) return;
+  const Context& context = *rows.context;
+  const std::int64_t d = rows.columns(), k = out.k;
+  // Whole tiles, so that memory of the pool serves searches of similar counts.
+  const std::int64_t size = std::min(queries.batch, (queries.count + kQueryTile - 1) / kQueryTile * kQueryTile);
+  const RowsSearch<T> search(rows, {.neighbors = k, .most = size, .max_query_norm = queries.max_query_norm});
+  const Fp16Queries gathered = allocate_fp16_queries(rows, Measure::squared_euclidean, size);
+  const ListBuffers found(rows.pool(), size * k), merged(rows.pool(), queries.are_new ? 0 : size * k);
+  const Buffer<std::int32_t> excluded(rows.pool(), queries.has_excluded ? size : 0);
+  for (std::int64_t first = 0; first < queries.count; first += size) {
+    const std::int64_t count = std::min(size, queries.count - first);
+    const std::int32_t* chosen = queries.chosen + first;
+    gather_kernel<<<context.grid(count * d, kBlock), kBlock, 0, context.stream>>>(queries.values, chosen, count, d,
+                                                                                  gathered.values.data());
+    check(cudaGetLastError());
+    if (search.is_fp16()) round_queries(rows, count, gathered);
+    SearchQueries batch;
+    batch.values = gathered.values.data();
+    batch.tiles = gathered.fp16.values.data();
+    batch.shape = rows.fp16.shape;
+    batch.norm = gathered.fp16.norm.data();
+    batch.residual = gathered.fp16.residual.data();
+    batch.count = count;
+    if (queries.has_excluded) {
+      find_places(context, numbers, rows.rows(), chosen, count, queries.excluded, excluded.data());
+      batch.excluded_rows = excluded.data();
+    }
+    search.search(batch, {found.distance.data(), found.index.data(), out.candidates});
+    const FoundLists of_group{found.lists(), count, k, numbers, chosen};
+    if (queries.are_new) {
+      store_found(context, of_group, out.lists);
+    } else {
+      merge_found(context, of_group, merged.lists(), out.lists);
+    }
+  }
+}
+
+}  // namespace kith::cuda

@@ -1,0 +1,68 @@
+// Groups of rows of a search (kernels/cuda/search/group_search.h): batches of queries on the device.
+#include <cmath>
+#include <utility>
+
+#include "tests/support/points_everywhere.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+constexpr std::int64_t kSmallest = 40;  // rows of the smallest blob, which are the first ones
+
+/// Dense blobs: most rows, a quarter of them, and kSmallest.
+Matrix<double> uneven_blobs(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  Matrix<double> values = kinds()[1].make(n, d, seed);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double center = i < kSmallest ? 2.0 : i % 4 == 0 ? 1.0 : 0.0;
+    for (double& v : values.row(i)) v = static_cast<float>(center + 0.01 * v);
+  }
+  return values;
+}
+
+/// Queries at distances from none to 10^4 times the size of all blobs, and one that fp16 and float32 cannot hold.
+Matrix<double> far_queries(MatrixView<const double> rows) {
+  Matrix<double> queries = centroids_near(rows, 100);
+  for (std::int64_t q = 0; q < queries.rows(); ++q) {
+    for (double& v : queries.row(q)) v += 0.1 * (std::pow(10.0, static_cast<double>(q % 6)) - 1.0);
+  }
+  queries(3, 0) = 1e40;
+  return queries;
+}
+
+void check(const Bench& bench, const Queries& queries, std::int64_t k) {
+  INFO("k " << k << ", " << queries.values.rows << " queries, excluded " << queries.excluded_row);
+  NeighborLists expected_lists(queries.values.rows, k);
+  bench.expected->search(queries, expected_lists);
+  bench.on_each([&](const Points& points) {
+    NeighborLists actual_lists(queries.values.rows, k);
+    points.search(queries, actual_lists);
+    check_same(expected_lists, actual_lists);
+  });
+}
+
+}  // namespace
+
+// Groups without queries, groups with fewer rows than a list has entries, queries that exclude themselves or a row of
+// another group, queries far from all groups, and several batches.
+TEST_CASE("batches of queries in groups of uneven size equal the definition", "[search][groups]") {
+  std::vector<Tested> backends = tested_backends({}, {.groups = true});
+  std::erase_if(backends, [](const Tested& each) { return !each.name.starts_with("cuda"); });  // others have no groups
+  if (backends.empty()) return;
+  const Kind uneven{"uneven blobs", true, uneven_blobs};
+  for (const Stored stored : {Stored::float32, Stored::float64}) {
+    INFO(name_of(stored));
+    const Bench bench(uneven, stored, {9000, 72, 10}, backends);
+    const MatrixView<const double> rows = bench.values.view();
+    const Matrix<double> far = far_queries(rows);
+    for (const std::int64_t k : {std::int64_t{1}, kSmallest, kSmallest + 1, std::int64_t{128}}) {
+      check(bench, {rows.middle(0, 300), 0}, k);
+      check(bench, {rows.middle(0, 300), 1}, k);
+      check(bench, {rows.middle(0, kSmallest)}, k);
+      check(bench, {far.view()}, k);
+    }
+    constexpr std::int64_t kThreeBatches = 7'000'000;  // bytes; less than that does not hold a tree, nor groups
+    check(bench, {.values = rows.middle(0, 1200), .excluded_row = 0, .working_bytes = kThreeBatches}, 100);
+  }
+}
