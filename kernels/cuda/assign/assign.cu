@@ -4,17 +4,15 @@
 // Cost: the screening pass, 2 n k d operations (screen/wgmma_product.h, device/tile.h and narrow_kernel.h state the
 // floors), and 8 bytes per row to count labels. docs/contract.md, Screens.
 //
-// All passes of all blocks are queued without waiting; buffers hold the typical number of ambiguous rows. A block whose
-// buffers overflowed is redone synchronously. Rows that are not on the device, and the few rows that no bound
-// certifies, are assigned synchronously at once.
+// All passes of all blocks are queued without waiting. A block whose ambiguous rows overflowed their buffers is redone
+// synchronously. Rows that are not on the device, and the few that no bound certifies, are so at once.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "kernels/cuda/assign/bounds.h"
 #include "kernels/cuda/assign/fp16_screen.h"
-#include "kernels/cuda/assign/iterate.h"
-#include "kernels/cuda/assign/label_counts.h"
+#include "kernels/cuda/assign/longer_rows.h"
 #include "kernels/cuda/assign/narrow_screen.h"
 #include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/assign/pruned_assign.h"
@@ -39,7 +37,7 @@ class NearestFinder {
         float32_(held, clusters) {
     if (narrow_) narrow_screen_ = NarrowScreen(held, clusters);
     if (held.fp16.values.size() > 0 && !narrow_) fp16_ = Fp16Screen(held, clusters);
-    if (fp16_) bounds_ = BoundWorkspace(held, clusters);
+    if (fp16_) longer_ = LongerRows(held), bounds_ = BoundWorkspace(held, clusters);
     pruned_ = pruned_ && make_lists();
     if (fp16_ && (bounds_ || !pruned_)) make_fp16_columns(held, centroids, fp16_.columns);
     if (bounds_) bounds_.begin(held, centroids);
@@ -94,9 +92,9 @@ class NearestFinder {
       if (!lists_.complete()) decide_in_float32(block, lists_.rest(), download_count(lists_.rest().count), record);
       finish(block);
     });
-    pruned_distances_ = lists_.download_counts(held_.stream()).distances;
-    record.candidates += static_cast<std::int64_t>(pruned_distances_);
-    const double mean = static_cast<double>(pruned_distances_) / static_cast<double>(held_.rows());
+    work_.pruned_distances = lists_.download_counts(held_.stream()).distances;
+    record.candidates += static_cast<std::int64_t>(work_.pruned_distances);
+    const double mean = static_cast<double>(work_.pruned_distances) / static_cast<double>(held_.rows());
     // The rows of the estimate may not be typical, and memory may be short for local screens.
     if (pruned_cost(held_, clusters_, mean) > held_.choice.screened_cost) {
       delay_estimate(held_.choice);
@@ -113,6 +111,7 @@ class NearestFinder {
         const RowList batch{uncertified.position + first, std::min(uncertified.count - first, Fp16Screen::kBatch)};
         assign_synchronously(block, bounds_.gather(held_, fp16_, block, batch), record);
       }
+      decide_longer(block, record);
       finish(block);
     });
   }
@@ -132,20 +131,17 @@ class NearestFinder {
   void assign_screened(IterationRecord& record) {
     constexpr std::int64_t kTypical = 32;  // at most one row in this many is ambiguous where fp16 is effective
     constexpr double kDear = 0.25;         // the share of a pass that other work may cost there
-    const bool long_rows = std::isfinite(held_.fp16.screened.norm);  // each has many candidates
-    if (fp16_ && !*after_ && !held_.sent && !held_.fp16.low_precision_ineffective && !long_rows) {
+    if (fp16_ && !*after_ && !held_.sent && !held_.fp16.low_precision_ineffective) {
       assign_fp16(record);
     } else {
       held_.for_blocks([&](const Block<T>& block) {
         assign_synchronously(block, whole(block), record);
+        decide_longer(block, record);
         finish(block);
       });
       held_.fp16.low_precision_ineffective = record.ambiguous > held_.rows() / kTypical;
     }
-    const auto n = static_cast<double>(held_.rows());
-    const double distances = pairs_ * kPairCost + static_cast<double>(pruned_distances_);
-    const double other =
-        (definition_cost(*held_.context) * distances + kFloat32Cost * float32_products_ + local_cost_) / n;
+    const double other = work_.cost(*held_.context) / static_cast<double>(held_.rows());
     if (other > kDear * static_cast<double>(clusters_)) held_.fp16.low_precision_ineffective = true;
     held_.choice.screened_cost = (fp16_ ? static_cast<double>(clusters_) : 0.0) + other;
     if (lists_) held_.choice.screened_cost += pruned_cost(held_, clusters_, 0.0) - kPrunedRowCost;
@@ -168,24 +164,59 @@ class NearestFinder {
                            Count::all_or_none(workspace_.capacity(), &counts->ambiguous_candidates)};
       batch.rows.chosen = batch.positions;
       decide_batch(held_, workspace_, batch, centroids_, nearest(block));
+      queue_longer(block, counts);
     });
     const std::vector<ScreeningCounts> all_counts = fp16_.download_counts(held_.stream());
     held_.for_blocks([&](const Block<T>& block) {
       const ScreeningCounts& counts = all_counts[static_cast<std::size_t>(block.first / held_.block_rows)];
       const auto capacity = static_cast<Word>(workspace_.capacity());
-      if (counts.ambiguous > static_cast<Word>(ambiguous_capacity(block)) || counts.listed_candidates > capacity ||
-          counts.ambiguous_candidates > capacity) {
-        held_.fp16.low_precision_ineffective = true;
-        if (all_counts.size() > 1) return assign_synchronously(block, whole(block), record);
-        // The screen's lists are still there.
-        record.screened += block.rows;
-        return decide_ambiguous(block, whole(block), take_listed(block, whole(block), counts, true, record), record);
+      const bool overflowed = counts.ambiguous > static_cast<Word>(ambiguous_capacity(block)) ||
+                              counts.listed_candidates > capacity || counts.ambiguous_candidates > capacity;
+      held_.fp16.low_precision_ineffective = held_.fp16.low_precision_ineffective || overflowed;
+      if (overflowed && all_counts.size() > 1) {
+        assign_synchronously(block, whole(block), record);
+        return decide_longer(block, record);
       }
       record.screened += block.rows;
-      pairs_ += static_cast<double>(counts.listed_candidates + counts.ambiguous_candidates);
+      take_longer(block, counts.longer_candidates, record);
+      if (overflowed) {  // the screen's lists are still there
+        return decide_ambiguous(block, whole(block), take_listed(block, whole(block), counts, true, record), record);
+      }
+      work_.pairs += static_cast<double>(counts.listed_candidates + counts.ambiguous_candidates);
       add_refined(counts.listed, counts.listed_candidates, record);
       add_refined(counts.ambiguous, counts.ambiguous_candidates, record);
     });
+  }
+
+  /// Takes the labels of rows that are too long for the fp16 screen, or decides them again if their candidates
+  /// overflowed.
+  void take_longer(const Block<T>& block, Word candidates, IterationRecord& record) {
+    std::int64_t count = 0;
+    const AmbiguousRows longer = longer_.of(held_, block, count);
+    if (candidates > static_cast<Word>(workspace_.capacity())) return decide_in_float32(block, longer, count, record);
+    work_.pairs += static_cast<double>(candidates);
+    add_refined(static_cast<Word>(count), candidates, record);
+  }
+
+  /// Decides these rows, and waits.
+  void decide_longer(const Block<T>& block, IterationRecord& record) {
+    std::int64_t count = 0;
+    AmbiguousRows longer = longer_.of(held_, block, count);
+    if (!fp16_ || count == 0) return;
+    if (!held_.is_on_device(block)) {  // refine() gathers the rows; all columns are candidates
+      longer.limit = workspace_.ambiguous().limit;
+      held_.stream().fill(longer.limit, 0x7F, count);  // 3.4 x 10^38
+      return refine_fp16(block, longer, count, record);
+    }
+    ScreeningCounts* counts = fp16_.counts(block);
+    held_.stream().fill(&counts->longer_candidates, 0, 1);
+    queue_longer(block, counts);
+    take_longer(block, static_cast<Word>(download_count(&counts->longer_candidates)), record);
+  }
+
+  void queue_longer(const Block<T>& block, ScreeningCounts* counts) {
+    const std::int64_t count = longer_.queue(held_, block, float32_, workspace_, centroids_, counts);
+    work_.float32_products += static_cast<double>(count * clusters_);
   }
 
   /// Ambiguous rows of a block that are refined without waiting for their number.
@@ -203,10 +234,8 @@ class NearestFinder {
     constexpr double kExpected = 8, kMost = 0.7;  // columns within the margin; a list that costs as much as refine()
     const bool prunes = lists_are_worthwhile(held_, clusters_, count, block, kExpected);
     const auto most = static_cast<std::int64_t>(kMost * static_cast<double>(clusters_)) + 1;
-    refine_float32(
-        block, ambiguous,
-        prunes ? prune(block, ambiguous, count, most, kFloat32Cost * static_cast<double>(clusters_), record) : count,
-        record);
+    const double other = kFloat32Cost * static_cast<double>(clusters_);
+    refine_float32(block, ambiguous, prunes ? prune(block, ambiguous, count, most, other, record) : count, record);
   }
 
   void assign_fp16_synchronously(const Block<T>& block, const ScreeningInput& input, IterationRecord& record) {
@@ -236,14 +265,18 @@ class NearestFinder {
       }
       // A longer list costs more than the next tier.
       constexpr double kLeast = 64;
-      const double columns = static_cast<double>(clusters_), pair = kPairCost * definition_cost(*held_.context);
-      const auto most =
-          static_cast<std::int64_t>(kLeast + columns / definition_cost(*held_.context) + kPairCost * within_margin);
-      count = prune(block, ambiguous, count, most, columns + pair * within_margin, record);
+      const double columns = static_cast<double>(clusters_), distance = definition_cost(*held_.context);
+      const auto most = static_cast<std::int64_t>(kLeast + columns / distance + kPairCost * within_margin);
+      count = prune(block, ambiguous, count, most, columns + kPairCost * distance * within_margin, record);
     }
     if (within_margin > 0.25 * static_cast<double>(clusters_) && count > input.count / 64) {
       return decide_in_float32(block, ambiguous, count, record);
     }
+    refine_fp16(block, ambiguous, count, record);
+  }
+
+  /// The refinement pass over rows with limits of the fp16 screen.
+  void refine_fp16(const Block<T>& block, const AmbiguousRows& ambiguous, std::int64_t count, IterationRecord& record) {
     RefinementWork work{ambiguous, count, std::min(count, Fp16Screen::kBatch), {}};
     work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
       collect_fp16_candidates(held_, fp16_, block, ambiguous, workspace_.list(), first, batch_rows);
@@ -260,22 +293,24 @@ class NearestFinder {
     const RowChoice rows{ambiguous.row, count};
     const CandidateSample candidates = lists_.sample(held_, values, rows, nearest(block), centroids_);
     const PrunedChoice choice = choose_local(held_, clusters_, count, candidates, other);
-    if (choice.screened > 0) local_cost_ += choice.cost * static_cast<double>(count);
+    if (choice.screened > 0) work_.local_cost += choice.cost * static_cast<double>(count);
     lists_.decide(held_, values, centroids_,
                   {rows, ambiguous.limit, nearest(block), bound(block), most, choice.screened, choice.merged});
     ambiguous = lists_.rest();
     const PrunedCounts counts = lists_.download_counts(held_.stream());
-    add_refined(static_cast<Word>(count) - counts.rest, counts.distances - pruned_distances_, record);
-    pruned_distances_ = counts.distances;
+    add_refined(static_cast<Word>(count) - counts.rest, counts.distances - work_.pruned_distances, record);
+    work_.pruned_distances = counts.distances;
     return static_cast<std::int64_t>(counts.rest);
   }
 
   /// The float32 screening pass of rows of a block. Ambiguous rows are in the workspace; returns their number.
   std::int64_t screen_in_float32(const Block<T>& block, const RowChoice& which) {
     float32_.prepare(held_, centroids_);
-    float32_products_ += static_cast<double>(which.count) * static_cast<double>(clusters_);
-    return screen_float32(held_, float32_, rows(block), which, held_.norm.data() + block.first, nearest(block),
-                          workspace_.ambiguous());
+    work_.float32_products += static_cast<double>(which.count) * static_cast<double>(clusters_);
+    const AmbiguousRows ambiguous = workspace_.ambiguous();
+    held_.stream().fill(ambiguous.count, 0, 1);
+    screen_float32(held_, float32_, rows(block), which, held_.norm.data() + block.first, nearest(block), ambiguous);
+    return download_count(ambiguous.count);
   }
 
   /// Decides rows of a block by the float32 screen.
@@ -290,8 +325,8 @@ class NearestFinder {
                       IterationRecord& record) {
     RefinementWork work{ambiguous, count, count, {}};
     work.collect = [&](std::int64_t first, std::int64_t batch_rows) {
-      collect_candidates(held_, workspace_, ambiguous, rows(block), float32_.columns(), float32_.half_sq_norm(), first,
-                         batch_rows);
+      collect_candidates(held_, workspace_.list(), ambiguous, rows(block), float32_.columns(), float32_.half_sq_norm(),
+                         first, batch_rows);
     };
     refine_rows(block, work, record);
   }
@@ -299,7 +334,7 @@ class NearestFinder {
   void refine_rows(const Block<T>& block, const RefinementWork& work, IterationRecord& record) {
     const RefinementCounts refined = refine(held_, block, workspace_, work, centroids_, nearest(block));
     add_refined(static_cast<Word>(refined.rows), static_cast<Word>(refined.candidates), record);
-    pairs_ += static_cast<double>(refined.candidates);
+    work_.pairs += static_cast<double>(refined.candidates);
   }
 
   /// Decides the rows of a block that the fp16 screen listed, or adds them to the ambiguous rows if it could not list
@@ -318,7 +353,7 @@ class NearestFinder {
       decide_listed(held_, workspace_, operand, centroids_, static_cast<std::int64_t>(counts.listed_candidates),
                     input.nearest);
     }
-    pairs_ += static_cast<double>(counts.listed_candidates);
+    work_.pairs += static_cast<double>(counts.listed_candidates);
     add_refined(counts.listed, counts.listed_candidates, record);
     return static_cast<std::int64_t>(counts.ambiguous);
   }
@@ -327,10 +362,6 @@ class NearestFinder {
     Word value = 0;
     held_.stream().download(&value, count, 1);
     return static_cast<std::int64_t>(value);
-  }
-  static void add_refined(Word rows, Word candidates, IterationRecord& record) {
-    record.ambiguous += static_cast<std::int64_t>(rows);
-    record.candidates += static_cast<std::int64_t>(candidates);
   }
 
   HeldRows<T>& held_;
@@ -342,13 +373,11 @@ class NearestFinder {
   Float32Screen float32_;
   NarrowScreen narrow_screen_;
   Fp16Screen fp16_;
+  LongerRows longer_;
   BoundWorkspace bounds_;
   PrunedAssignment lists_;
   const BlockWork<T>* after_ = nullptr;
-  Word pruned_distances_ = 0;      // distances computed by lists_
-  double pairs_ = 0.0;             // distances computed pair by pair
-  double local_cost_ = 0.0;        // of local screens, in the unit of screen_choice.h
-  double float32_products_ = 0.0;  // rows times centroids
+  OtherWork work_;
 };
 
 }  // namespace
@@ -363,27 +392,8 @@ void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, It
   if (after) held.for_blocks(after);
 }
 
-template <class T>
-void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
-  const std::int64_t k = request.centroids.rows;
-  const Stream& stream = held.stream();
-  Buffer<double> centroids(held.pool(), request.centroids.size());
-  LabelCounts counts(held.pool(), stream, k);
-  stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
-  IterationRecord record;
-  if (is_small_assignment(held, k)) {
-    assign_small(held, centroids.data(), k, counts.counts(), counts.changed());
-  } else {
-    find_nearest(held, centroids.data(), k, record);
-    counts.add(*held.context, {held.label.data(), held.summed.data(), held.rows()});
-  }
-  note_changed(held, counts.download(stream, assignment));
-  add_to(assignment, record);
-}
-
-#define KITH_INSTANTIATE(T)                                                                                     \
-  template void find_nearest(HeldRows<T>&, const double*, std::int64_t, IterationRecord&, const BlockWork<T>&); \
-  template void assign(HeldRows<T>&, const AssignRequest&, Assignment&);
+#define KITH_INSTANTIATE(T) \
+  template void find_nearest(HeldRows<T>&, const double*, std::int64_t, IterationRecord&, const BlockWork<T>&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -30,6 +30,7 @@ struct ScreeningCounts {
   Word listed = 0;                // rows whose candidates are listed, for decide_listed()
   Word listed_candidates = 0;     // of the listed rows
   Word ambiguous_candidates = 0;  // of the ambiguous rows, found by the refinement pass
+  Word longer_candidates = 0;     // of the rows that are too long for the screen
 };
 
 /// Device memory of the step, for blocks of up to `rows` rows against `columns` centroids.

@@ -7,6 +7,8 @@
 // them again and lists every column within their limits; its cost is their share of the screening pass.
 #include "kernels/cuda/assign/fp16_screen.h"
 
+#include <cmath>
+
 #include "kernels/cuda/assign/nearest_epilogues.h"
 #include "kernels/cuda/screen/product_launch.h"
 
@@ -16,6 +18,14 @@ namespace {
 /// The number of columns from which two steps cost less: they save 0.14 ps per score, but read the 2 d bytes of a row
 /// once more, at 4 TB/s.
 std::int64_t columns_for_groups(std::int64_t d) { return 2 * kFp16Columns + 4 * depth_tiles_of(d) * kFp16TileColumns; }
+
+/// Whether rows are so much longer than usual ones that the grid of quantized scores, which holds those of all, would
+/// leave many usual rows ambiguous.
+bool needs_finer_scores(const Fp16Rows& rows) {
+  constexpr double kMuch = 4.0;
+  const double longest = std::isfinite(rows.screened.norm) ? rows.screened.norm : rows.largest.norm;
+  return longest > kMuch * static_cast<double>(rows.usual_norm);
+}
 
 /// The product of rows, given as tiles, with the columns.
 template <class T>
@@ -39,7 +49,10 @@ Fp16Screen::Fp16Screen(const HeldRows<T>& held, std::int64_t count)
       limit_(held.pool(), held.largest_block()),
       counts_(held.pool(), (held.rows() + held.block_rows - 1) / held.block_rows),
       block_rows_(held.block_rows) {
-  if (count >= columns_for_groups(held.columns())) groups = GroupWorkspace(held.pool(), held.largest_block(), count);
+  const bool finer = count >= 4 * kGroupColumns && needs_finer_scores(held.fp16);
+  if (count >= columns_for_groups(held.columns()) || finer) {
+    groups = GroupWorkspace(held.pool(), held.largest_block(), count);
+  }
   const Fp16Layout shape = held.fp16.shape;
   const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.depth_tiles;
   gathered_ = Buffer<uint4>(held.pool(), batch * (shape.tile_bytes() / 16));

@@ -47,6 +47,8 @@ struct RowNorms {
   __device__ float margin(const DecisionArguments& bounds, float lowest) const {
     return bounds.bound->of_row(norm, residual, lowest);
   }
+  /// Whether another screen decides the row, which is too long for this one.
+  __device__ bool is_longer(const DecisionArguments& bounds) const { return norm > bounds.bound->longest; }
 };
 
 /// The two smallest scores of a row among those of a thread, and the tile of the smallest.
@@ -162,7 +164,7 @@ class KeepTwo {
         bounds.bounds.clear(row);
       }
     }
-    if (bounds.ambiguous) bounds.ambiguous.append(mine && !decided, row, limit);
+    if (bounds.ambiguous) bounds.ambiguous.append(mine && !decided && !norms_.is_longer(bounds), row, limit);
   }
 
   const Arguments& arguments_;
@@ -267,7 +269,9 @@ class KeepGroups {
       const BoundOutput& bounds = arguments_.rows.bounds;
       if (bounds) bounds.bound[row] = one ? __int_as_float(result.second) : 0.0F;
     }
-    if (listed) arguments_.rows.ambiguous.append(mine && !two, row, limit);
+    if (listed) {
+      arguments_.rows.ambiguous.append(mine && !two && !norms_.is_longer(arguments_.rows), row, limit);
+    }
   }
 
   const Arguments& arguments_;

@@ -7,6 +7,7 @@
 
 #include "core/communicator.h"
 #include "core/part_threads.h"
+#include "kernels/cuda/device/word.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
@@ -26,8 +27,11 @@ inline void add_to(Assignment& assignment, const IterationRecord& record) {
   assignment.ambiguous += record.ambiguous;
   assignment.candidates += record.candidates;
 }
-template <class T>
-void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
+/// Adds rows that were decided by the definition among so many candidates.
+inline void add_refined(Word rows, Word candidates, IterationRecord& record) {
+  record.ambiguous += static_cast<std::int64_t>(rows);
+  record.candidates += static_cast<std::int64_t>(candidates);
+}
 
 // farthest.cu
 template <class T>
@@ -46,6 +50,8 @@ template <class T>
 void update_sums(HeldRows<T>& held, ClusterSums& sums);
 
 // sweep.cu
+template <class T>
+void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
 /// find_nearest() with work on each block that leaves traces: when device memory runs out, frees optional memory, calls
 /// restart(), and begins again.
 template <class T>

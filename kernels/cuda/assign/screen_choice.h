@@ -19,6 +19,19 @@ inline constexpr double kLocalCost = 2;          // a product of the local scree
 inline constexpr double kLocalListCost = 500;    // rounding a centroid of a list
 double definition_cost(const Context& context);  // a distance of pruned_assign.h, by the rate of float64
 
+/// What an assignment computes besides the fp16 screen.
+struct OtherWork {
+  Word pruned_distances = 0;      // near guesses
+  double pairs = 0.0;             // distances pair by pair
+  double local_cost = 0.0;        // of local screens
+  double float32_products = 0.0;  // rows times centroids
+
+  double cost(const Context& context) const {
+    const double distances = pairs * kPairCost + static_cast<double>(pruned_distances);
+    return definition_cost(context) * distances + kFloat32Cost * float32_products + local_cost;
+  }
+};
+
 /// The cost per row of deciding rows near their labels, with this number of distances per row.
 template <class T>
 double pruned_cost(const HeldRows<T>& held, std::int64_t clusters, double distances);

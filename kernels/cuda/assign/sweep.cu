@@ -1,15 +1,34 @@
-// All that an iteration does with rows that are sent, so that each block is sent once.
+// Assignments of all rows; and with rows that are sent, all that an iteration does, so that each block is sent once.
 //
-// The link is the limit: n d values less those of the resident rows, 50 GB/s with PCIe 5.
+// For the latter the link is the limit: n d values less those of the resident rows, 50 GB/s with PCIe 5.
 #include <optional>
 
 #include "kernels/cuda/assign/bounds.h"
+#include "kernels/cuda/assign/iterate.h"
 #include "kernels/cuda/assign/label_counts.h"
 #include "kernels/cuda/assign/measure.h"
 #include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/assign/sum_changes.h"
 
 namespace kith::cuda {
+
+template <class T>
+void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
+  const std::int64_t k = request.centroids.rows;
+  const Stream& stream = held.stream();
+  Buffer<double> centroids(held.pool(), request.centroids.size());
+  LabelCounts counts(held.pool(), stream, k);
+  stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
+  IterationRecord record;
+  if (is_small_assignment(held, k)) {
+    assign_small(held, centroids.data(), k, counts.counts(), counts.changed());
+  } else {
+    find_nearest(held, centroids.data(), k, record);
+    counts.add(*held.context, {held.label.data(), held.summed.data(), held.rows()});
+  }
+  note_changed(held, counts.download(stream, assignment));
+  add_to(assignment, record);
+}
 
 template <class T>
 void find_nearest_retrying(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record,
@@ -55,6 +74,7 @@ void sweep(HeldRows<T>& held, const SweepRequest& request, Assignment& assignmen
 }
 
 #define KITH_INSTANTIATE(T)                                                                        \
+  template void assign(HeldRows<T>&, const AssignRequest&, Assignment&);                           \
   template void find_nearest_retrying(HeldRows<T>&, const double*, std::int64_t, IterationRecord&, \
                                       const BlockWork<T>&, const std::function<void()>&);          \
   template void sweep(HeldRows<T>&, const SweepRequest&, Assignment&);

@@ -125,6 +125,23 @@ ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponen
   return screen_margin(largest, columns, exponent, {0x1p-24, tile_accumulation(columns)});
 }
 
+namespace {
+
+__global__ void margin_kernel(const Word* largest, std::int64_t columns, int exponent, ScreenArithmetic arithmetic,
+                              ScreenMargin* margin) {
+  const LargestNorms norms{sqrt(__longlong_as_double(static_cast<long long>(largest[0]))),
+                           sqrt(__longlong_as_double(static_cast<long long>(largest[1])))};
+  *margin = screen_margin(norms, columns, exponent, arithmetic);
+}
+
+}  // namespace
+
+void queue_tile_margin(const Stream& stream, const Word* largest, std::int64_t columns, int exponent,
+                       ScreenMargin* margin) {
+  margin_kernel<<<1, 1, 0, stream>>>(largest, columns, exponent, {0x1p-24, tile_accumulation(columns)}, margin);
+  check(cudaGetLastError());
+}
+
 #define KITH_INSTANTIATE(T)                                                                                  \
   template ScreenedCopies allocate_screened(const HeldRows<T>&, std::int64_t);                               \
   template void screen_copies(const HeldRows<T>&, const double*, std::int64_t, ScreenedCopies&);             \

@@ -40,5 +40,8 @@ LargestNorms download_largest(const Stream& stream, const Word* largest);
 
 /// The margin of the tiled product (device/tile.h) against rows with these norms.
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent);
+/// The same to `margin` (1), where the norms are on the device as screen_and_measure() has left them. Queues only.
+void queue_tile_margin(const Stream& stream, const Word* largest, std::int64_t columns, int exponent,
+                       ScreenMargin* margin);
 
 }  // namespace kith::cuda

@@ -46,7 +46,7 @@ class Nearest {
     std::int64_t rows;
     const std::int32_t* chosen;  // positions of the rows in the block; null: all
     const float* norm;           // (rows of the block) |x^|
-    ScreenMargin margin;
+    const ScreenMargin* margin;
     std::int32_t* nearest;    // (rows of the block) out
     AmbiguousRows ambiguous;  // out
   };
@@ -111,7 +111,7 @@ class Nearest {
   }
   __device__ void decide(std::int64_t row, const BestTwo& result) const {
     arguments_.nearest[row] = result.column;
-    const float margin = arguments_.margin.at(arguments_.norm[row]);
+    const float margin = arguments_.margin->at(arguments_.norm[row]);
     if (__fsub_rd(result.second, result.best) > margin) return;
     const Word place = atomicAdd(arguments_.ambiguous.count, Word{1});
     arguments_.ambiguous.row[place] = static_cast<std::int32_t>(row);
@@ -127,28 +127,21 @@ class Nearest {
 }  // namespace
 
 template <class T>
-std::int64_t screen_float32(const HeldRows<T>& held, const Float32Screen& screen, PointOperand<T> rows,
-                            const RowChoice& which, const float* norm, std::int32_t* nearest,
-                            const AmbiguousRows& ambiguous) {
+void screen_float32(const HeldRows<T>& held, const Float32Screen& screen, PointOperand<T> rows, const RowChoice& which,
+                    const float* norm, std::int32_t* nearest, const AmbiguousRows& ambiguous) {
   rows.chosen = which.chosen;
   rows.rows = which.count;
-  const ScreenMargin margin =
-      tile_margin(download_largest(held.stream(), screen.largest()), held.columns(), held.plan.screen.exponent);
-  held.stream().fill(ambiguous.count, 0, 1);
   const ScreenedOperand columns = screen.columns();
   const TileGrid tiles = tile_grid(which.count, columns.rows, 1);
   tile_kernel<PointOperand<T>, ScreenedOperand, Nearest><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
       rows, columns, rows.d, tiles,
-      {screen.half_sq_norm(), columns.rows, which.count, which.chosen, norm, margin, nearest, ambiguous});
+      {screen.half_sq_norm(), columns.rows, which.count, which.chosen, norm, screen.margin(), nearest, ambiguous});
   check(cudaGetLastError());
-  Word count = 0;
-  held.stream().download(&count, ambiguous.count, 1);
-  return static_cast<std::int64_t>(count);
 }
 
-#define KITH_INSTANTIATE(T)                                                                                         \
-  template std::int64_t screen_float32(const HeldRows<T>&, const Float32Screen&, PointOperand<T>, const RowChoice&, \
-                                       const float*, std::int32_t*, const AmbiguousRows&);
+#define KITH_INSTANTIATE(T)                                                                                 \
+  template void screen_float32(const HeldRows<T>&, const Float32Screen&, PointOperand<T>, const RowChoice&, \
+                               const float*, std::int32_t*, const AmbiguousRows&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

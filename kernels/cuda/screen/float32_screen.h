@@ -15,31 +15,35 @@ class Float32Screen {
  public:
   template <class T>
   Float32Screen(const HeldRows<T>& held, std::int64_t count)
-      : count_(count), screened_(allocate_screened(held, count)), largest_norms_(held.pool(), 2) {}
+      : count_(count),
+        screened_(allocate_screened(held, count)),
+        largest_norms_(held.pool(), 2),
+        margin_(held.pool(), 1) {}
 
   /// Transforms and rounds the centroids (count, d) unless that is done. Queues only.
   template <class T>
   void prepare(const HeldRows<T>& held, const double* centroids) {
     if (ready_) return;
     screen_and_measure(held, centroids, count_, screened_, largest_norms_.data());
+    queue_tile_margin(held.stream(), largest_norms_.data(), held.columns(), held.plan.screen.exponent, margin_.data());
     ready_ = true;
   }
   ScreenedOperand columns() const { return {screened_.values.data(), count_, screened_.pitch}; }
   const float* half_sq_norm() const { return screened_.half_sq_norm.data(); }
-  const Word* largest() const { return largest_norms_.data(); }  // (2) of screen_and_measure()
+  const ScreenMargin* margin() const { return margin_.data(); }  // (1)
 
  private:
   std::int64_t count_;
   ScreenedCopies screened_;
-  Buffer<Word> largest_norms_;
+  Buffer<Word> largest_norms_;   // (2) of screen_and_measure()
+  Buffer<ScreenMargin> margin_;  // (1)
   bool ready_ = false;
 };
 
-/// The screening pass of chosen rows of a block. Writes nearest[position] of every row it decides, appends the others
-/// to `ambiguous`, and returns their number. norm: (rows of the block). Waits for the device.
+/// The screening pass of chosen rows of a block. Writes nearest[position] of every row it decides, and appends the
+/// others to `ambiguous`, whose count is 0 before. norm: (rows of the block). Queues only.
 template <class T>
-std::int64_t screen_float32(const HeldRows<T>& held, const Float32Screen& screen, PointOperand<T> rows,
-                            const RowChoice& which, const float* norm, std::int32_t* nearest,
-                            const AmbiguousRows& ambiguous);
+void screen_float32(const HeldRows<T>& held, const Float32Screen& screen, PointOperand<T> rows, const RowChoice& which,
+                    const float* norm, std::int32_t* nearest, const AmbiguousRows& ambiguous);
 
 }  // namespace kith::cuda

@@ -48,7 +48,7 @@ KITH_BOTH inline Fp16Bound fp16_bound(LargestNorms rows, LargestNorms columns, s
 struct LoweredBound {
   DividedMargin margin;
   QuantizationGrid grid;  // quantized scores have its error in addition
-  // Rows longer than this are not certified; no row of up to this length is nearest to a column that is left out, and
+  // Rows longer than this are not screened; no row of up to this length is nearest to a column that is left out, and
   // the scores of those, bias included, would be at least `left_out`.
   float longest = std::numeric_limits<float>::infinity();
   float left_out = QuantizationGrid::kNever;

@@ -23,9 +23,7 @@ class Candidates {
     std::int64_t clusters;
     std::int64_t rows;   // of the batch
     const float* limit;  // (rows)
-    Candidate* list;     // (capacity) out
-    std::int64_t capacity;
-    Word* count;  // out
+    CandidateOutput found;
   };
 
   struct Shared {};
@@ -55,12 +53,13 @@ class Candidates {
       }
     }
     if (within == 0) return;
-    Word at = atomicAdd(arguments_.count, static_cast<Word>(__popcll(within)));
+    const CandidateOutput& found = arguments_.found;
+    Word at = atomicAdd(found.count, static_cast<Word>(__popcll(within)));
     for (; within != 0; within &= within - 1, ++at) {
-      if (at >= static_cast<Word>(arguments_.capacity)) return;
+      if (at >= static_cast<Word>(found.capacity)) return;
       const int bit = __ffsll(static_cast<long long>(within)) - 1;
-      arguments_.list[at] = {static_cast<std::int32_t>(first_row_ + place_.row(bit / 8)),
-                             static_cast<std::int32_t>(first_column + place_.column(bit % 8))};
+      found.list[at] = {static_cast<std::int32_t>(first_row_ + place_.row(bit / 8)),
+                        static_cast<std::int32_t>(first_column + place_.column(bit % 8))};
     }
   }
 
@@ -123,16 +122,14 @@ RefinementWorkspace::RefinementWorkspace(Pool& pool, std::int64_t rows, std::int
 }
 
 template <class T>
-void collect_candidates(const HeldRows<T>& held, const RefinementWorkspace& workspace, const AmbiguousRows& ambiguous,
+void collect_candidates(const HeldRows<T>& held, const CandidateOutput& candidates, const AmbiguousRows& ambiguous,
                         PointOperand<T> rows, const ScreenedOperand& columns, const float* half_sq_norm,
                         std::int64_t first, std::int64_t count) {
   rows.rows = count;
   rows.chosen = ambiguous.row + first;
   const TileGrid tiles = tile_grid(count, columns.rows, std::int64_t{held.context->multiprocessors} * 8);
   tile_kernel<PointOperand<T>, ScreenedOperand, Candidates><<<tiles.blocks(), kTileThreads, 0, held.stream()>>>(
-      rows, columns, rows.d, tiles,
-      {half_sq_norm, columns.rows, count, ambiguous.limit + first, workspace.candidates(), workspace.capacity(),
-       workspace.candidate_count()});
+      rows, columns, rows.d, tiles, {half_sq_norm, columns.rows, count, ambiguous.limit + first, candidates});
   check(cudaGetLastError());
 }
 
@@ -191,14 +188,14 @@ RefinementCounts refine(const HeldRows<T>& held, const Block<T>& block, const Re
   return counts;
 }
 
-#define KITH_INSTANTIATE(T)                                                                                            \
-  template void decide_listed(const HeldRows<T>&, const RefinementWorkspace&, const PointOperand<T>&, const double*,   \
-                              Count, std::int32_t*);                                                                   \
-  template void decide_batch(const HeldRows<T>&, const RefinementWorkspace&, const ListedBatch<T>&, const double*,     \
-                             std::int32_t*);                                                                           \
-  template void collect_candidates(const HeldRows<T>&, const RefinementWorkspace&, const AmbiguousRows&,               \
-                                   PointOperand<T>, const ScreenedOperand&, const float*, std::int64_t, std::int64_t); \
-  template RefinementCounts refine(const HeldRows<T>&, const Block<T>&, const RefinementWorkspace&,                    \
+#define KITH_INSTANTIATE(T)                                                                                           \
+  template void decide_listed(const HeldRows<T>&, const RefinementWorkspace&, const PointOperand<T>&, const double*,  \
+                              Count, std::int32_t*);                                                                  \
+  template void decide_batch(const HeldRows<T>&, const RefinementWorkspace&, const ListedBatch<T>&, const double*,    \
+                             std::int32_t*);                                                                          \
+  template void collect_candidates(const HeldRows<T>&, const CandidateOutput&, const AmbiguousRows&, PointOperand<T>, \
+                                   const ScreenedOperand&, const float*, std::int64_t, std::int64_t);                 \
+  template RefinementCounts refine(const HeldRows<T>&, const Block<T>&, const RefinementWorkspace&,                   \
                                    const RefinementWork&, const double*, std::int32_t*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -128,7 +128,7 @@ struct RefinementWork {
 /// Collects candidates by a second pass of the float32 screen over ambiguous rows. rows, columns, half_sq_norm: as in
 /// the first.
 template <class T>
-void collect_candidates(const HeldRows<T>& held, const RefinementWorkspace& workspace, const AmbiguousRows& ambiguous,
+void collect_candidates(const HeldRows<T>& held, const CandidateOutput& candidates, const AmbiguousRows& ambiguous,
                         PointOperand<T> rows, const ScreenedOperand& columns, const float* half_sq_norm,
                         std::int64_t first, std::int64_t count);
 

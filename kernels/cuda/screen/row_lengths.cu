@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <vector>
 
 #include "kernels/cuda/device/reduce.h"
@@ -31,6 +32,32 @@ __global__ void histogram_kernel(const float* norm, const float* residual, std::
     atomicAdd(&counts[b], block_counts[b]);
     atomicMax(&residuals[b], block_residuals[b]);
   }
+}
+
+/// Lists the rows that are not up to `longest` long, in any order.
+__global__ void longer_rows_kernel(const float* norm, std::int64_t rows, float longest, std::int32_t* listed,
+                                   Word* count) {
+  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
+    const std::int64_t row = base + lane_index();
+    const bool longer = row < rows && !(norm[row] <= longest);
+    const Word place = reserve_slot(longer, count);
+    if (longer) listed[place] = static_cast<std::int32_t>(row);
+  }
+}
+
+void list_longer_rows(const Context& context, Pool& pool, std::int64_t rows, std::int64_t count, Fp16Rows& fp16) {
+  const Stream& stream = context.stream;
+  const Buffer<Word> listed(pool, 1);
+  fp16.longer_rows = Buffer<std::int32_t>(pool, count);
+  stream.fill(listed.data(), 0, 1);
+  longer_rows_kernel<<<context.grid(rows, kBlock), kBlock, 0, stream>>>(
+      fp16.norm.data(), rows, static_cast<float>(fp16.screened.norm), fp16.longer_rows.data(), listed.data());
+  check(cudaGetLastError());
+  std::vector<std::int32_t>& on_host = fp16.longer_rows_on_host;
+  on_host.resize(static_cast<std::size_t>(count));
+  stream.download(on_host.data(), fp16.longer_rows.data(), count);
+  std::sort(on_host.begin(), on_host.end());
+  stream.upload(fp16.longer_rows.data(), on_host.data(), count);
 }
 
 }  // namespace
@@ -67,6 +94,7 @@ void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t row
   for (int b = 0; b <= limit; ++b) residual = std::max(residual, found[kBins + b]);
   if (longest < kLeast) return;
   fp16.screened = {static_cast<double>(longest), static_cast<double>(std::bit_cast<float>(residual))};
+  list_longer_rows(context, pool, rows, std::accumulate(&found[limit + 1], &found[kBins], std::int64_t{0}), fp16);
 }
 
 }  // namespace kith::cuda

@@ -5,7 +5,8 @@
 
 namespace kith::cuda {
 
-/// Sets fp16.screened and fp16.usual_norm from the norms of all rows, of which there are `rows`. Waits for the device.
+/// Sets fp16.screened, the list of longer rows and fp16.usual_norm from the norms of all rows, of which there are
+/// `rows`. Waits for the device.
 void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, Fp16Rows& fp16);
 
 }  // namespace kith::cuda

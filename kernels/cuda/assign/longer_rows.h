@@ -1,0 +1,37 @@
+// Assigns the few rows that are too long for the fp16 screen (screen/row_lengths.h): by the definition among the
+// candidates that float32 products leave.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/assign/fp16_groups.h"
+#include "kernels/cuda/runtime/held_rows.h"
+#include "kernels/cuda/screen/float32_screen.h"
+#include "kernels/cuda/screen/refinement.h"
+
+namespace kith::cuda {
+
+/// The positions of these rows in each block of the held rows, which keep their blocks while this exists.
+class LongerRows {
+ public:
+  LongerRows() = default;
+  /// Throws OutOfMemory.
+  template <class T>
+  explicit LongerRows(const HeldRows<T>& held);
+
+  /// Their positions, ascending, as ambiguous rows without limits and count; and their number.
+  template <class T>
+  AmbiguousRows of(const HeldRows<T>& held, const Block<T>& block, std::int64_t& count) const;
+
+  /// Decides those of a block on the device, and returns their number. workspace: its list of ambiguous rows and its
+  /// candidates are used, of which counts->longer_candidates is the number. If that is above the capacity, the labels
+  /// are undefined. Queues only.
+  template <class T>
+  std::int64_t queue(const HeldRows<T>& held, const Block<T>& block, Float32Screen& float32,
+                     const RefinementWorkspace& workspace, const double* centroids, ScreeningCounts* counts) const;
+
+ private:
+  Buffer<std::int32_t> position_;  // empty if all rows are in one block
+};
+
+}  // namespace kith::cuda
