@@ -164,7 +164,7 @@ class NearestFinder {
                            Count::all_or_none(workspace_.capacity(), &counts->ambiguous_candidates)};
       batch.rows.chosen = batch.positions;
       decide_batch(held_, workspace_, batch, centroids_, nearest(block));
-      queue_longer(block, counts);
+      longer_.queue(held_, block, float32_, workspace_, centroids_, counts);
     });
     const std::vector<ScreeningCounts> all_counts = fp16_.download_counts(held_.stream());
     held_.for_blocks([&](const Block<T>& block) {
@@ -210,13 +210,8 @@ class NearestFinder {
     }
     ScreeningCounts* counts = fp16_.counts(block);
     held_.stream().fill(&counts->longer_candidates, 0, 1);
-    queue_longer(block, counts);
+    longer_.queue(held_, block, float32_, workspace_, centroids_, counts);
     take_longer(block, static_cast<Word>(download_count(&counts->longer_candidates)), record);
-  }
-
-  void queue_longer(const Block<T>& block, ScreeningCounts* counts) {
-    const std::int64_t count = longer_.queue(held_, block, float32_, workspace_, centroids_, counts);
-    work_.float32_products += static_cast<double>(count * clusters_);
   }
 
   /// Ambiguous rows of a block that are refined without waiting for their number.

@@ -86,10 +86,13 @@ template <class T>
 void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block, const ScreeningInput& rows,
                  const RefinementWorkspace& workspace) {
   const Fp16Columns& columns = screen.columns;
-  const DecisionArguments bounds{rows.norm, rows.residual, columns.bound.data(), screen.ambiguous(block), rows.bounds};
+  const bool in_groups = screen.groups.groups > 0;
+  const float* part = in_groups ? columns.group_part.data() : columns.part.data();
+  const DecisionArguments bounds{rows.norm, rows.residual,           columns.bound.data(),
+                                 part,      screen.ambiguous(block), rows.bounds};
   Fp16Problem problem = problem_of(held, columns, rows.tiles, rows.count);
   held.stream().fill(screen.counts(block), 0, 1);
-  if (screen.groups.groups > 0) {
+  if (in_groups) {
     launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
     nearest_in_groups(held, columns, rows, screen.groups, workspace, screen.counts(block));
   } else {

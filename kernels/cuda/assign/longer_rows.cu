@@ -91,12 +91,11 @@ AmbiguousRows LongerRows::of(const HeldRows<T>& held, const Block<T>& block, std
 }
 
 template <class T>
-std::int64_t LongerRows::queue(const HeldRows<T>& held, const Block<T>& block, Float32Screen& float32,
-                               const RefinementWorkspace& workspace, const double* centroids,
-                               ScreeningCounts* counts) const {
+void LongerRows::queue(const HeldRows<T>& held, const Block<T>& block, Float32Screen& float32,
+                       const RefinementWorkspace& workspace, const double* centroids, ScreeningCounts* counts) const {
   std::int64_t count = 0;
   const AmbiguousRows longer = of(held, block, count);
-  if (count == 0) return 0;
+  if (count == 0) return;
   float32.prepare(held, centroids);
   const Stream& stream = held.stream();
   const Context& context = *held.context;
@@ -118,14 +117,13 @@ std::int64_t LongerRows::queue(const HeldRows<T>& held, const Block<T>& block, F
   decide_batch(held, workspace,
                {operand, rows.row, count, Count::all_or_none(workspace.capacity(), &counts->longer_candidates)},
                centroids, held.label.data() + block.first);
-  return count;
 }
 
-#define KITH_INSTANTIATE(T)                                                                        \
-  template LongerRows::LongerRows(const HeldRows<T>&);                                             \
-  template AmbiguousRows LongerRows::of(const HeldRows<T>&, const Block<T>&, std::int64_t&) const; \
-  template std::int64_t LongerRows::queue(const HeldRows<T>&, const Block<T>&, Float32Screen&,     \
-                                          const RefinementWorkspace&, const double*, ScreeningCounts*) const;
+#define KITH_INSTANTIATE(T)                                                                                        \
+  template LongerRows::LongerRows(const HeldRows<T>&);                                                             \
+  template AmbiguousRows LongerRows::of(const HeldRows<T>&, const Block<T>&, std::int64_t&) const;                 \
+  template void LongerRows::queue(const HeldRows<T>&, const Block<T>&, Float32Screen&, const RefinementWorkspace&, \
+                                  const double*, ScreeningCounts*) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

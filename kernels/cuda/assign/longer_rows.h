@@ -23,12 +23,12 @@ class LongerRows {
   template <class T>
   AmbiguousRows of(const HeldRows<T>& held, const Block<T>& block, std::int64_t& count) const;
 
-  /// Decides those of a block on the device, and returns their number. workspace: its list of ambiguous rows and its
+  /// Decides those of a block on the device. workspace: its list of ambiguous rows and its
   /// candidates are used, of which counts->longer_candidates is the number. If that is above the capacity, the labels
   /// are undefined. Queues only.
   template <class T>
-  std::int64_t queue(const HeldRows<T>& held, const Block<T>& block, Float32Screen& float32,
-                     const RefinementWorkspace& workspace, const double* centroids, ScreeningCounts* counts) const;
+  void queue(const HeldRows<T>& held, const Block<T>& block, Float32Screen& float32,
+             const RefinementWorkspace& workspace, const double* centroids, ScreeningCounts* counts) const;
 
  private:
   Buffer<std::int32_t> position_;  // empty if all rows are in one block

@@ -36,7 +36,8 @@ __global__ void add_copies_kernel(Tally tally) {
 }
 
 /// A warp processes 32 rows and a lane keeps the result of one, so the state is read and written in whole cache lines.
-template <class T>
+/// Rows of up to kColumns columns are measured by a lane each; 0: by all lanes together.
+template <class T, int kColumns>
 __global__ void measure_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* centroids,
                                InertiaGrid grid, RowWeights weights, const std::int32_t* labels, double* distances,
                                Tally tally) {
@@ -44,9 +45,15 @@ __global__ void measure_kernel(const T* values, std::int64_t rows, std::int64_t 
   for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
     const std::int64_t row = base + lane;
     const std::int32_t label = row < rows ? labels[row] : 0;
-    const double distance = distances_of_rows(values, base, rows, d, [&](int i) {
-      return centroids + static_cast<std::int64_t>(__shfl_sync(kAllLanes, label, i)) * d;
-    });
+    double distance = 0.0;
+    if constexpr (kColumns > 0) {
+      const T* x = values + min(row, rows - 1) * d;
+      distance = distance_of_few_columns<kColumns>(x, centroids + static_cast<std::int64_t>(label) * d, d);
+    } else {
+      distance = distances_of_rows(values, base, rows, d, [&](int i) {
+        return centroids + static_cast<std::int64_t>(__shfl_sync(kAllLanes, label, i)) * d;
+      });
+    }
     if (row >= rows) continue;
     distances[row] = distance;
     if (tally.slots == nullptr) continue;
@@ -61,7 +68,10 @@ template <class T>
 void measure_block(HeldRows<T>& held, const Block<T>& block, const double* centroids, const InertiaGrid& grid,
                    const Tally& tally) {
   held.totals.current = false;
-  measure_kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
+  const auto kernel = held.columns() <= 4    ? measure_kernel<T, 4>
+                      : held.columns() <= 16 ? measure_kernel<T, 16>
+                                             : measure_kernel<T, 0>;
+  kernel<<<held.context->grid(block.rows, kBlock), kBlock, 0, held.stream()>>>(
       held.on_device(block), block.rows, held.columns(), centroids, grid, held.weights(block.first),
       held.label.data() + block.first, held.distance.data() + block.first, tally);
   check(cudaGetLastError());

@@ -23,6 +23,7 @@ struct DecisionArguments {
   const float* norm;      // (rows) of a block
   const float* residual;  // (rows)
   const LoweredBound* bound;
+  const float* part;        // of the margin: of each column for KeepTwo, the largest of each group for KeepGroups
   AmbiguousRows ambiguous;  // out; without a count, rows keep their best column
   BoundOutput bounds;       // out
 };
@@ -43,9 +44,9 @@ struct RowNorms {
     norm = load_here(bounds.norm + row);
     residual = load_here(bounds.residual + row);
   }
-  /// lowest: the lowest score of the row, bias included.
-  __device__ float margin(const DecisionArguments& bounds, float lowest) const {
-    return bounds.bound->of_row(norm, residual, lowest);
+  /// lowest: the lowest score of the row, bias included; at: its column, or the group of that.
+  __device__ float margin(const DecisionArguments& bounds, float lowest, std::int32_t at) const {
+    return bounds.bound->of_row(norm, residual, lowest, __ldg(bounds.part + at));
   }
   /// Whether another screen decides the row, which is too long for this one.
   __device__ bool is_longer(const DecisionArguments& bounds) const { return norm > bounds.bound->longest; }
@@ -152,7 +153,8 @@ class KeepTwo {
     const DecisionArguments& bounds = arguments_.rows;
     const bool mine = row < rows_;
     const QuantizationGrid& grid = bounds.bound->grid;
-    const float margin = mine ? __fadd_ru(norms_.margin(bounds, __fsub_ru(best, grid.scale)), grid.error) : 0.0F;
+    const float margin =
+        mine ? __fadd_ru(norms_.margin(bounds, __fsub_ru(best, grid.scale), result.column), grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
     const float limit = grid.limit(best, margin);
     if (mine) arguments_.nearest[row] = result.column;  // of an ambiguous row, a guess
@@ -255,7 +257,7 @@ class KeepGroups {
   __device__ void decide(const SmallestGroups& result, std::int64_t row) const {
     const bool mine = row < rows_, listed = static_cast<bool>(arguments_.rows.ambiguous);
     const float lowest = __int_as_float(result.best);
-    const float limit = mine ? __fadd_ru(lowest, norms_.margin(arguments_.rows, lowest)) : 0.0F;
+    const float limit = mine ? __fadd_ru(lowest, norms_.margin(arguments_.rows, lowest, result.best_group)) : 0.0F;
     const bool one = __int_as_float(result.second) > limit, two = __int_as_float(result.third) > limit;
     if (mine) {
       const RowGroups& groups = arguments_.groups;

@@ -92,6 +92,29 @@ __device__ inline double add_lanes(double (&sum)[Size]) {
   }
 }
 
+/// The definition's tree of additions over kCount accumulators, in the registers of a lane.
+template <int kCount, int kSize>
+__device__ double add_accumulators(double (&sum)[kSize]) {
+  if constexpr (kCount > 1) {
+#pragma unroll
+    for (int l = 0; l < kCount / 2; ++l) sum[l] = __dadd_rn(sum[l], sum[l + kCount / 2]);
+    return add_accumulators<kCount / 2>(sum);
+  } else {
+    return sum[0];
+  }
+}
+
+/// D of a row and a centroid of at most kColumns columns, by one thread. The accumulators beyond the columns are zero,
+/// which the tree of additions does not change.
+template <int kColumns, class X>
+__device__ double distance_of_few_columns(const X* x, const double* c, std::int64_t d) {
+  static_assert(kColumns <= kLanes && (kColumns & (kColumns - 1)) == 0);
+  double sum[kColumns];
+#pragma unroll
+  for (int l = 0; l < kColumns; ++l) sum[l] = l < d ? add_square(static_cast<double>(x[l]), c[l], 0.0) : 0.0;
+  return add_accumulators<kColumns>(sum);
+}
+
 /// Distances of 32 consecutive rows, eight at a time: this lane receives that of row first + lane. centroid(i): the
 /// centroid (d) of row first + i, called by all lanes. Rows from `rows` on repeat the last.
 template <class X, class CentroidOf>

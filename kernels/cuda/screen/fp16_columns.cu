@@ -113,12 +113,12 @@ __global__ void __launch_bounds__(kBoundThreads)
   bound.grid = uniform.grid;
   bound.longest = in.selects ? __double2float_rd(in.points.norm) : std::numeric_limits<float>::infinity();
   bound.longest_column = longest_column;
-  // Of usual rows, the length of the residual is as in kPerResidual, or 0.
-  const double usual = in.usual_norm * (in.points.residual > 0 ? 2 : 1);
+  const double residuals = in.points.residual > 0 ? per_residual_of(in.accumulation) * kUsualResidual : 0.0;
+  const double usual = in.usual_norm * (1 + residuals);
   bound.margin = divided_margin({static_cast<float>(slope), static_cast<float>(constant),
                                  __double2float_ru(slope_by_length), __double2float_ru(constant_by_square)},
                                 slopes / kept, usual, floor, kMostLowering * bound.grid.bias, bias_rounding(bound.grid),
-                                uniform.margin.quadratic);
+                                uniform.margin.quadratic, in.accumulation);
   if (!(uniform.margin.constant < 0x1p120F)) bound.margin.constant = std::numeric_limits<float>::infinity();
   if (shortest_out < 0x1p60) {
     // |c'|^2 / 2 - |x'| |c'| increases with |c'| above |x'|.
@@ -128,16 +128,26 @@ __global__ void __launch_bounds__(kBoundThreads)
   *out = bound;
 }
 
-/// Columns count .. padded - 1 do not exist; they score 10^37.
+struct BaseOutput {
+  float *base, *quantized, *part;  // (padded)
+  float* group_part;               // (padded / kGroupColumns)
+};
+
+/// Columns count .. padded - 1 do not exist; they score 10^37. A warp takes a group of columns.
 __global__ void base_kernel(const float* half_sq_norm, const float* residual, std::int64_t count, std::int64_t padded,
-                            BoundInput in, const LoweredBound* bound_of_all, float* base, float* quantized) {
+                            BoundInput in, const LoweredBound* bound_of_all, BaseOutput out) {
+  static_assert(kGroupColumns == kWarp);
   const LoweredBound bound = *bound_of_all;
-  for (std::int64_t c = thread_index(); c < padded; c += thread_count()) {
+  for (std::int64_t group = warp_index(); group < padded / kGroupColumns; group += warp_count()) {
+    const std::int64_t c = group * kGroupColumns + lane_index();
     const bool exists = c < count && !(length_below(half_sq_norm[c]) > bound.longest_column);
-    float lowered = 0.0F;
-    if (exists) lowered = half_sq_norm[c] - bound.margin.lowering(error_of(in, half_sq_norm[c], residual[c]));
-    base[base_place(c)] = exists ? __fadd_rn(lowered, bound.grid.bias) : QuantizationGrid::kNever;
-    quantized[base_place(c)] = exists ? bound.grid.base(lowered) : QuantizationGrid::kNever;
+    const float part = exists ? bound.margin.part_of(error_of(in, half_sq_norm[c], residual[c])) : 0.0F;
+    const float lowered = exists ? half_sq_norm[c] - part / 2 : 0.0F;
+    out.base[base_place(c)] = exists ? __fadd_rn(lowered, bound.grid.bias) : QuantizationGrid::kNever;
+    out.quantized[base_place(c)] = exists ? bound.grid.base(lowered) : QuantizationGrid::kNever;
+    out.part[c] = part;
+    const Word largest = warp_max(Word{__float_as_uint(part)});  // parts are not negative
+    if (lane_index() == 0) out.group_part[group] = __uint_as_float(static_cast<unsigned>(largest));
   }
 }
 
@@ -145,8 +155,13 @@ __global__ void base_kernel(const float* half_sq_norm, const float* residual, st
 
 Fp16Columns allocate_fp16_columns(Pool& pool, std::int64_t count, std::int64_t columns) {
   const std::int64_t padded = row_groups_of(count) * kFp16Columns;
-  return {allocate_fp16_centroids(pool, count, columns), Buffer<float>(pool, padded), Buffer<float>(pool, padded),
-          Buffer<LoweredBound>(pool, 1), count};
+  return {allocate_fp16_centroids(pool, count, columns),
+          Buffer<float>(pool, padded),
+          Buffer<float>(pool, padded),
+          Buffer<LoweredBound>(pool, 1),
+          count,
+          Buffer<float>(pool, padded),
+          Buffer<float>(pool, padded / kGroupColumns)};
 }
 
 template <class T>
@@ -165,8 +180,8 @@ void make_fp16_columns(const HeldRows<T>& held, const double* centroids, Fp16Col
                                                        out.centroids.values.data(), out.bound.data());
   check(cudaGetLastError());
   base_kernel<<<held.context->grid(padded, kBlock), kBlock, 0, held.stream()>>>(
-      half_sq_norm, residual, out.count, padded, in, out.bound.data(), out.score_base.data(),
-      out.quantized_base.data());
+      half_sq_norm, residual, out.count, padded, in, out.bound.data(),
+      {out.score_base.data(), out.quantized_base.data(), out.part.data(), out.group_part.data()});
   check(cudaGetLastError());
 }
 

@@ -55,10 +55,11 @@ struct LoweredBound {
   double longest_column = std::numeric_limits<double>::infinity();  // longer columns are left out
 
   /// How far above the lowest score of a row that of its nearest column may be; infinite if the row is too long.
-  /// lowest: the lowest score, bias included. A NaN certifies nothing.
-  __device__ float of_row(float norm, float residual, float lowest) const {
+  /// lowest: the lowest score, bias included; part: the part of the margin of its column, or a bound. A NaN certifies
+  /// nothing.
+  __device__ float of_row(float norm, float residual, float lowest, float part) const {
     const float unbiased = __fadd_ru(__fsub_ru(lowest, grid.bias), grid.error);
-    return norm <= longest ? margin.at(norm, residual, unbiased) : std::numeric_limits<float>::infinity();
+    return norm <= longest ? margin.at(norm, residual, unbiased, part) : std::numeric_limits<float>::infinity();
   }
 };
 
@@ -68,6 +69,8 @@ struct Fp16Columns {
   Buffer<float> quantized_base;  // the same for quantized scores
   Buffer<LoweredBound> bound;    // (1)
   std::int64_t count = 0;
+  Buffer<float> part;        // (k, padded) of the margin
+  Buffer<float> group_part;  // (k, padded, / 32) the largest of each group of 32 columns
 };
 
 /// The index of the addend of centroid c: a thread loads those of four of its 32 columns as 16 bytes, next to those of

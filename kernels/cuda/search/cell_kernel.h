@@ -99,18 +99,6 @@ __device__ float box_bound(const CellValue* query, int d, const Low& low, const 
   }
 }
 
-/// The definition's tree of additions over kCount accumulators, in the registers of a lane.
-template <int kCount, int kSize>
-__device__ double add_accumulators(double (&sum)[kSize]) {
-  if constexpr (kCount > 1) {
-#pragma unroll
-    for (int l = 0; l < kCount / 2; ++l) sum[l] = __dadd_rn(sum[l], sum[l + kCount / 2]);
-    return add_accumulators<kCount / 2>(sum);
-  } else {
-    return sum[0];
-  }
-}
-
 /// D of a query and this lane's row of a leaf, which has value(j) in column j. For kColumns < 32, d <= kColumns, and
 /// the accumulators beyond are zero, which the tree of additions does not change.
 template <int kColumns, class Value>
