@@ -18,7 +18,8 @@ namespace kith::app {
 namespace {
 
 constexpr int kIterations = 6;
-constexpr std::int64_t kMinRows = 32;  // for each cluster
+constexpr std::int64_t kMinRows = 32;                          // for each cluster
+constexpr std::int64_t kColumns[] = {2, 8, 16, 32, 128, 512};  // screens multiply up to 16 in the same time
 constexpr std::int64_t kQueries[] = {64, 2048}, kClusters[] = {8, 64, 512, 4096};
 constexpr std::int64_t kSeeds = 64, kCandidates = 6;  // of the run with k-means++
 
@@ -40,10 +41,11 @@ class PhaseTimes final : public Observer {
   Clock::time_point begin_ = Clock::now();
 };
 
-/// About 2^23 values, or 2^26 for a GPU, whose launches would take most of the time.
+/// About 2^23 values, or 2^26 for a GPU, whose launches would take most of the time; of few columns less, but so many
+/// rows that the start of threads takes little of a step.
 std::int64_t rows_for(const BenchRun& run, std::int64_t columns) {
   const int bits = run.on_gpu() ? 26 : 23;
-  return std::clamp<std::int64_t>((std::int64_t{1} << bits) / columns, 4096, std::int64_t{1} << (bits - 5));
+  return std::clamp<std::int64_t>((std::int64_t{1} << bits) / columns, 4096, std::int64_t{1} << (bits - 3));
 }
 
 void add_kmeans(Rates& rates, BenchPoints& held, std::int64_t clusters) {
@@ -75,10 +77,14 @@ void add_searches(Rates& rates, BenchPoints& held) {
   for (const std::int64_t count : kQueries) {
     const Matrix<double> queries = held.first_rows(count);
     Observer none;
-    const auto begin = Clock::now();
-    nearest_neighbors(
-        held.points(), queries.view(), {.neighbors = 10}, [](std::int64_t, const NeighborLists&) {}, none);
-    rates.add(Operation::search, {columns, count, seconds_since(begin) / static_cast<double>(rows)});
+    double least = 0.0;
+    for (int i = 0; i < 2; ++i) {  // the first chooses how to search, which takes little of a search of more rows
+      const auto begin = Clock::now();
+      nearest_neighbors(
+          held.points(), queries.view(), {.neighbors = 10}, [](std::int64_t, const NeighborLists&) {}, none);
+      least = i == 0 ? seconds_since(begin) : std::min(least, seconds_since(begin));
+    }
+    rates.add(Operation::search, {columns, count, least / static_cast<double>(rows)});
   }
 }
 
@@ -119,20 +125,20 @@ void add_measuring(Rates& rates, BenchPoints& held) {
 
 /// Reads a .npy file in memory, as points, into memory that is used for the first time, then again.
 void add_reading(Rates& rates, const CommonOptions& common) {
-  constexpr std::int64_t kRows = std::int64_t{1} << 18, kColumns = 128;
+  constexpr std::int64_t kRows = std::int64_t{1} << 18, kRowColumns = 128;
   const int file = memfd_create("kith", MFD_CLOEXEC);
   if (file < 0) return;
-  std::string head = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", kRows, kColumns);
+  std::string head = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", kRows, kRowColumns);
   head.resize(117, ' ');
   head = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head + "\n";
-  const std::vector<float> rows(kColumns << 10, 0.5F);  // 1024 rows
+  const std::vector<float> rows(kRowColumns << 10, 0.5F);  // 1024 rows
   bool written = write(file, head.data(), head.size()) == std::ssize(head);
   for (std::int64_t row = 0; row < kRows && written; row += 1024) {
     written = write(file, rows.data(), 4 * rows.size()) == std::ssize(rows) * 4;
   }
   if (written) {
     const auto source = data::open_points(fmt::format("/proc/self/fd/{}", file), read_options(common));
-    Matrix<float> memory(kRows, kColumns);
+    Matrix<float> memory(kRows, kRowColumns);
     const auto rate = [&] {
       const auto begin = Clock::now();
       source->read(0, memory.view());
@@ -151,7 +157,7 @@ Rates measure_rates(BenchRun& run, double memory_rate) {
   rates.memory = memory_rate;
   add_reading(rates, run.options.common);
   BenchPoints held(run);
-  for (std::int64_t columns = 2; columns <= 512; columns *= 4) {
+  for (const std::int64_t columns : kColumns) {
     held.make({rows_for(run, columns), columns, {kClusters[0]}}, kinds().front());
     double least = 0.0;
     for (int i = 0; i < 3; ++i) {
