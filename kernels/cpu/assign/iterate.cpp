@@ -30,8 +30,11 @@ class LloydIterations {
         screen_(held),
         reassignments_(held.plan, state.sums.limbs, clusters_, held.threads),
         workers_(static_cast<std::size_t>(held.threads.count())),
-        next_centroids_(clusters_, held.columns()) {
-    if (held.values.size() <= kMaxPanelValues) screen_.keep_panels();
+        next_centroids_(clusters_, held.columns()) {}
+
+  /// Keeps the rows of small sets in panels for the iterations that follow.
+  void keep_panels() {
+    if (held_.values.size() <= kMaxPanelValues) screen_.keep_panels();
   }
 
   /// Assigns all rows and updates sums and counts.
@@ -144,6 +147,7 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
     record.seconds = now - before;
     before = now;
     result.records.push_back(record);
+    if (result.records.size() == 1) iterations.keep_panels();  // a call that ends here would make them for nothing
     stop = request.stop.test(request.iterations + static_cast<std::int64_t>(result.records.size()), record);
   }
   return result;
