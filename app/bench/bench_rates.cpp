@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "core/clock.h"
@@ -40,6 +41,18 @@ class PhaseTimes final : public Observer {
   std::string name_;
   Clock::time_point begin_ = Clock::now();
 };
+
+/// The shortest of several durations of `work`, in seconds.
+template <class Work>
+double least_seconds(int times, const Work& work) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < times; ++i) {
+    const auto begin = Clock::now();
+    work();
+    least = std::min(least, seconds_since(begin));
+  }
+  return least;
+}
 
 /// About 2^23 values, or 2^26 for a GPU, whose launches would take most of the time; of few columns less, but so many
 /// rows that the start of threads takes little of a step.
@@ -77,14 +90,12 @@ void add_searches(Rates& rates, BenchPoints& held) {
   for (const std::int64_t count : kQueries) {
     const Matrix<double> queries = held.first_rows(count);
     Observer none;
-    double least = 0.0;
-    for (int i = 0; i < 2; ++i) {  // the first chooses how to search, which takes little of a search of more rows
-      const auto begin = Clock::now();
+    // The first search chooses its method, which takes little of a search of more rows.
+    const double seconds = least_seconds(2, [&] {
       nearest_neighbors(
           held.points(), queries.view(), {.neighbors = 10}, [](std::int64_t, const NeighborLists&) {}, none);
-      least = i == 0 ? seconds_since(begin) : std::min(least, seconds_since(begin));
-    }
-    rates.add(Operation::search, {columns, count, least / static_cast<double>(rows)});
+    });
+    rates.add(Operation::search, {columns, count, seconds / static_cast<double>(rows)});
   }
 }
 
@@ -125,20 +136,21 @@ void add_measuring(Rates& rates, BenchPoints& held) {
 
 /// Reads a .npy file in memory, as points, into memory that is used for the first time, then again.
 void add_reading(Rates& rates, const CommonOptions& common) {
-  constexpr std::int64_t kRows = std::int64_t{1} << 18, kRowColumns = 128;
+  constexpr std::int64_t kRows = std::int64_t{1} << 18, kFileColumns = 128;
   const int file = memfd_create("kith", MFD_CLOEXEC);
   if (file < 0) return;
-  std::string head = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", kRows, kRowColumns);
+  std::string head =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", kRows, kFileColumns);
   head.resize(117, ' ');
   head = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head + "\n";
-  const std::vector<float> rows(kRowColumns << 10, 0.5F);  // 1024 rows
+  const std::vector<float> rows(kFileColumns << 10, 0.5F);  // 1024 rows
   bool written = write(file, head.data(), head.size()) == std::ssize(head);
   for (std::int64_t row = 0; row < kRows && written; row += 1024) {
     written = write(file, rows.data(), 4 * rows.size()) == std::ssize(rows) * 4;
   }
   if (written) {
     const auto source = data::open_points(fmt::format("/proc/self/fd/{}", file), read_options(common));
-    Matrix<float> memory(kRows, kRowColumns);
+    Matrix<float> memory(kRows, kFileColumns);
     const auto rate = [&] {
       const auto begin = Clock::now();
       source->read(0, memory.view());
@@ -159,14 +171,11 @@ Rates measure_rates(BenchRun& run, double memory_rate) {
   BenchPoints held(run);
   for (const std::int64_t columns : kColumns) {
     held.make({rows_for(run, columns), columns, {kClusters[0]}}, kinds().front());
-    double least = 0.0;
-    for (int i = 0; i < 3; ++i) {
-      const auto begin = Clock::now();
+    const double seconds = least_seconds(3, [&] {
       make_plan(held.points());
       held.points().prepare(held.plan());
-      least = i == 0 ? seconds_since(begin) : std::min(least, seconds_since(begin));
-    }
-    rates.add(Operation::prepare, {columns, 0, least / static_cast<double>(held.values().rows)});
+    });
+    rates.add(Operation::prepare, {columns, 0, seconds / static_cast<double>(held.values().rows)});
     for (const std::int64_t clusters : kClusters) {
       if (kMinRows * clusters <= held.values().rows) add_kmeans(rates, held, clusters);
     }

@@ -34,12 +34,7 @@ class SmallestScore {
 
   __device__ void take(const float (&product)[8][8], std::int64_t first_column) {
     float half_sq_norm[8];
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const std::int64_t column = first_column + place_.column(j);
-      half_sq_norm[j] = column < arguments_.clusters ? __ldg(&arguments_.half_sq_norm[column])
-                                                     : std::numeric_limits<float>::infinity();
-    }
+    load_half_sq_norms(arguments_.half_sq_norm, arguments_.clusters, first_column, place_, half_sq_norm);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       float smallest = std::numeric_limits<float>::infinity();

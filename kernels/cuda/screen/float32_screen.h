@@ -2,12 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/screen/float32_rows.h"
 #include "kernels/cuda/screen/refinement.h"
 
 namespace kith::cuda {
+
+/// The addends of the scores of a thread's columns; infinite beyond the last of the k columns. half_sq_norm: (k)
+__device__ inline void load_half_sq_norms(const float* half_sq_norm, std::int64_t columns, std::int64_t first_column,
+                                          const TilePlace& place, float (&out)[8]) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const std::int64_t column = first_column + place.column(j);
+    out[j] = column < columns ? __ldg(&half_sq_norm[column]) : std::numeric_limits<float>::infinity();
+  }
+}
 
 /// The centroids of one assignment in float32 on the device. prepare() transforms and rounds them before their first
 /// use.

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/few_query_minima.h"
@@ -139,19 +138,10 @@ void Fp16Batch<T>::list_dense(const SearchQueries& queries, const Fp16Problem& p
 template <class T>
 void Fp16Batch<T>::merge_long_rows(const SearchQueries& queries, const ListOutput& output) const {
   const CellView<T>& tree = held_.long_rows.tree.view;
-  launch_cells(*held_.context, tree,
-               {.values = queries.values,
-                .count = queries.count,
-                .neighbors = neighbors_,
-                .excluded = queries.excluded,
-                .has_excluded = queries.has_excluded,
-                .excluded_rows = queries.excluded_rows,
-                .only_filled = true,
-                .first_row = held_.first_row,
-                .most_leaves = tree.nodes[0],
-                .lengths = {queries.norm, queries.residual, held_.long_rows.shortest,
-                            std::ldexp(1.0, fp16_exponent(held_.plan.screen))}},
-               {{output.distance, output.index}, nullptr, output.candidates});
+  CellQueries all_leaves = in_tree(held_, tree, queries, neighbors_);
+  all_leaves.only_filled = true;
+  all_leaves.lengths = {queries.norm, queries.residual, held_.long_rows.shortest, fp16_unit(held_)};
+  launch_cells(*held_.context, tree, all_leaves, {{output.distance, output.index}, nullptr, output.candidates});
 }
 
 #define KITH_INSTANTIATE(T) template class Fp16Batch<T>;

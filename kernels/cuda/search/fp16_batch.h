@@ -4,12 +4,33 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/search/cell_kernel.h"
 #include "kernels/cuda/search/fp16_lists.h"
 #include "kernels/cuda/search/fp16_operands.h"
 
 namespace kith::cuda {
 
 inline constexpr std::int64_t kMaxMinimaBytes = std::int64_t{1} << 32;  // of a batch of queries
+
+/// The distance that is 1 in the unit of the fp16 rows.
+template <class T>
+double fp16_unit(const HeldRows<T>& rows) {
+  return power_of_two(fp16_exponent(rows.plan.screen));
+}
+
+/// A search of all leaves of a tree of held rows for queries on the device.
+template <class T>
+CellQueries in_tree(const HeldRows<T>& rows, const CellView<T>& tree, const SearchQueries& queries,
+                    std::int64_t neighbors) {
+  return {.values = queries.values,
+          .count = queries.count,
+          .neighbors = neighbors,
+          .excluded = queries.excluded,
+          .has_excluded = queries.has_excluded,
+          .excluded_rows = queries.excluded_rows,
+          .first_row = rows.first_row,
+          .most_leaves = tree.nodes[0]};
+}
 
 /// The minima of the scores of a problem from search_problem(). Asynchronous.
 void find_minima(const Context& context, const Fp16Problem& problem, GroupMinima minima);

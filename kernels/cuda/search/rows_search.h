@@ -38,16 +38,7 @@ class RowsSearch {
     const CellView<T>& tree = rows_.cells.tree.view;
     const DeviceLists lists{out.distance, out.index};
     clear_lists(*rows_.context, lists, queries.count * neighbors_);
-    launch_cells(*rows_.context, tree,
-                 {.values = queries.values,
-                  .count = queries.count,
-                  .neighbors = neighbors_,
-                  .excluded = queries.excluded,
-                  .has_excluded = queries.has_excluded,
-                  .excluded_rows = queries.excluded_rows,
-                  .first_row = rows_.first_row,
-                  .most_leaves = tree.nodes[0]},
-                 {lists, nullptr, out.candidates});
+    launch_cells(*rows_.context, tree, in_tree(rows_, tree, queries, neighbors_), {lists, nullptr, out.candidates});
   }
 
  private:
@@ -71,12 +62,6 @@ struct QueryReach {
   double usual = std::numeric_limits<double>::infinity();  // up to it with the usual limit
   double most = std::numeric_limits<double>::infinity();   // beyond it not at all
 };
-
-/// The distance that is 1 in the unit of the fp16 rows.
-template <class T>
-double fp16_unit(const HeldRows<T>& rows) {
-  return std::ldexp(1.0, fp16_exponent(rows.plan.screen));
-}
 
 template <class T>
 QueryReach query_reach(const HeldRows<T>& rows, std::int64_t neighbors) {
