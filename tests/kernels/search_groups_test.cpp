@@ -21,6 +21,23 @@ Matrix<double> uneven_blobs(std::int64_t n, std::int64_t d, std::uint64_t seed) 
   return values;
 }
 
+constexpr std::int64_t kCopies = 2000;  // of one row
+
+/// Many dense blobs of which each touches others, so that queries need several groups; and so many copies of a row that
+/// they exceed the candidates of a list.
+Matrix<double> many_blobs(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  constexpr std::int64_t kBlobs = 60;
+  Matrix<double> values = kinds()[1].make(n, d, seed);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const bool is_copy = i % 17 == 3 && i < 17 * kCopies;
+    for (std::int64_t j = 0; j < d; ++j) {
+      const double center = static_cast<double>(i * 7 % kBlobs) * 0.02 + (j == i % kBlobs % d ? 1.0 : 0.0);
+      values(i, j) = static_cast<float>(is_copy ? 0.5 : center + 0.01 * values(i, j));
+    }
+  }
+  return values;
+}
+
 /// Queries at distances from none to 10^4 times the size of all blobs, and one that fp16 and float32 cannot hold.
 Matrix<double> far_queries(MatrixView<const double> rows) {
   Matrix<double> queries = centroids_near(rows, 100);
@@ -64,5 +81,24 @@ TEST_CASE("batches of queries in groups of uneven size equal the definition", "[
     }
     constexpr std::int64_t kThreeBatches = 7'000'000;  // bytes; less than that does not hold a tree, nor groups
     check(bench, {.values = rows.middle(0, 1200), .excluded_row = 0, .working_bytes = kThreeBatches}, 100);
+  }
+}
+
+// Groups that are searched together, whose lists are merged, and queries with more candidates than fit.
+TEST_CASE("queries of many groups at once equal the definition", "[search][groups]") {
+  std::vector<Tested> backends = tested_backends({}, {.groups = true});
+  std::erase_if(backends, [](const Tested& each) { return !each.name.starts_with("cuda"); });
+  if (backends.empty()) return;
+  const Kind many{"many blobs", true, many_blobs};
+  for (const std::int64_t d : {std::int64_t{12}, std::int64_t{72}}) {
+    const Bench bench(many, Stored::float32, {60'000, d, 10}, backends);
+    const MatrixView<const double> rows = bench.values.view();
+    const Matrix<double> near = centroids_near(rows, 200);
+    for (const std::int64_t k : {std::int64_t{1}, std::int64_t{10}, std::int64_t{20}}) {
+      check(bench, {rows.middle(100, 500), 100}, k);
+      check(bench, {near.view()}, k);
+    }
+    constexpr std::int64_t kLittle = 40'000'000;  // bytes
+    check(bench, {.values = rows.middle(0, 700), .excluded_row = 0, .working_bytes = kLittle}, 10);
   }
 }

@@ -1,18 +1,15 @@
 // Makes fp16 copies of rows: centres, scales, rounds and swizzles them, and measures their norms.
 //
-// As many lanes of a warp share a row as it has chunks. 10^6 x 128 float32 points move 0.77 GB, 0.16 ms on an H200
-// (4.8 TB/s), once per data set.
+// 10^6 x 128 float32 points move 0.77 GB, 0.16 ms on an H200 (4.8 TB/s), once per data set.
 #include "kernels/cuda/screen/fp16_rows.h"
-
-#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/screen/fp16_rounding.h"
 
 namespace kith::cuda {
 namespace {
@@ -27,71 +24,13 @@ struct Fp16Input {
   double scale = 1.0;
   const double* factor = nullptr;  // (count) replaces scale and center; null: they apply
   const float* center = nullptr;   // (d)
-};
 
-struct Fp16Output {
-  uint4* values = nullptr;
-  Fp16Layout shape;
-  int lanes = kWarp;              // that share a row; a power of two
-  Word* largest = nullptr;        // (2); null: the rows have been measured before
-  float* norm = nullptr;          // (rows) points only
-  float* residual = nullptr;      // (rows)
-  float* half_sq_norm = nullptr;  // (rows) centroids only, in the order of slot_of_column
-};
-
-template <class X>
-__global__ void fp16_kernel(const Fp16Input<X> in, Fp16Output out) {
-  constexpr double kUp = 1 << kFp16Shift;
-  double largest_norm = 0.0, largest_residual = 0.0;
-  const int rows_together = kWarp / out.lanes, lane = lane_index() % out.lanes;
-  for (std::int64_t first = warp_index() * rows_together; first < in.padded; first += warp_count() * rows_together) {
-    const std::int64_t i = first + lane_index() / out.lanes;  // `padded` is a multiple of rows_together
-    const std::int64_t place = out.half_sq_norm != nullptr ? slot_of_column(i) : i;
-    const bool is_row = i < in.count, centres = in.factor == nullptr;
-    const double scale = centres ? in.scale : is_row ? in.factor[i] : 0.0;
-    double exact = 0.0, rounded = 0.0, lost = 0.0;
-    for (std::int64_t chunk = lane; chunk < out.shape.depth_tiles * out.shape.chunks; chunk += out.lanes) {
-      __half packed[kChunkValues];
-#pragma unroll
-      for (int t = 0; t < kChunkValues; ++t) {
-        const std::int64_t j = chunk * kChunkValues + t;
-        const bool exists = is_row && j < in.d;
-        const double center = exists && centres ? static_cast<double>(in.center[j]) : 0.0;
-        const double centred = exists ? kUp * (static_cast<double>(in.rows[i * in.d + j]) * scale - center) : 0.0;
-        packed[t] = __double2half(centred);
-        const double value = static_cast<double>(__half2float(packed[t]));
-        exact += centred * centred;
-        rounded += value * value;
-        lost += (centred - value) * (centred - value);
-      }
-      uint4 bits;
-      memcpy(&bits, packed, sizeof bits);
-      const int at = static_cast<int>(chunk);
-      out.values[out.shape.place(place, at / out.shape.chunks, at % out.shape.chunks)] = bits;
-    }
-    exact = group_total(exact, out.lanes);
-    rounded = group_total(rounded, out.lanes);
-    lost = group_total(lost, out.lanes);
-    if (!(lost <= exact)) exact = lost = std::numeric_limits<double>::infinity();  // a value beyond the range of fp16
-    largest_norm = exact > largest_norm ? exact : largest_norm;
-    largest_residual = lost > largest_residual ? lost : largest_residual;
-    if (lane != 0 || !is_row) continue;
-    if (out.norm != nullptr) out.norm[i] = __double2float_ru(__dsqrt_ru(rounded));
-    if (out.residual != nullptr) out.residual[i] = __double2float_ru(__dsqrt_ru(lost));
-    if (out.half_sq_norm != nullptr) out.half_sq_norm[i] = static_cast<float>(exact / 2);
+  __device__ RowToRound<X> row(std::int64_t i) const {
+    if (i >= count) return {};
+    if (factor != nullptr) return {rows + i * d, factor[i], nullptr};
+    return {rows + i * d, scale, center};
   }
-  if (lane != 0 || out.largest == nullptr) return;
-  atomicMax(&out.largest[0], bits_of(largest_norm));
-  atomicMax(&out.largest[1], bits_of(largest_residual));
-}
-
-template <class X>
-void launch(const Context& context, const Fp16Input<X>& in, Fp16Output out) {
-  out.lanes = lanes_sharing(out.shape.depth_tiles * out.shape.chunks);
-  if (out.largest != nullptr) context.stream.fill(out.largest, 0, 2);
-  fp16_kernel<<<context.grid(in.padded * out.lanes, kBlock), kBlock, 0, context.stream>>>(in, out);
-  check(cudaGetLastError());
-}
+};
 
 /// Input for rows that are screened as the held rows are.
 template <class T, class X>
@@ -140,7 +79,7 @@ void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, 
   output.largest = largest.data();
   output.norm = out.norm.data() + first;
   output.residual = out.residual.data() + first;
-  launch(*held.context, screened(held, rows, count), output);
+  round_to_fp16(*held.context, screened(held, rows, count), output);
   Word bits[2];
   held.stream().download(bits, largest.data(), 2);
   out.largest.norm = std::max(out.largest.norm, std::sqrt(std::bit_cast<double>(bits[0])));
@@ -161,7 +100,7 @@ const uint4* fp16_tiles(const HeldRows<T>& held, const Block<T>& block) {
 
 template <class T>
 void queue_fp16_tiles(const HeldRows<T>& held, const T* rows, std::int64_t count, uint4* tiles) {
-  launch(*held.context, screened(held, rows, count), {tiles, held.fp16.shape});
+  round_to_fp16(*held.context, screened(held, rows, count), {tiles, held.fp16.shape});
 }
 
 namespace {
@@ -178,7 +117,7 @@ Fp16Output output_of(const Fp16Rows& out, Word* largest) {
 
 template <class T>
 void queue_fp16(const HeldRows<T>& held, const double* rows, std::int64_t count, const Fp16Rows& out, Word* largest) {
-  launch(*held.context, screened(held, rows, count), output_of(out, largest));
+  round_to_fp16(*held.context, screened(held, rows, count), output_of(out, largest));
 }
 
 template <class T>
@@ -189,7 +128,7 @@ void queue_factored_fp16(const HeldRows<T>& held, const double* rows, std::int64
   check(cudaGetLastError());
   Fp16Input<double> in = screened(held, rows, count);
   in.factor = factor;
-  launch(context, in, output_of(out, largest));
+  round_to_fp16(context, in, output_of(out, largest));
 }
 
 namespace {
@@ -225,7 +164,7 @@ void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::
   output.largest = out.largest.data();
   output.half_sq_norm = out.half_sq_norm.data();
   output.residual = out.residual.data();
-  launch(*held.context, screened(held, centroids, count), output);
+  round_to_fp16(*held.context, screened(held, centroids, count), output);
 }
 
 #define KITH_INSTANTIATE(T)                                                                                            \

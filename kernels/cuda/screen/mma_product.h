@@ -89,10 +89,11 @@ __device__ inline void copy_tiles(std::uint32_t to, const uint4* from, int count
 /// depth_tiles. Every fetch ends one group of copies, also the fetch of a step that does not exist.
 class MmaRing {
  public:
-  __device__ MmaRing(const MmaArguments& arguments, unsigned first, unsigned last, std::uint32_t base)
+  __device__ MmaRing(const MmaArguments& arguments, unsigned row_group, unsigned first, unsigned last,
+                     std::uint32_t base)
       : shape_(arguments.shape),
         columns_(arguments.columns + std::int64_t{first} * arguments.shape.depth_tiles * kTileChunks),
-        points_(arguments.points + std::int64_t{blockIdx.x} * arguments.shape.depth_tiles * kTileChunks),
+        points_(arguments.points + std::int64_t{row_group} * arguments.shape.depth_tiles * kTileChunks),
         steps_(static_cast<int>(last - first) * arguments.shape.depth_tiles),
         base_(base) {
     if (shape_.resident) copy_tiles(base_, points_, shape_.depth_tiles);  // they arrive with the first step
@@ -167,23 +168,16 @@ __device__ inline void multiply_tiles(float (&upper_product)[64], float (&lower_
   }
 }
 
-#endif
-
-/// One block per 128 rows. Epilogues: see screen/epilogue.h.
+/// Multiplies 128 rows with column tiles first .. last - 1. All threads of the block call it.
 template <class Epilogue>
-__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
-    mma_screen_kernel(const __grid_constant__ MmaArguments arguments,
-                      const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
-#ifdef KITH_AMPERE
+__device__ void multiply_range(const MmaArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
+                               unsigned row_group, unsigned first, unsigned last) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const std::int64_t rows = arguments.rows.get();
-  if (std::int64_t{blockIdx.x} * kFp16TileRows >= rows) return;
-  const unsigned first = has_column_ranges<Epilogue> ? blockIdx.y * arguments.range_tiles : 0;
-  const unsigned last =
-      has_column_ranges<Epilogue> ? min(first + arguments.range_tiles, arguments.column_tiles) : arguments.column_tiles;
-  const MmaRing ring(arguments, first, last, shared_address(shared));
+  if (std::int64_t{row_group} * kFp16TileRows >= rows) return;
+  const MmaRing ring(arguments, row_group, first, last, shared_address(shared));
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp;
-  const std::int64_t row = std::int64_t{blockIdx.x} * kFp16TileRows + warp * 16 + lane / 4;
+  const std::int64_t row = std::int64_t{row_group} * kFp16TileRows + warp * 16 + lane / 4;
   Epilogue epilogue(epilogue_arguments, rows);
   epilogue.begin(row);
   int step = 0;
@@ -198,6 +192,47 @@ __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
     epilogue.template take<1>(lower_product, base, tile);
   }
   epilogue.finish(row);
+}
+
+#endif
+
+/// One block per 128 rows, and per column range if the epilogue has ranges. Epilogues: see screen/epilogue.h.
+template <class Epilogue>
+__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
+    mma_screen_kernel(const __grid_constant__ MmaArguments arguments,
+                      const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
+#ifdef KITH_AMPERE
+  const unsigned first = has_column_ranges<Epilogue> ? blockIdx.y * arguments.range_tiles : 0;
+  const unsigned last =
+      has_column_ranges<Epilogue> ? min(first + arguments.range_tiles, arguments.column_tiles) : arguments.column_tiles;
+  multiply_range<Epilogue>(arguments, epilogue_arguments, blockIdx.x, first, last);
+#endif
+}
+
+/// One of several products of a launch.
+template <class Epilogue>
+struct ProductPart {
+  MmaArguments product;
+  typename Epilogue::Arguments epilogue;
+};
+
+/// What a block multiplies: 128 rows of a part with column tiles first .. last - 1.
+struct ProductItem {
+  std::int32_t part;
+  unsigned row_group, first, last;
+};
+
+/// One block per item.
+template <class Epilogue>
+__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
+    mma_parts_kernel(const ProductPart<Epilogue>* parts, const ProductItem* items) {
+#ifdef KITH_AMPERE
+  __shared__ alignas(16) unsigned char copy[sizeof(ProductPart<Epilogue>)];
+  auto& part = *reinterpret_cast<ProductPart<Epilogue>*>(copy);
+  const ProductItem item = items[blockIdx.x];
+  if (threadIdx.x == 0) part = parts[item.part];
+  __syncthreads();
+  multiply_range<Epilogue>(part.product, part.epilogue, item.row_group, item.first, item.last);
 #endif
 }
 

@@ -77,23 +77,44 @@ void launch_wgmma(const Context& context, const Fp16Problem& problem, const type
   }
 }
 
-template <class Epilogue>
-void launch_mma(const Context& context, const Fp16Problem& problem, const typename Epilogue::Arguments& epilogue) {
+/// The shape of mma_product.h for rows of this many tiles.
+inline MmaShape mma_shape(const Context& context, int depth_tiles) {
   SharedStorage available;
   check(cudaDeviceGetAttribute(&available.block, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
   check(cudaDeviceGetAttribute(&available.multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, context.device));
   check(cudaDeviceGetAttribute(&available.reserved, cudaDevAttrReservedSharedMemoryPerBlock, context.device));
-  const MmaShape shape = mma_shape(problem.shape.depth_tiles, available);
+  return mma_shape(depth_tiles, available);
+}
+
+/// Allows an instance of the kernels of mma_product.h this much shared memory.
+template <class Kernel>
+void allow_shared_memory(Kernel kernel, const MmaShape& shape) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+}
+
+template <class Epilogue>
+void launch_mma(const Context& context, const Fp16Problem& problem, const typename Epilogue::Arguments& epilogue) {
+  const MmaShape shape = mma_shape(context, problem.shape.depth_tiles);
   const auto row_groups = static_cast<unsigned>((problem.rows.most + kFp16TileRows - 1) / kFp16TileRows);
   const auto column_tiles = static_cast<unsigned>((problem.count + kFp16Columns - 1) / kFp16Columns);
   const unsigned range_tiles =
       has_column_ranges<Epilogue> ? static_cast<unsigned>(problem.range_columns / kFp16Columns) : column_tiles;
   const auto kernel = mma_screen_kernel<Epilogue>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  allow_shared_memory(kernel, shape);
   const dim3 blocks(row_groups, (column_tiles + range_tiles - 1) / range_tiles);
   kernel<<<blocks, kMmaThreads, shape.shared_bytes(), context.stream>>>(
       {problem.points, problem.columns, problem.score_base, problem.rows, column_tiles, shape, range_tiles}, epilogue);
+  check(cudaGetLastError());
+}
+
+/// Several products whose rows have the same shape, by mma_product.h. parts, items: on the device.
+template <class Epilogue>
+void launch_parts(const Context& context, const ProductPart<Epilogue>* parts, const ProductItem* items,
+                  std::int64_t item_count, const MmaShape& shape) {
+  const auto kernel = mma_parts_kernel<Epilogue>;
+  allow_shared_memory(kernel, shape);
+  kernel<<<static_cast<unsigned>(item_count), kMmaThreads, shape.shared_bytes(), context.stream>>>(parts, items);
   check(cudaGetLastError());
 }
 

@@ -48,9 +48,16 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
 double grouping_seconds(std::int64_t rows, std::int64_t d) {
   return 30e-3 + static_cast<double>(rows) * (6e-9 + static_cast<double>(d) * 30e-12);
 }
-/// Of products of `pairs` queries and rows in `groups` groups.
-double group_seconds(double pairs, std::int64_t d, std::int64_t groups) {
-  return static_cast<double>(groups) * 0.15e-3 + pairs * (0.3e-12 + static_cast<double>(d) * 1.6e-15);
+/// Of products of `count` queries with the groups that each needs: a share of the rows.
+double group_seconds(std::int64_t count, std::int64_t rows, std::int64_t d, double share, std::int64_t groups) {
+  constexpr double kTile = 128.0;  // queries that are multiplied together
+  constexpr double kStart = 0.15e-3, kProduct = 3e-15, kScore = 0.3e-12, kByte = 0.5e-12, kDistance = 1e-12;
+  const auto all = static_cast<double>(groups), columns = static_cast<double>(d);
+  const double each = static_cast<double>(rows) / all;                              // rows of a group
+  const double searches = static_cast<double>(count) * std::max(share * all, 1.0);  // of a query in a group
+  const double searched = std::min(all, searches);
+  return kStart + std::max(searches, kTile * searched) * each * (kScore + columns * kProduct) +
+         searched * each * columns * 2.0 * kByte + static_cast<double>(count) * all * columns * kDistance;
 }
 
 double pairs_of(std::int64_t queries, std::int64_t rows) {
@@ -215,7 +222,7 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
       if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors, count);
       const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.ambiguous);
       if (cells.groups != nullptr) {
-        const double grouped = group_seconds(pairs * cells.groups->share, d, std::ssize(cells.groups->groups));
+        const double grouped = group_seconds(count, n, d, cells.groups->share, std::ssize(cells.groups->groups));
         if (forced.groups || grouped < std::min(walk, products)) return SearchMethod::groups;
       }
       if (walk > products) return SearchMethod::products;

@@ -30,12 +30,6 @@ bool needs_second_product(std::int64_t rows, std::int64_t queries, std::int64_t 
          static_cast<double>(tiled) * static_cast<double>(rows);
 }
 
-/// What a query may take before it is dense.
-ListLimits limits_of_query(std::int64_t rows, std::int64_t neighbors) {
-  constexpr std::int64_t kUsual = 64;  // groups of a query, besides those of its neighbours
-  return {candidate_capacity(neighbors), std::max(4 * neighbors + kUsual, rows / kGroupInRows)};
-}
-
 /// Candidates of a dense query, at most; a power of two.
 std::int64_t dense_capacity(const Context& context, std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
   // A distance by the definition takes as long as the float32 products of so many rows.
@@ -49,6 +43,11 @@ std::int64_t dense_capacity(const Context& context, std::int64_t rows, std::int6
 }
 
 }  // namespace
+
+ListLimits limits_of_query(std::int64_t rows, std::int64_t neighbors) {
+  constexpr std::int64_t kUsual = 64;  // groups of a query, besides those of its neighbours
+  return {candidate_capacity(neighbors), std::max(4 * neighbors + kUsual, rows / kGroupInRows)};
+}
 
 std::int64_t batch_query_bytes(std::int64_t base, std::int64_t neighbors) {
   return row_groups_of(base) * kQuarters * 5 + candidate_capacity(neighbors) * std::int64_t{sizeof(std::int32_t)};

@@ -45,6 +45,9 @@ struct BatchSearch {
   double max_query_norm = 0.0;  // in the unit of the fp16 rows; 0 for the usual limit
 };
 
+/// What a query may take before it is dense.
+ListLimits limits_of_query(std::int64_t rows, std::int64_t neighbors);
+
 /// Bytes of device memory of each query of a batch, besides the query and its lists: minima and listed candidates. A
 /// few dense queries may list more, in 16 MiB for all of them. base: rows that are searched.
 std::int64_t batch_query_bytes(std::int64_t base, std::int64_t neighbors);

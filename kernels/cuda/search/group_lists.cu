@@ -2,6 +2,7 @@
 #include "kernels/cuda/search/group_lists.h"
 
 #include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/search/fp16_lists.h"
 
 namespace kith::cuda {
 namespace {
@@ -20,7 +21,7 @@ __global__ void merge_kernel(FoundLists found, DeviceLists merged, DeviceLists l
   const std::int64_t k = found.k;
   for (std::int64_t i = warp_index(); i < found.count; i += warp_count()) {
     const std::int64_t own = found.chosen[i] * k, other = i * k;
-    if (lists.index[own] < 0) continue;
+    if (lists.index[own] < 0 || found.lists.index[other] == kDenseList) continue;
     if (found.lists.index[other] < 0) {
       __syncwarp();  // all lanes have read the entry
       if (lane_index() == 0) lists.index[own] = -1;
@@ -55,9 +56,7 @@ __global__ void merge_kernel(FoundLists found, DeviceLists merged, DeviceLists l
 __global__ void places_kernel(GroupRows group, std::int64_t rows, const std::int32_t* chosen, std::int64_t count,
                               std::int64_t first, std::int32_t* out) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
-    const std::int64_t row = first + chosen[i];
-    const std::int64_t place = count_less(rows, [&](std::int64_t at) { return group.position[at] < row; });
-    out[i] = place < rows && group.position[place] == row ? static_cast<std::int32_t>(place) : -1;
+    out[i] = group.place(first + chosen[i], rows);
   }
 }
 

@@ -14,6 +14,11 @@ struct GroupRows {
   std::int64_t first_row = 0;              // row number of position 0
 
   __device__ std::int64_t number(std::int64_t row) const { return row < 0 ? -1 : first_row + position[row]; }
+  /// The row of the group, of `rows` rows, that is at this position among the held rows; -1: none.
+  __device__ std::int32_t place(std::int64_t held, std::int64_t rows) const {
+    const std::int64_t found = count_less(rows, [&](std::int64_t at) { return position[at] < held; });
+    return found < rows && position[found] == held ? static_cast<std::int32_t>(found) : -1;
+  }
 };
 
 /// Lists (count, k) that a search of a group found for some queries, or rows.
@@ -28,7 +33,8 @@ struct FoundLists {
 void store_found(const Context& context, const FoundLists& found, const DeviceLists& lists);
 
 /// Merges found lists into those of the queries, without fallback queries, which have no first entry. Where none was
-/// found, the query becomes a fallback query. memory: of (count, k) lists. Asynchronous.
+/// found, the query becomes a fallback query; dense ones keep what they have. memory: of (count, k) lists.
+/// Asynchronous.
 void merge_found(const Context& context, const FoundLists& found, const DeviceLists& memory, const DeviceLists& lists);
 
 /// out (count): the places in a group of `rows` rows of the held rows at positions first + chosen[i], -1 for those of

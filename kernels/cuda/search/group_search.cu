@@ -9,9 +9,10 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/screen/fp16_rows.h"
 #include "kernels/cuda/search/centered_groups.h"
+#include "kernels/cuda/search/group_batch.h"
 #include "kernels/cuda/search/rows_search.h"
 
 namespace kith::cuda {
@@ -53,56 +54,77 @@ struct GroupQueries {
   }
 };
 
-/// Summed in float64, in any order.
 __global__ void center_distances_kernel(const double* queries, std::int64_t count, std::int64_t d,
                                         const double* center_values, CenterDistances out) {
-  for (std::int64_t pair = warp_index(); pair < count * out.centers; pair += warp_count()) {
-    const double *x = queries + pair / out.centers * d, *c = center_values + pair % out.centers * d;
-    double sum = 0.0;
-    for (std::int64_t j = lane_index(); j < d; j += kWarp) sum += (x[j] - c[j]) * (x[j] - c[j]);
-    sum = lanes_total(sum);
-    if (lane_index() == 0) out.squared[pair] = sum;
+  constexpr int kQueries = 4, kCenters = 4, kLanesEach = kWarp / (kQueries * kCenters);  // of a warp at a time
+  const std::int64_t across = (out.centers + kCenters - 1) / kCenters, down = (count + kQueries - 1) / kQueries;
+  for (std::int64_t item = warp_index(); item < across * down; item += warp_count()) {
+    const std::int64_t first_query = item / across * kQueries, first_center = item % across * kCenters;
+    const double *x[kQueries], *c[kCenters];
+#pragma unroll
+    for (int i = 0; i < kQueries; ++i) x[i] = queries + min(first_query + i, count - 1) * d;
+#pragma unroll
+    for (int i = 0; i < kCenters; ++i) c[i] = center_values + min(first_center + i, out.centers - 1) * d;
+    double sum[kQueries * kCenters];
+    accumulate_grid(x, c, d, sum);
+    const double squared = add_lanes<kQueries * kCenters>(sum);
+    const int pair = lane_index() / kLanesEach;
+    const std::int64_t q = first_query + pair / kCenters, center = first_center + pair % kCenters;
+    if (lane_index() % kLanesEach == 0 && q < count && center < out.centers) {
+      out.squared[q * out.centers + center] = squared;
+    }
   }
 }
 
-/// own: the group to which each query would belong, or another one if its nearest center has none.
+/// A warp per query. own: the group to which it would belong, or another one if its nearest center has none.
 __global__ void choose_own_kernel(const GroupTest* groups, int group_count, CenterDistances distances,
                                   std::int64_t count, std::int32_t* own, GroupQueries out) {
-  for (std::int64_t q = thread_index(); q < count; q += thread_count()) {
+  for (std::int64_t q = warp_index(); q < count; q += warp_count()) {
     const double* squared = distances.squared + q * distances.centers;
-    std::int32_t nearest = 0;
-    for (std::int32_t c = 1; c < static_cast<std::int32_t>(distances.centers); ++c) {
-      if (squared[c] < squared[nearest]) nearest = c;
-    }
-    std::int32_t chosen = 0;
-    for (std::int32_t g = 0; g < group_count; ++g) {
+    Word nearest = ~Word{0};  // bits of the distance, which order like it
+    for (std::int64_t c = lane_index(); c < distances.centers; c += kWarp) nearest = min(nearest, bits_of(squared[c]));
+    const double smallest = __longlong_as_double(static_cast<long long>(~warp_max(~nearest)));
+    // The last group of the nearest center that may hold the query; of several centers at the same distance, any.
+    int chosen = 0;
+    for (int g = lane_index(); g < group_count; g += kWarp) {
       const GroupTest& group = groups[g];
-      if (group.center == nearest && !(group.is_far && sqrt(squared[nearest]) < group.reach.hole)) chosen = g;
+      const bool holds = squared[group.center] == smallest && !(group.is_far && sqrt(smallest) < group.reach.hole);
+      if (holds) chosen = g;
     }
+    chosen = __reduce_max_sync(kAllLanes, chosen);
+    if (lane_index() != 0) continue;
     own[q] = chosen;
     // One that is not appended stays without a list.
     out.append(chosen, groups[chosen].queries, q, squared[groups[chosen].center]);
   }
 }
 
-/// The other groups that each query needs. Queries without a list are fallback queries; those that are too long for a
-/// group become some.
+/// The other groups that each query needs, a warp per query. Queries without a list are fallback queries; those that
+/// are too long for a group become some.
 __global__ void choose_others_kernel(const GroupTest* groups, int group_count, CenterDistances distances,
                                      std::int64_t count, const std::int32_t* own, DeviceLists lists, std::int64_t k,
                                      GroupQueries out) {
-  for (std::int64_t q = thread_index(); q < count; q += thread_count()) {
+  for (std::int64_t q = warp_index(); q < count; q += warp_count()) {
     if (lists.index[q * k] < 0) continue;
     const std::int64_t last = q * k + k - 1;
     const double reach = lists.index[last] < 0 ? std::numeric_limits<double>::infinity() : sqrt(lists.distance[last]);
     bool holds = true;
-    for (std::int32_t g = 0; g < group_count; ++g) {
+    for (int g = lane_index(); g < group_count; g += kWarp) {
       const GroupTest& group = groups[g];
       const double squared = distances.squared[q * distances.centers + group.center];
       if (g == own[q] || group.reach.is_beyond(squared, reach)) continue;
       holds = out.append(g, group.queries, q, squared) && holds;
     }
-    if (!holds) lists.index[q * k] = -1;
+    if (!__all_sync(kAllLanes, holds) && lane_index() == 0) lists.index[q * k] = -1;
   }
+}
+
+/// Its number of rows.
+template <class T>
+std::int64_t largest_group(const CenteredGroups<T>& all) {
+  std::int64_t largest = 0;
+  for (const CenteredGroup<T>& group : all.groups) largest = std::max(largest, group.rows->rows());
+  return largest;
 }
 
 /// Queries of a batch: all, if they fit.
@@ -110,11 +132,9 @@ template <class T>
 std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std::int64_t k) {
   constexpr std::int64_t kSmallTile = 64;  // used if the caller limits the memory
   const CenteredGroups<T>& all = *held.cells.groups;
-  std::int64_t largest = 0;
-  for (const CenteredGroup<T>& group : all.groups) largest = std::max(largest, group.rows->rows());
   const std::int64_t d = held.columns(), groups = std::ssize(all.groups);
-  const std::int64_t query_bytes =
-      batch_query_bytes(largest, k) + 2 * (d * 12 + fp16_row_bytes(d)) + k * 48 + all.center_count * 8 + groups * 4 + 8;
+  const std::int64_t query_bytes = batch_query_bytes(largest_group(all), k) + 2 * (d * 12 + fp16_row_bytes(d)) +
+                                   k * 48 + all.center_count * 8 + groups * 4 + 8;
   const std::int64_t bytes = request.working_bytes > 0 ? request.working_bytes : kMaxMinimaBytes;
   const std::int64_t tile = request.working_bytes > 0 ? kSmallTile : kQueryTile;
   const std::int64_t fitting = std::min(bytes, held.pool().available() / 2) / query_bytes / tile * tile;
@@ -130,6 +150,7 @@ class GroupSearch {
         queries_(queries),
         k_(k),
         size_(batch_queries(held, queries, k)),
+        bytes_(size_ * batch_query_bytes(largest_group(*held.cells.groups), k)),
         values_(held.pool(), size_ * held.columns()),
         floats_(held.pool(), std::is_same_v<T, double> ? 0 : size_ * held.columns()),
         squared_(held.pool(), size_ * all_.center_count),
@@ -171,17 +192,17 @@ class GroupSearch {
     const CenterDistances distances{squared_.data(), all_.center_count};
     const int group_count = static_cast<int>(groups());
     upload(queries_.values.data + first * held_.columns(), count * held_.columns());
-    center_distances_kernel<<<context().grid(count * distances.centers, kBlockWarps), kBlock, 0, stream()>>>(
+    center_distances_kernel<<<context().grid(count * distances.centers / 8 + 1, kBlockWarps), kBlock, 0, stream()>>>(
         values_.data(), count, held_.columns(), all_.centers.data(), distances);
     check(cudaGetLastError());
     clear_lists(context(), lists_.lists(), count * k_);
     stream().fill(counts_.data(), 0, counts_.size());
-    choose_own_kernel<<<context().grid(count, kBlock), kBlock, 0, stream()>>>(tests_.data(), group_count, distances,
-                                                                              count, own_.data(), group_queries());
+    choose_own_kernel<<<context().grid(count, kBlockWarps), kBlock, 0, stream()>>>(
+        tests_.data(), group_count, distances, count, own_.data(), group_queries());
     check(cudaGetLastError());
     search_chosen_queries(first, true);
     stream().fill(counts_.data(), 0, counts_.size());
-    choose_others_kernel<<<context().grid(count, kBlock), kBlock, 0, stream()>>>(
+    choose_others_kernel<<<context().grid(count, kBlockWarps), kBlock, 0, stream()>>>(
         tests_.data(), group_count, distances, count, own_.data(), lists_.lists(), k_, group_queries());
     check(cudaGetLastError());
     search_chosen_queries(first, false);
@@ -196,31 +217,39 @@ class GroupSearch {
     }
   }
 
-  /// Searches each group for its queries. first: the number of the batch's first query. are_new: they have no lists.
+  /// Searches each group for its queries: those of few queries together. first: the number of the batch's first query.
+  /// are_new: they have no lists.
   void search_chosen_queries(std::int64_t first, bool are_new) const {
     std::vector<Word> counts(static_cast<std::size_t>(counts_.size()));
     stream().download(counts.data(), counts_.data(), counts_.size());
-    const std::int32_t* position = all_.position.data();
+    ChosenQueries<double> queries{.values = values_.data(),
+                                  .batch = size_,
+                                  .excluded = queries_.excluded_row + first - held_.first_row,
+                                  .has_excluded = queries_.excluded_row >= 0,
+                                  .are_new = are_new};
+    const QueryLists out{lists_.lists(), k_, candidates_.data()};
+    std::vector<GroupPart<T>> together;
+    GroupRows numbers{all_.position.data(), held_.first_row};
     for (std::int64_t g = 0; g < groups(); ++g) {
       const HeldRows<T>& rows = *all_.groups[static_cast<std::size_t>(g)].rows;
       const Word* count = counts.data() + g * 3;
       const auto usual = static_cast<std::int64_t>(count[0]), longer = static_cast<std::int64_t>(count[1]);
-      ChosenQueries<double> queries{.values = values_.data(),
-                                    .chosen = chosen_.data() + g * size_,
-                                    .count = usual,
-                                    .batch = size_,
-                                    .excluded = queries_.excluded_row + first - held_.first_row,
-                                    .has_excluded = queries_.excluded_row >= 0,
-                                    .are_new = are_new};
-      const GroupRows numbers{position, held_.first_row};
-      const QueryLists out{lists_.lists(), k_, candidates_.data()};
-      search_chosen(rows, numbers, queries, out);
+      queries.chosen = chosen_.data() + g * size_;
+      queries.count = usual;
+      queries.max_query_norm = 0.0;
+      if (usual > 0 && is_searched_together(rows, k_, usual)) {
+        together.push_back({&rows, numbers, queries.chosen, usual});
+      } else {
+        search_chosen(rows, numbers, queries, out);
+      }
       queries.chosen += size_ - longer;
       queries.count = longer;
       queries.max_query_norm = longest_norm(rows, count[2]);
       search_chosen(rows, numbers, queries, out);
-      position += rows.rows();
+      numbers.position += rows.rows();
     }
+    queries.max_query_norm = 0.0;
+    search_together(together, queries, out, bytes_);
   }
 
   /// Waits for the lists.
@@ -239,6 +268,7 @@ class GroupSearch {
   const CenteredGroups<T>& all_;
   const Queries& queries_;
   std::int64_t k_, size_;  // length of lists, queries of a batch
+  std::int64_t bytes_;     // of memory for the search of a group
   Buffer<double> values_;  // (queries, d)
   Buffer<float> floats_;   // the upload of values that are all float32
   Buffer<double> squared_;
