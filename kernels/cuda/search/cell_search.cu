@@ -46,7 +46,7 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
 
 /// Of finding out whether groups pay, and of making them.
 double grouping_seconds(std::int64_t rows, std::int64_t d) {
-  return 30e-3 + static_cast<double>(rows) * (6e-9 + static_cast<double>(d) * 30e-12);
+  return 15e-3 + static_cast<double>(rows) * (6e-9 + static_cast<double>(d) * 30e-12);
 }
 /// Of products of `count` queries with the groups that each needs: a share of the rows.
 double group_seconds(std::int64_t count, std::int64_t rows, std::int64_t d, double share, std::int64_t groups) {

@@ -1,9 +1,5 @@
-// Chooses centers from a sample of the rows, and divides the rows among them: each to the nearest, in float32, since
-// any division gives right results. One pass over the rows for the groups, one that copies them, and one that prepares
-// the copies.
-//
-// The first centers are rows drawn in proportion to D to the centers before (D. Arthur, S. Vassilvitskii: k-means++,
-// 2007), then moved to the means of their near rows, twice.
+// Divides the rows among centers (center_choice.h): each to the nearest, in float32, since any division gives right
+// results. One pass over the rows for the groups, one that copies them, and one that prepares the copies.
 #include "kernels/cuda/search/centered_groups.h"
 
 #include <algorithm>
@@ -12,19 +8,17 @@
 #include <numeric>
 #include <span>
 
-#include "core/philox.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/prepare.h"
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/cell_order.h"
+#include "kernels/cuda/search/center_choice.h"
 #include "kernels/cuda/search/row_sample.h"
 
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostCenters = 4 * kWarp;  // a lane has one of each 32
 constexpr std::int64_t kMostGroups = 2 * kMostCenters;
-constexpr std::int64_t kSampleRows = 1024;
 constexpr int kTogether = 4;  // rows of a warp at a time
 
 /// Finds the group of each row: 2 c for the near rows of center c, 2 c + 1 for those whose squared distance is above
@@ -97,211 +91,6 @@ __global__ void begins_kernel(const std::uint64_t* key, std::int64_t n, std::int
     const std::int64_t here = i == n ? kMostGroups : static_cast<std::int64_t>(key[i]);
     for (std::int64_t g = before + 1; g <= here; ++g) begin[g] = static_cast<std::int32_t>(i);
   }
-}
-
-double squared_distance(std::span<const double> x, std::span<const double> y) {
-  double sum[4] = {};  // in any order
-  const std::size_t whole = x.size() / 4 * 4;
-  for (std::size_t j = 0; j < whole; j += 4) {
-    for (std::size_t l = 0; l < 4; ++l) sum[l] += (x[j + l] - y[j + l]) * (x[j + l] - y[j + l]);
-  }
-  for (std::size_t j = whole; j < x.size(); ++j) sum[0] += (x[j] - y[j]) * (x[j] - y[j]);
-  return sum[0] + sum[1] + sum[2] + sum[3];
-}
-
-std::size_t nearest_center(std::span<const double> row, const Matrix<double>& centers, double& distance) {
-  std::size_t nearest = 0;
-  distance = std::numeric_limits<double>::infinity();
-  for (std::int64_t c = 0; c < centers.rows(); ++c) {
-    const double each = squared_distance(row, centers.row(c));
-    if (each < distance) distance = each, nearest = static_cast<std::size_t>(c);
-  }
-  return nearest;
-}
-
-/// Draws sampled rows as first centers, one after another.
-class FirstCenters {
- public:
-  explicit FirstCenters(const Matrix<double>& rows)
-      : rows_(rows), distance_(static_cast<std::size_t>(rows.rows()), std::numeric_limits<double>::infinity()) {}
-
-  /// Adds a row as a center; false if no row differs from the centers.
-  bool add() {
-    const auto draw = static_cast<std::uint64_t>(chosen_.size());
-    std::int64_t row = random_below(0, 0, draw, rows_.rows());
-    if (draw > 0) {
-      std::vector<double> total(distance_);
-      std::partial_sum(total.begin(), total.end(), total.begin());
-      if (!(total.back() > 0) || !std::isfinite(total.back())) return false;
-      const double at = total.back() * std::ldexp(static_cast<double>(random_bits(0, 0, draw) >> 12), -52);
-      row = std::min<std::int64_t>(std::upper_bound(total.begin(), total.end(), at) - total.begin(), rows_.rows() - 1);
-    }
-    for (std::int64_t i = 0; i < rows_.rows(); ++i) {
-      double& nearest = distance_[static_cast<std::size_t>(i)];
-      nearest = std::min(nearest, squared_distance(rows_.row(i), rows_.row(row)));
-    }
-    chosen_.push_back(row);
-    return true;
-  }
-
-  Matrix<double> centers() const {
-    Matrix<double> values(std::ssize(chosen_), rows_.columns());
-    for (std::int64_t c = 0; c < values.rows(); ++c) {
-      const auto from = rows_.row(chosen_[static_cast<std::size_t>(c)]);
-      std::copy(from.begin(), from.end(), values.row(c).begin());
-    }
-    return values;
-  }
-
- private:
-  const Matrix<double>& rows_;
-  std::vector<double> distance_;  // D to the nearest center
-  std::vector<std::int64_t> chosen_;
-};
-
-/// Sampled rows divided among centers.
-struct Division {
-  std::vector<std::size_t> nearest;  // the center of each row
-  std::vector<double> distance;      // D of each row to it
-  std::vector<double> limit;         // of each center: D of its near rows is not above this
-  std::vector<double> usual[2];      // of each center: D of most near rows, and of most far ones; 0: there are none
-};
-
-double quantile(std::span<const double> sorted) {
-  constexpr double kQuantile = 0.95;
-  return sorted.empty() ? 0.0 : sorted[static_cast<std::size_t>(kQuantile * static_cast<double>(sorted.size() - 1))];
-}
-
-/// How many of the sorted distances are near ones: all, or those before the widest free interval if it is wide.
-std::size_t near_count(std::span<const double> sorted) {
-  constexpr double kWide = 8.0;  // D behind it / D before it
-  constexpr std::size_t kFewest = 4, kShare = 32;
-  const std::size_t fewest = std::max(kFewest, sorted.size() / kShare);
-  std::size_t count = sorted.size();
-  double widest = kWide;
-  for (std::size_t i = fewest; i + fewest <= sorted.size(); ++i) {
-    if (!(sorted[i] > widest * sorted[i - 1])) continue;
-    widest = sorted[i] / sorted[i - 1];
-    count = i;
-  }
-  return count;
-}
-
-Division divide(const Matrix<double>& rows, const Matrix<double>& centers) {
-  Division division;
-  std::vector<std::vector<double>> distances(static_cast<std::size_t>(centers.rows()));
-  for (std::int64_t i = 0; i < rows.rows(); ++i) {
-    double distance = 0.0;
-    const std::size_t center = nearest_center(rows.row(i), centers, distance);
-    division.nearest.push_back(center);
-    division.distance.push_back(distance);
-    distances[center].push_back(distance);
-  }
-  for (std::vector<double>& each : distances) {
-    std::sort(each.begin(), each.end());
-    const std::size_t near = near_count(each);
-    const std::span<const double> all(each);
-    // The geometric mean of the distances beside it.
-    division.limit.push_back(near < all.size() ? std::sqrt(all[near - 1]) * std::sqrt(all[near])
-                                               : std::numeric_limits<double>::infinity());
-    division.usual[0].push_back(quantile(all.first(near)));
-    division.usual[1].push_back(quantile(all.subspan(near)));
-  }
-  return division;
-}
-
-/// The means of the near rows of each center, which stays where it is if it has none.
-Matrix<double> near_means(const Matrix<double>& rows, const Matrix<double>& centers) {
-  const Division division = divide(rows, centers);
-  Matrix<double> means(centers.rows(), rows.columns());
-  std::fill_n(means.data(), means.size(), 0.0);
-  std::vector<double> count(static_cast<std::size_t>(centers.rows()));
-  for (std::int64_t i = 0; i < rows.rows(); ++i) {
-    const std::size_t center = division.nearest[static_cast<std::size_t>(i)];
-    if (division.distance[static_cast<std::size_t>(i)] > division.limit[center]) continue;
-    const auto sum = means.row(static_cast<std::int64_t>(center));
-    for (std::int64_t j = 0; j < rows.columns(); ++j) sum[static_cast<std::size_t>(j)] += rows(i, j);
-    ++count[center];
-  }
-  for (std::int64_t c = 0; c < means.rows(); ++c) {
-    const double rows_of_center = count[static_cast<std::size_t>(c)];
-    for (std::int64_t j = 0; j < means.columns(); ++j)
-      means(c, j) = rows_of_center > 0 ? means(c, j) / rows_of_center : centers(c, j);
-  }
-  return means;
-}
-
-/// Whether products in fp16 relative to these centers decide most of the sampled queries: those near which the error is
-/// small beside the distance to their neighbours.
-bool decides(const Matrix<double>& centers, const Division& division, const SearchSample& sample) {
-  constexpr double kSmall = 0.02;
-  constexpr std::int64_t kShare = 8;
-  std::int64_t ambiguous = 0;
-  for (std::int64_t q = 0; q < sample.queries.rows(); ++q) {
-    double distance = 0.0;
-    const std::size_t center = nearest_center(sample.queries.row(q), centers, distance);
-    const double scale = division.usual[distance > division.limit[center] ? 1 : 0][center];
-    if (!(sample.error * scale <= kSmall * sample.nearest[static_cast<std::size_t>(q)])) ++ambiguous;
-  }
-  return kShare * ambiguous <= sample.queries.rows();
-}
-
-/// The share of the sampled rows in groups that a sampled query needs, on average.
-double needed_share(const Matrix<double>& centers, const Division& division, const SearchSample& sample) {
-  constexpr double kLarger = 1.25;  // radius of all rows of a group / of the sampled ones
-  const auto groups = static_cast<std::size_t>(2 * centers.rows());
-  const auto group_of = [&](std::size_t center, double distance) {
-    return 2 * center + (distance > division.limit[center] ? 1 : 0);
-  };
-  std::vector<double> rows(groups), radius(groups);
-  for (std::size_t i = 0; i < division.nearest.size(); ++i) {
-    const std::size_t group = group_of(division.nearest[i], division.distance[i]);
-    rows[group] += 1;
-    radius[group] = std::max(radius[group], kLarger * std::sqrt(division.distance[i]));
-  }
-  double needed = 0.0;
-  for (std::int64_t q = 0; q < sample.queries.rows(); ++q) {
-    const std::span<const double> query = sample.queries.row(q);
-    double own_distance = 0.0;
-    const std::size_t center = nearest_center(query, centers, own_distance);
-    const std::size_t own = group_of(center, own_distance);
-    const double reach = std::sqrt(sample.nearest[static_cast<std::size_t>(q)]);
-    for (std::size_t g = 0; g < groups; ++g) {
-      const double distance = std::sqrt(squared_distance(query, centers.row(static_cast<std::int64_t>(g / 2))));
-      const double hole = g % 2 == 1 ? std::sqrt(division.limit[g / 2]) : 0.0;
-      const bool is_beyond = std::max(distance - radius[g], hole - distance) > reach;
-      if (g == own || !is_beyond) needed += rows[g];
-    }
-  }
-  return needed / static_cast<double>(sample.queries.rows() * std::ssize(division.nearest));
-}
-
-struct ChosenCenters {
-  Matrix<double> values;      // none if no number of centers up to kMostCenters serves the purpose
-  std::vector<double> limit;  // of D of their near rows
-  double share = 1.0;         // needed_share()
-};
-
-/// For precision, as few centers as decide most queries; for pruning, those for which queries need the fewest rows.
-template <class T>
-ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample, GroupPurpose purpose) {
-  constexpr double kLargestShare = 0.25, kFewer = 0.9;
-  const std::int64_t d = held.columns();
-  const Matrix<double> rows = draw_sample(held, kSampleRows, 1);
-  FirstCenters first(rows);
-  ChosenCenters none{Matrix<double>(0, d), {}}, best{Matrix<double>(0, d), {}};
-  for (std::int64_t centers = 1; centers <= kMostCenters && first.add(); ++centers) {
-    if ((centers & (centers - 1)) != 0) continue;
-    Matrix<double> means = near_means(rows, near_means(rows, first.centers()));
-    const Division division = divide(rows, means);
-    const double share = needed_share(means, division, sample);
-    const bool enough = purpose == GroupPurpose::precision && decides(means, division, sample);
-    const bool better = purpose == GroupPurpose::precision || centers == 1 || share < kFewer * best.share;
-    if (better) best = {std::move(means), division.limit, share};
-    if (enough) return best;
-  }
-  const bool serves = purpose == GroupPurpose::pruning && best.share <= kLargestShare;
-  return serves || held.context->forced.groups ? std::move(best) : std::move(none);
 }
 
 /// The transform of a screen around a center: no value of a row within the radius is beyond 1.

@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kMaxListThreads)
     candidates.append(row != kNoRow && row != excluded, row);
   }
   __syncthreads();
-  write_list<M>(base, queries, q, candidates, out);
+  write_list<M>(base, queries, q, candidates, out, queries.neighbors);
 }
 
 }  // namespace

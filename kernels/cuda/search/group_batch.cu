@@ -1,13 +1,15 @@
 // The queries of a group take whole tiles of 128, its slots. A product of a group with few queries reads its fp16 rows
 // once, 2 d bytes each: all groups of 10^6 x 128 rows together take 0.1 ms at 2.6 TB/s.
 //
-// Queries with too many candidates for find_list() are searched once more, group by group.
+// Queries with too many candidates for find_list() are searched once more, group by group. Groups of so few rows that
+// minima would bound nothing are measured whole.
 #include "kernels/cuda/search/group_batch.h"
 
 #include <algorithm>
 
 #include "kernels/cuda/screen/fp16_rounding.h"
 #include "kernels/cuda/search/list_kernels.h"
+#include "kernels/cuda/search/merge_list.h"
 
 namespace kith::cuda {
 namespace {
@@ -26,6 +28,7 @@ struct PartView {
   std::int32_t* excluded_rows = nullptr;
   const float* center = nullptr;  // of the group's screen
   double scale = 1.0;
+  bool measures_all = false;  // it has so few rows that all are measured
 };
 
 /// The queries of all parts as input of fp16_rounding.h, by slot.
@@ -44,17 +47,21 @@ struct SlotRows {
   }
 };
 
-/// A query of a part.
+/// A query of a part. Those of the same query are linked, in any order.
 struct PartQuery {
   std::int32_t part, slot;
+  std::int32_t next;  // -1: none
 };
 
-/// A block per part. Fills the table of queries, and the rows that they exclude.
+/// A block per part. Fills the table of queries, and the rows that they exclude. first: of the links of each query;
+/// null: there are none.
 template <class T>
-__global__ void queries_kernel(const PartView<T>* parts, PartQuery* query) {
+__global__ void queries_kernel(const PartView<T>* parts, PartQuery* query, std::int32_t* first) {
   const PartView<T>& part = parts[blockIdx.x];
   for (std::int64_t i = threadIdx.x; i < part.queries.count; i += blockDim.x) {
-    query[part.first_query + i] = {static_cast<std::int32_t>(blockIdx.x), static_cast<std::int32_t>(i)};
+    const auto entry = static_cast<std::int32_t>(part.first_query + i);
+    const std::int32_t next = first != nullptr ? atomicExch(&first[part.queries.number[i]], entry) : -1;
+    query[entry] = {static_cast<std::int32_t>(blockIdx.x), static_cast<std::int32_t>(i), next};
     if (part.excluded_rows == nullptr) continue;
     part.excluded_rows[i] = part.numbers.place(part.excluded + part.queries.number[i], part.base.rows);
   }
@@ -67,25 +74,52 @@ __global__ void __launch_bounds__(kMaxListThreads) part_lists_kernel(const PartV
   __shared__ ListShared shared;
   const PartQuery own = query[blockIdx.x];
   const PartView<T>& part = parts[own.part];
-  find_list<Measure::squared_euclidean>(part.base, part.queries, own.slot, part.limits, part.dense, part.out,
-                                        candidate_memory, shared);
+  if (part.measures_all) {
+    measure_all<Measure::squared_euclidean>(part.base, part.queries, own.slot, part.limits, part.out, candidate_memory,
+                                            shared);
+  } else {
+    find_list<Measure::squared_euclidean>(part.base, part.queries, own.slot, part.limits, part.dense, part.out,
+                                          candidate_memory, shared);
+  }
+}
+
+/// A warp per query merges the lists that were found for it, one per part. Adding them in any order gives the same
+/// list.
+template <class T>
+__global__ void merge_parts_kernel(const PartView<T>* parts, const PartQuery* query, const std::int32_t* first,
+                                   std::int64_t count, std::int64_t k, DeviceLists found, DeviceLists merged,
+                                   DeviceLists lists) {
+  for (std::int64_t q = warp_index(); q < count; q += warp_count()) {
+    for (std::int32_t entry = first[q]; entry >= 0; entry = query[entry].next) {
+      merge_found_list(found, entry, k, parts[query[entry].part].numbers, merged, lists, q);
+    }
+  }
 }
 
 std::int64_t slots_of(std::int64_t count) { return (count + kFp16TileRows - 1) / kFp16TileRows * kFp16TileRows; }
 
+/// Whether a group has too few rows for products, but so few that all are measured.
+template <class T>
+bool measures_all(const HeldRows<T>& rows, std::int64_t neighbors) {
+  return !can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1) &&
+         rows.rows() <= candidate_capacity(neighbors);
+}
+
 /// Values of the minima of a query: of groups, and of blocks.
 struct MinimaSize {
-  explicit MinimaSize(std::int64_t rows) {
-    const GroupMinima minima{.tiles = row_groups_of(rows)};
+  template <class T>
+  MinimaSize(const HeldRows<T>& rows, std::int64_t neighbors) {
+    if (measures_all(rows, neighbors)) return;
+    const GroupMinima minima{.tiles = row_groups_of(rows.rows())};
     groups = minima.groups(), blocks = minima.blocks();
   }
-  std::int64_t groups, blocks;
+  std::int64_t groups = 0, blocks = 0;
 };
 
 /// Bytes that a part takes.
 template <class T>
 std::int64_t part_bytes(const GroupPart<T>& part, std::int64_t k) {
-  const MinimaSize minima(part.rows->rows());
+  const MinimaSize minima(*part.rows, k);
   return part.count * ((minima.groups + minima.blocks) * 4 + k * 32 + 24) +
          slots_of(part.count) * (fp16_row_bytes(part.rows->columns()) + kFp16StateBytes);
 }
@@ -97,10 +131,9 @@ class PartsSearch {
   PartsSearch(std::span<const GroupPart<T>> parts, const ChosenQueries<double>& queries, const QueryLists& out)
       : parts_(parts), queries_(queries), out_(out), shape_(column_shape(first().columns())) {
     for (const GroupPart<T>& part : parts) {
-      const MinimaSize minima(part.rows->rows());
+      const MinimaSize minima(*part.rows, out.k);
       slots_ += slots_of(part.count);
       query_count_ += part.count;
-      largest_ = std::max(largest_, part.count);
       group_minima_ += part.count * minima.groups;
       block_minima_ += part.count * minima.blocks;
     }
@@ -116,8 +149,9 @@ class PartsSearch {
     dense_count_ = Buffer<Word>(pool, std::ssize(parts));
     query_ = Buffer<PartQuery>(pool, query_count_);
     if (queries.are_new) return;
+    first_ = Buffer<std::int32_t>(pool, queries.batch);
     found_.emplace(pool, query_count_ * out.k);
-    merged_.emplace(pool, largest_ * out.k);
+    merged_.emplace(pool, query_count_ * out.k);
   }
 
   void run() {
@@ -141,10 +175,14 @@ class PartsSearch {
     std::int64_t slot = 0, query = 0, group_minimum = 0, block_minimum = 0, tiles = 0;
     for (const GroupPart<T>& part : parts_) {
       const HeldRows<T>& rows = *part.rows;
-      const MinimaSize size(rows.rows());
+      const MinimaSize size(rows, out_.k);
       const auto number = static_cast<std::int32_t>(views.size());
       PartView<T>& view = views.emplace_back();
-      view.base = search_base(rows, Measure::squared_euclidean);
+      view.measures_all = measures_all(rows, out_.k);
+      view.base =
+          view.measures_all
+              ? SearchBase<T>{.values = rows.resident.data(), .rows = rows.rows(), .d = rows.columns(), .bound = {}}
+              : search_base(rows, Measure::squared_euclidean);
       view.queries = SearchQueries{.values = queries_.values,
                                    .tiles = tiles_.data() + shape_.place(slot, 0, 0),
                                    .shape = shape_,
@@ -173,7 +211,7 @@ class PartsSearch {
       }
       view.center = rows.center.data();
       view.scale = power_of_two(-rows.plan.screen.exponent);
-      const auto column_tiles = static_cast<unsigned>(view.base.tile_count());
+      const auto column_tiles = static_cast<unsigned>(view.measures_all ? 0 : view.base.tile_count());
       products.push_back(
           {{view.queries.tiles, view.base.tiles, view.base.score_base, part.count, column_tiles, mma, column_tiles},
            view.queries.minima});
@@ -182,7 +220,7 @@ class PartsSearch {
       query += part.count;
       group_minimum += part.count * size.groups;
       block_minimum += part.count * size.blocks;
-      tiles += slots_of(part.count) / kFp16TileRows * view.base.tile_count();
+      tiles += slots_of(part.count) / kFp16TileRows * column_tiles;
     }
     upload(views_, views);
     upload(products_, products);
@@ -219,7 +257,9 @@ class PartsSearch {
   void search() const {
     stream().fill(dense_count_.data(), 0, dense_count_.size());
     stream().fill(block_min_.data(), 0x7F, block_min_.size());
-    queries_kernel<<<static_cast<unsigned>(parts_.size()), kBlock, 0, stream()>>>(views_.data(), query_.data());
+    if (first_.size() > 0) stream().fill(first_.data(), 0xFF, first_.size());
+    queries_kernel<<<static_cast<unsigned>(parts_.size()), kBlock, 0, stream()>>>(views_.data(), query_.data(),
+                                                                                  first_.data());
     check(cudaGetLastError());
     Fp16Output rounded{tiles_.data(), shape_};
     rounded.norm = norm_.data();
@@ -235,14 +275,12 @@ class PartsSearch {
     return {found_->distance.data() + query * out_.k, found_->index.data() + query * out_.k};
   }
 
-  /// Part by part, since a query may be in several. Asynchronous.
+  /// Asynchronous.
   void merge() const {
-    std::int64_t query = 0;
-    for (const GroupPart<T>& part : parts_) {
-      merge_found(context(), {found_of(query), part.count, out_.k, part.numbers, part.chosen}, merged_->lists(),
-                  out_.lists);
-      query += part.count;
-    }
+    merge_parts_kernel<<<context().grid(first_.size(), kBlockWarps), kBlock, 0, stream()>>>(
+        views_.data(), query_.data(), first_.data(), first_.size(), out_.k, found_->lists(), merged_->lists(),
+        out_.lists);
+    check(cudaGetLastError());
   }
 
   void search_dense() const {
@@ -262,7 +300,7 @@ class PartsSearch {
   const ChosenQueries<double>& queries_;
   const QueryLists& out_;
   Fp16Layout shape_;
-  std::int64_t slots_ = 0, query_count_ = 0, largest_ = 0, group_minima_ = 0, block_minima_ = 0;
+  std::int64_t slots_ = 0, query_count_ = 0, group_minima_ = 0, block_minima_ = 0;
   Buffer<uint4> tiles_;
   Buffer<float> norm_, residual_;  // (slots)
   Buffer<std::int32_t> excluded_;  // (slots)
@@ -275,7 +313,9 @@ class PartsSearch {
   Buffer<ProductPart<KeepMinima>> products_;
   Buffer<ProductItem> items_;
   Buffer<std::int32_t> part_of_tile_;
-  std::optional<ListBuffers> found_, merged_;  // only of queries with lists
+  // Only of queries with lists:
+  Buffer<std::int32_t> first_;  // (queries of the batch) in `query_`
+  std::optional<ListBuffers> found_, merged_;
 };
 
 }  // namespace
@@ -284,6 +324,7 @@ template <class T>
 bool is_searched_together(const HeldRows<T>& rows, std::int64_t neighbors, std::int64_t count) {
   constexpr std::int64_t kMost = std::int64_t{1} << 34;  // multiply-adds of a launch that is worth its preparation
   if (slots_of(count) * rows.rows() * rows.columns() > kMost) return false;
+  if (measures_all(rows, neighbors)) return true;
   if (!can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1)) return false;
   if (!device_has_product<KeepMinima>(ScreenPath::mma, rows.context->device)) return false;
   return find_long_rows(rows).tree.is_empty();

@@ -24,8 +24,8 @@ struct GroupPart {
 template <class T>
 bool is_searched_together(const HeldRows<T>& rows, std::int64_t neighbors, std::int64_t count);
 
-/// search_chosen() for several groups, whose queries are within the usual limit. chosen, count: of the parts. bytes: of
-/// memory, about. Throws OutOfMemory. Waits for the device.
+/// search_chosen() for several groups, whose queries are within the usual limit, and chosen from the first
+/// queries.batch. chosen, count: of the parts. bytes: of memory, about. Throws OutOfMemory. Waits for the device.
 template <class T>
 void search_together(const std::vector<GroupPart<T>>& parts, const ChosenQueries<double>& queries,
                      const QueryLists& out, std::int64_t bytes);

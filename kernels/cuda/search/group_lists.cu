@@ -1,8 +1,7 @@
 // The kernels of group_lists.h.
 #include "kernels/cuda/search/group_lists.h"
 
-#include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/search/fp16_lists.h"
+#include "kernels/cuda/search/merge_list.h"
 
 namespace kith::cuda {
 namespace {
@@ -16,40 +15,10 @@ __global__ void store_kernel(FoundLists found, DeviceLists lists) {
   }
 }
 
-/// A warp merges a list: the place of an entry is its own plus the number of entries before it in the other list.
+/// A warp per query.
 __global__ void merge_kernel(FoundLists found, DeviceLists merged, DeviceLists lists) {
-  const std::int64_t k = found.k;
   for (std::int64_t i = warp_index(); i < found.count; i += warp_count()) {
-    const std::int64_t own = found.chosen[i] * k, other = i * k;
-    if (lists.index[own] < 0 || found.lists.index[other] == kDenseList) continue;
-    if (found.lists.index[other] < 0) {
-      __syncwarp();  // all lanes have read the entry
-      if (lane_index() == 0) lists.index[own] = -1;
-      continue;
-    }
-    const auto row_of = [&](std::int64_t at) { return found.rows.number(found.lists.index[other + at]); };
-    const auto place = [&](std::int64_t at, double distance, std::int64_t row) {
-      if (at >= k) return;
-      merged.distance[other + at] = distance;
-      merged.index[other + at] = row;
-    };
-    for (std::int64_t j = lane_index(); j < k; j += kWarp) {
-      const double kept = lists.distance[own + j], added = found.lists.distance[other + j];
-      const std::int64_t kept_row = lists.index[own + j], added_row = row_of(j);
-      const std::int64_t added_before = count_less(
-          k, [&](std::int64_t at) { return before(found.lists.distance[other + at], row_of(at), kept, kept_row); });
-      // Only unfilled entries are equal: those of the list are first.
-      const std::int64_t kept_before = count_less(k, [&](std::int64_t at) {
-        return !before(added, added_row, lists.distance[own + at], lists.index[own + at]);
-      });
-      place(j + added_before, kept, kept_row);
-      place(j + kept_before, added, added_row);
-    }
-    __syncwarp();  // all lanes have read the list and written the merged one
-    for (std::int64_t j = lane_index(); j < k; j += kWarp) {
-      lists.distance[own + j] = merged.distance[other + j];
-      lists.index[own + j] = merged.index[other + j];
-    }
+    merge_found_list(found.lists, i, found.k, found.rows, merged, lists, found.chosen[i]);
   }
 }
 

@@ -9,8 +9,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/fp16_rows.h"
+#include "kernels/cuda/search/center_distances.h"
 #include "kernels/cuda/search/centered_groups.h"
 #include "kernels/cuda/search/group_batch.h"
 #include "kernels/cuda/search/rows_search.h"
@@ -24,12 +25,6 @@ struct GroupTest {
   QueryReach queries;
   std::int32_t center = 0;
   bool is_far = false;  // the far rows of the center
-};
-
-/// Squared distances (queries, centers).
-struct CenterDistances {
-  double* squared = nullptr;
-  std::int64_t centers = 0;
 };
 
 /// The queries of each group.
@@ -53,28 +48,6 @@ struct GroupQueries {
     return true;
   }
 };
-
-__global__ void center_distances_kernel(const double* queries, std::int64_t count, std::int64_t d,
-                                        const double* center_values, CenterDistances out) {
-  constexpr int kQueries = 4, kCenters = 4, kLanesEach = kWarp / (kQueries * kCenters);  // of a warp at a time
-  const std::int64_t across = (out.centers + kCenters - 1) / kCenters, down = (count + kQueries - 1) / kQueries;
-  for (std::int64_t item = warp_index(); item < across * down; item += warp_count()) {
-    const std::int64_t first_query = item / across * kQueries, first_center = item % across * kCenters;
-    const double *x[kQueries], *c[kCenters];
-#pragma unroll
-    for (int i = 0; i < kQueries; ++i) x[i] = queries + min(first_query + i, count - 1) * d;
-#pragma unroll
-    for (int i = 0; i < kCenters; ++i) c[i] = center_values + min(first_center + i, out.centers - 1) * d;
-    double sum[kQueries * kCenters];
-    accumulate_grid(x, c, d, sum);
-    const double squared = add_lanes<kQueries * kCenters>(sum);
-    const int pair = lane_index() / kLanesEach;
-    const std::int64_t q = first_query + pair / kCenters, center = first_center + pair % kCenters;
-    if (lane_index() % kLanesEach == 0 && q < count && center < out.centers) {
-      out.squared[q * out.centers + center] = squared;
-    }
-  }
-}
 
 /// A warp per query. own: the group to which it would belong, or another one if its nearest center has none.
 __global__ void choose_own_kernel(const GroupTest* groups, int group_count, CenterDistances distances,
@@ -192,9 +165,7 @@ class GroupSearch {
     const CenterDistances distances{squared_.data(), all_.center_count};
     const int group_count = static_cast<int>(groups());
     upload(queries_.values.data + first * held_.columns(), count * held_.columns());
-    center_distances_kernel<<<context().grid(count * distances.centers / 8 + 1, kBlockWarps), kBlock, 0, stream()>>>(
-        values_.data(), count, held_.columns(), all_.centers.data(), distances);
-    check(cudaGetLastError());
+    measure_centers(context(), values_.data(), count, held_.columns(), all_.centers.data(), distances);
     clear_lists(context(), lists_.lists(), count * k_);
     stream().fill(counts_.data(), 0, counts_.size());
     choose_own_kernel<<<context().grid(count, kBlockWarps), kBlock, 0, stream()>>>(

@@ -233,23 +233,44 @@ __device__ inline Candidates candidates_in(unsigned char* candidate_memory, unsi
 }
 
 /// Computes the distances of the candidates, sorts them, and writes the list. Requires all candidates to be appended.
-/// otherwise: the index of all entries if there are too many candidates, or too few.
+/// least: fewer candidates are too few. otherwise: the index of all entries if there are too many candidates, or too
+/// few.
 template <Measure M, class T>
 __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
-                           const Candidates& candidates, const ListOutput& out, std::int64_t otherwise = -1) {
+                           const Candidates& candidates, const ListOutput& out, std::int64_t least,
+                           std::int64_t otherwise = -1) {
   const std::int64_t k = queries.neighbors, list = out.list != nullptr ? out.list[q] : q;
   const unsigned count = *candidates.count;
-  const bool complete = count <= candidates.capacity && count >= k;
+  const bool complete = count <= candidates.capacity && count >= least;
   if (complete) {
     measure_candidates<M>(base, queries.values + queries.number_of(q) * base.d, candidates, count);
     __syncthreads();
     sort_candidates(candidates, count);
   }
   for (std::int64_t i = threadIdx.x; i < k; i += blockDim.x) {
-    out.distance[list * k + i] = complete ? candidates.distance[i] : std::numeric_limits<double>::infinity();
-    out.index[list * k + i] = complete ? base.number_of(candidates.row[i]) : otherwise;
+    const bool exists = complete && i < count;
+    out.distance[list * k + i] = exists ? candidates.distance[i] : std::numeric_limits<double>::infinity();
+    out.index[list * k + i] = exists ? base.number_of(candidates.row[i]) : complete ? -1 : otherwise;
   }
   if (threadIdx.x == 0 && complete) atomicAdd(out.candidates, Word{count});
+}
+
+/// Measures query q against all base rows, which the candidate memory holds, and writes the list. All threads of the
+/// block call it.
+template <Measure M, class T>
+__device__ void measure_all(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
+                            const ListLimits& limits, const ListOutput& out, unsigned char* candidate_memory,
+                            ListShared& shared) {
+  const Candidates candidates =
+      candidates_in(candidate_memory, static_cast<unsigned>(limits.candidates), &shared.count);
+  const std::int64_t excluded = excluded_by(queries, q, base.rows);
+  const bool excludes = excluded >= 0;
+  for (std::int64_t i = threadIdx.x; i < base.rows; i += blockDim.x) {
+    if (i != excluded) candidates.row[i - (excludes && i > excluded ? 1 : 0)] = static_cast<std::int32_t>(i);
+  }
+  if (threadIdx.x == 0) shared.count = static_cast<unsigned>(base.rows - (excludes ? 1 : 0));
+  __syncthreads();
+  write_list<M>(base, queries, q, candidates, out, 1);
 }
 
 /// Finds the list of query q from its group minima, or appends it to the dense ones. All threads of the block call it.
@@ -279,7 +300,7 @@ __device__ void find_list(const SearchBase<T>& base, const SearchQueries& querie
     dense.query[place] = static_cast<std::int32_t>(queries.number_of(q));
     dense.limit[place] = limit;
   }
-  write_list<M>(base, queries, q, candidates, out, is_dense ? kDenseList : -1);
+  write_list<M>(base, queries, q, candidates, out, queries.neighbors, is_dense ? kDenseList : -1);
 }
 
 /// Launches a kernel with a thread block per query and shared memory for its candidates. If few blocks run at a time,
