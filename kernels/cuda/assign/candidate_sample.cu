@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/bounds.h"
@@ -136,7 +137,7 @@ __global__ void listed_sample_kernel(SampleTask<T> task, CentroidListsView lists
 
 /// Summarizes a sample. candidates, guess: of each row; both are sorted. The guesses that the sample lacks are
 /// estimated from those that it has once (I. Good: The population frequencies of species, 1953).
-Candidates summarized(std::vector<std::int32_t>& candidates, std::vector<std::int32_t>& guess, std::int64_t clusters) {
+Candidates summarized(std::vector<std::int32_t> candidates, std::vector<std::int32_t>& guess, std::int64_t clusters) {
   constexpr double kUsual = 0.9;
   std::sort(candidates.begin(), candidates.end());
   std::sort(guess.begin(), guess.end());
@@ -150,7 +151,7 @@ Candidates summarized(std::vector<std::int32_t>& candidates, std::vector<std::in
   }
   return {std::accumulate(candidates.begin(), candidates.end(), 0.0) / count,
           candidates[static_cast<std::size_t>(kUsual * (count - 1))],
-          different + once / count * (static_cast<double>(clusters) - different)};
+          different + once / count * (static_cast<double>(clusters) - different), std::move(candidates)};
 }
 
 /// Downloads and summarizes a sample.
@@ -164,10 +165,16 @@ CandidateSample download_sample(const Stream& stream, const Buffer<SampledRow>& 
     merged_candidates.push_back(row.merged_candidates);
     merged_guess.push_back(row.merged_guess);
   }
-  return {summarized(candidates, guess, clusters), summarized(merged_candidates, merged_guess, clusters)};
+  return {summarized(std::move(candidates), guess, clusters),
+          summarized(std::move(merged_candidates), merged_guess, clusters)};
 }
 
 }  // namespace
+
+double Candidates::beyond(std::int64_t most) const {
+  const auto first = std::upper_bound(counts.begin(), counts.end(), most);
+  return std::accumulate(first, counts.end(), 0.0) / static_cast<double>(std::max<std::size_t>(counts.size(), 1));
+}
 
 template <class T>
 CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,

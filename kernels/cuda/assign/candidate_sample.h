@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/runtime/held_rows.h"
@@ -12,8 +13,13 @@ namespace kith::cuda {
 /// The numbers of candidates of some rows.
 struct Candidates {
   double mean = 0.0;
-  std::int64_t usual = 0;  // nine rows in ten have at most as many
-  double guesses = 0.0;    // estimate of the number of different guesses
+  std::int64_t usual = 0;            // nine rows in ten have at most as many
+  double guesses = 0.0;              // estimate of the number of different guesses
+  std::vector<std::int32_t> counts;  // of the sampled rows, in ascending order
+
+  std::int64_t most() const { return counts.empty() ? 0 : counts.back(); }
+  /// The candidates of those rows that have more than `most`, per row.
+  double beyond(std::int64_t most) const;
 };
 
 /// Those of a sample of rows with their own guesses, and with guesses that are merged (PrunedRows::merged).

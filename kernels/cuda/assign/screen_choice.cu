@@ -31,14 +31,17 @@ PrunedChoice choose_local(const HeldRows<T>& held, std::int64_t clusters, std::i
   PrunedChoice best{std::numeric_limits<double>::infinity(), 0, false};
   for (const bool merged : {false, true}) {
     const Candidates& sample = merged ? candidates.merged : candidates.own;
-    // A few more than usual cost little.
-    const std::int64_t length = std::min(sample.usual + sample.usual / 8 + 8, clusters - 1);
-    if (sample.guesses > static_cast<double>(LocalScreen::most_lists(length, held.columns()))) continue;
     const double filled = rows / (rows + sample.guesses * LocalScreen::kTileRows / 2);  // of the tiles
-    const double columns = static_cast<double>(length + LocalScreen::kTileColumns);
-    const double screened = pruned_cost(held, clusters, 0.0) + (kLocalRowCost + kLocalCost * columns) / filled +
-                            kLocalListCost * sample.guesses * columns / rows;
-    if (screened < best.cost) best = {screened, length, merged};
+    for (const std::int64_t candidates_held : {sample.usual, sample.most()}) {
+      // A few more cost little.
+      const std::int64_t length = std::min(candidates_held + candidates_held / 8 + 8, clusters - 1);
+      if (sample.guesses > static_cast<double>(LocalScreen::most_lists(length, held.columns()))) continue;
+      const double columns = static_cast<double>(length + LocalScreen::kTileColumns);
+      const double beyond = length < clusters - 1 ? sample.beyond(length) : 0.0;
+      const double screened = pruned_cost(held, clusters, beyond) + (kLocalRowCost + kLocalCost * columns) / filled +
+                              kLocalListCost * sample.guesses * columns / rows;
+      if (screened < best.cost) best = {screened, length, merged};
+    }
   }
   const bool forced = held.context->forced.local_screen && best.screened > 0;
   return forced || best.cost < std::min(measured, other) ? best : PrunedChoice{measured, 0, false};

@@ -112,6 +112,7 @@ void launch_mma(const Context& context, const Fp16Problem& problem, const typena
 template <class Epilogue>
 void launch_parts(const Context& context, const ProductPart<Epilogue>* parts, const ProductItem* items,
                   std::int64_t item_count, const MmaShape& shape) {
+  if (item_count == 0) return;
   const auto kernel = mma_parts_kernel<Epilogue>;
   allow_shared_memory(kernel, shape);
   kernel<<<static_cast<unsigned>(item_count), kMmaThreads, shape.shared_bytes(), context.stream>>>(parts, items);

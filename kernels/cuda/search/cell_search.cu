@@ -46,17 +46,18 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
 
 /// Of finding out whether groups pay, and of making them.
 double grouping_seconds(std::int64_t rows, std::int64_t d) {
-  return 15e-3 + static_cast<double>(rows) * (6e-9 + static_cast<double>(d) * 30e-12);
+  return 25e-3 + static_cast<double>(rows) * (15e-9 + static_cast<double>(d) * 120e-12);
 }
 /// Of products of `count` queries with the groups that each needs: a share of the rows.
 double group_seconds(std::int64_t count, std::int64_t rows, std::int64_t d, double share, std::int64_t groups) {
   constexpr double kTile = 128.0;  // queries that are multiplied together
   constexpr double kStart = 0.15e-3, kProduct = 3e-15, kScore = 0.3e-12, kByte = 0.5e-12, kDistance = 1e-12;
+  constexpr double kList = 50e-9;  // the list of a query in a group, merged with its others
   const auto all = static_cast<double>(groups), columns = static_cast<double>(d);
   const double each = static_cast<double>(rows) / all;                              // rows of a group
   const double searches = static_cast<double>(count) * std::max(share * all, 1.0);  // of a query in a group
   const double searched = std::min(all, searches);
-  return kStart + std::max(searches, kTile * searched) * each * (kScore + columns * kProduct) +
+  return kStart + searches * kList + std::max(searches, kTile * searched) * each * (kScore + columns * kProduct) +
          searched * each * columns * 2.0 * kByte + static_cast<double>(count) * all * columns * kDistance;
 }
 

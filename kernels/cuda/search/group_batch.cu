@@ -98,19 +98,12 @@ __global__ void merge_parts_kernel(const PartView<T>* parts, const PartQuery* qu
 
 std::int64_t slots_of(std::int64_t count) { return (count + kFp16TileRows - 1) / kFp16TileRows * kFp16TileRows; }
 
-/// Whether a group has too few rows for products, but so few that all are measured.
-template <class T>
-bool measures_all(const HeldRows<T>& rows, std::int64_t neighbors) {
-  return !can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1) &&
-         rows.rows() <= candidate_capacity(neighbors);
-}
-
 /// Values of the minima of a query: of groups, and of blocks.
 struct MinimaSize {
   template <class T>
-  MinimaSize(const HeldRows<T>& rows, std::int64_t neighbors) {
-    if (measures_all(rows, neighbors)) return;
-    const GroupMinima minima{.tiles = row_groups_of(rows.rows())};
+  explicit MinimaSize(const GroupPart<T>& part) {
+    if (part.measures_all) return;
+    const GroupMinima minima{.tiles = row_groups_of(part.rows->rows())};
     groups = minima.groups(), blocks = minima.blocks();
   }
   std::int64_t groups = 0, blocks = 0;
@@ -119,7 +112,7 @@ struct MinimaSize {
 /// Bytes that a part takes.
 template <class T>
 std::int64_t part_bytes(const GroupPart<T>& part, std::int64_t k) {
-  const MinimaSize minima(*part.rows, k);
+  const MinimaSize minima(part);
   return part.count * ((minima.groups + minima.blocks) * 4 + k * 32 + 24) +
          slots_of(part.count) * (fp16_row_bytes(part.rows->columns()) + kFp16StateBytes);
 }
@@ -131,7 +124,7 @@ class PartsSearch {
   PartsSearch(std::span<const GroupPart<T>> parts, const ChosenQueries<double>& queries, const QueryLists& out)
       : parts_(parts), queries_(queries), out_(out), shape_(column_shape(first().columns())) {
     for (const GroupPart<T>& part : parts) {
-      const MinimaSize minima(*part.rows, out.k);
+      const MinimaSize minima(part);
       slots_ += slots_of(part.count);
       query_count_ += part.count;
       group_minima_ += part.count * minima.groups;
@@ -175,10 +168,10 @@ class PartsSearch {
     std::int64_t slot = 0, query = 0, group_minimum = 0, block_minimum = 0, tiles = 0;
     for (const GroupPart<T>& part : parts_) {
       const HeldRows<T>& rows = *part.rows;
-      const MinimaSize size(rows, out_.k);
+      const MinimaSize size(part);
       const auto number = static_cast<std::int32_t>(views.size());
       PartView<T>& view = views.emplace_back();
-      view.measures_all = measures_all(rows, out_.k);
+      view.measures_all = part.measures_all;
       view.base =
           view.measures_all
               ? SearchBase<T>{.values = rows.resident.data(), .rows = rows.rows(), .d = rows.columns(), .bound = {}}
@@ -321,13 +314,21 @@ class PartsSearch {
 }  // namespace
 
 template <class T>
-bool is_searched_together(const HeldRows<T>& rows, std::int64_t neighbors, std::int64_t count) {
+GroupPath path_of_group(const HeldRows<T>& rows, std::int64_t neighbors) {
+  GroupPath path{query_reach(rows, neighbors)};
+  if (!can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1)) {
+    path.measures_all = path.together = rows.rows() <= candidate_capacity(neighbors);
+  } else {
+    path.together =
+        device_has_product<KeepMinima>(ScreenPath::mma, rows.context->device) && find_long_rows(rows).tree.is_empty();
+  }
+  return path;
+}
+
+template <class T>
+bool fills_device(const HeldRows<T>& rows, std::int64_t count) {
   constexpr std::int64_t kMost = std::int64_t{1} << 34;  // multiply-adds of a launch that is worth its preparation
-  if (slots_of(count) * rows.rows() * rows.columns() > kMost) return false;
-  if (measures_all(rows, neighbors)) return true;
-  if (!can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1)) return false;
-  if (!device_has_product<KeepMinima>(ScreenPath::mma, rows.context->device)) return false;
-  return find_long_rows(rows).tree.is_empty();
+  return slots_of(count) * rows.rows() * rows.columns() > kMost;
 }
 
 template <class T>
@@ -345,7 +346,8 @@ void search_together(const std::vector<GroupPart<T>>& parts, const ChosenQueries
 }
 
 #define KITH_INSTANTIATE(T)                                                                                        \
-  template bool is_searched_together(const HeldRows<T>&, std::int64_t, std::int64_t);                              \
+  template GroupPath path_of_group(const HeldRows<T>&, std::int64_t);                                              \
+  template bool fills_device(const HeldRows<T>&, std::int64_t);                                                    \
   template void search_together(const std::vector<GroupPart<T>>&, const ChosenQueries<double>&, const QueryLists&, \
                                 std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

@@ -17,15 +17,20 @@ struct GroupPart {
   GroupRows numbers;
   const std::int32_t* chosen = nullptr;  // (count) on the device
   std::int64_t count = 0;
+  bool measures_all = false;
 };
 
-/// Whether a group can be searched together with others, and has too few rows and queries to fill the device alone.
 /// Throws OutOfMemory. May wait for the device.
 template <class T>
-bool is_searched_together(const HeldRows<T>& rows, std::int64_t neighbors, std::int64_t count);
+GroupPath path_of_group(const HeldRows<T>& rows, std::int64_t neighbors);
 
-/// search_chosen() for several groups, whose queries are within the usual limit, and chosen from the first
-/// queries.batch. chosen, count: of the parts. bytes: of memory, about. Throws OutOfMemory. Waits for the device.
+/// Whether a search of the group for `count` queries fills the device alone.
+template <class T>
+bool fills_device(const HeldRows<T>& rows, std::int64_t count);
+
+/// search_chosen() for several groups that are searched together, whose queries are within the usual limit, and chosen
+/// from the first queries.batch. chosen, count: of the parts. bytes: of memory, about. Throws OutOfMemory. Waits for
+/// the device.
 template <class T>
 void search_together(const std::vector<GroupPart<T>>& parts, const ChosenQueries<double>& queries,
                      const QueryLists& out, std::int64_t bytes);

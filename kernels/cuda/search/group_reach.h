@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 namespace kith::cuda {
 
@@ -21,6 +22,19 @@ struct GroupReach {
     if (!(squared >= kSmallest) || !(squared < 0x1p1023)) return false;
     return squared > outer * outer * kUp || (inner > 0 && inner * inner > squared * kUp);
   }
+};
+
+/// Which queries a search of a group can hold, by D to the center of its rows.
+struct QueryReach {
+  double usual = std::numeric_limits<double>::infinity();  // up to it with the usual limit
+  double most = std::numeric_limits<double>::infinity();   // beyond it not at all
+};
+
+/// How a group is searched.
+struct GroupPath {
+  QueryReach reach;
+  bool together = false;      // with others, by the same launches
+  bool measures_all = false;  // it has too few rows for products, but so few that all are measured
 };
 
 }  // namespace kith::cuda

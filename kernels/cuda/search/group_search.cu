@@ -133,10 +133,16 @@ class GroupSearch {
         counts_(held.pool(), groups() * 3),
         candidates_(held.pool(), 1),
         lists_(held.pool(), size_ * k) {
+    if (all_.paths.empty() || all_.neighbors != k) {
+      std::vector<GroupPath> paths;
+      for (const CenteredGroup<T>& group : all_.groups) paths.push_back(path_of_group(*group.rows, k));
+      all_.paths = std::move(paths);
+      all_.neighbors = k;
+    }
     std::vector<GroupTest> tests;
-    for (const CenteredGroup<T>& group : all_.groups) {
-      tests.push_back(
-          {group.reach, query_reach(*group.rows, k), static_cast<std::int32_t>(group.center), group.is_far});
+    for (std::size_t g = 0; g < all_.groups.size(); ++g) {
+      const CenteredGroup<T>& group = all_.groups[g];
+      tests.push_back({group.reach, all_.paths[g].reach, static_cast<std::int32_t>(group.center), group.is_far});
     }
     stream().upload(tests_.data(), tests.data(), groups());
     stream().fill(candidates_.data(), 0, 1);
@@ -205,18 +211,21 @@ class GroupSearch {
       const HeldRows<T>& rows = *all_.groups[static_cast<std::size_t>(g)].rows;
       const Word* count = counts.data() + g * 3;
       const auto usual = static_cast<std::int64_t>(count[0]), longer = static_cast<std::int64_t>(count[1]);
+      const GroupPath& path = all_.paths[static_cast<std::size_t>(g)];
       queries.chosen = chosen_.data() + g * size_;
       queries.count = usual;
       queries.max_query_norm = 0.0;
-      if (usual > 0 && is_searched_together(rows, k_, usual)) {
-        together.push_back({&rows, numbers, queries.chosen, usual});
+      if (usual > 0 && path.together && !fills_device(rows, usual)) {
+        together.push_back({&rows, numbers, queries.chosen, usual, path.measures_all});
       } else {
         search_chosen(rows, numbers, queries, out);
       }
-      queries.chosen += size_ - longer;
-      queries.count = longer;
-      queries.max_query_norm = longest_norm(rows, count[2]);
-      search_chosen(rows, numbers, queries, out);
+      if (longer > 0) {
+        queries.chosen += size_ - longer;
+        queries.count = longer;
+        queries.max_query_norm = longest_norm(rows, count[2]);
+        search_chosen(rows, numbers, queries, out);
+      }
       numbers.position += rows.rows();
     }
     queries.max_query_norm = 0.0;

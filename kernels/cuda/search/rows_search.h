@@ -13,6 +13,7 @@
 #include "kernels/cuda/search/fp16_batch.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/group_lists.h"
+#include "kernels/cuda/search/group_reach.h"
 #include "kernels/cuda/search/long_rows.h"
 #include "kernels/cuda/search/row_sample.h"
 
@@ -56,12 +57,6 @@ struct ListBuffers {
 };
 
 inline constexpr double kNormRounding = 1 + 0x1p-8;  // covers that of fp16, in norms
-
-/// Which queries RowsSearch can hold, by D to the center of the rows.
-struct QueryReach {
-  double usual = std::numeric_limits<double>::infinity();  // up to it with the usual limit
-  double most = std::numeric_limits<double>::infinity();   // beyond it not at all
-};
 
 template <class T>
 QueryReach query_reach(const HeldRows<T>& rows, std::int64_t neighbors) {
