@@ -159,10 +159,9 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   for (std::int64_t i = 0; i < measured.size(); ++i)
     measured.data()[i] = static_cast<double>(static_cast<Side>(centers.data()[i]));
   stream.upload(made->centers.data(), measured.data(), measured.size());
-  made->values = Buffer<T>(held.pool(), n * d);
-  gather_kernel<<<context.grid(n * d, kBlock), kBlock, 0, stream>>>(held.resident.data(), order.row[order.current], n,
-                                                                    d, made->values.data());
-  check(cudaGetLastError());
+  constexpr std::int64_t kAligned = 256 / sizeof(T);  // as allocations are
+  made->values = Buffer<T>(held.pool(), n * d + 2 * count * kAligned);
+  T* values = made->values.data();
   for (std::size_t g = 0; g < static_cast<std::size_t>(2 * count); ++g) {
     const std::int64_t first = begin[g], size = begin[g + 1] - first;
     if (size == 0) continue;
@@ -172,8 +171,11 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
     group.reach.hole = group.is_far ? hole_of(limits[g / 2], d) : 0.0;
     group.reach.radius = std::sqrt(static_cast<double>(squared_radius[g])) * (1 + 0x1p-40);
     group.position.assign(positions.begin() + first, positions.begin() + first + size);
-    group.rows =
-        std::make_unique<HeldRows<T>>(held.context, Buffer<T>(made->values.data() + first * d, size * d), size, d);
+    gather_kernel<<<context.grid(size * d, kBlock), kBlock, 0, stream>>>(
+        held.resident.data(), order.row[order.current] + first, size, d, values);
+    check(cudaGetLastError());
+    group.rows = std::make_unique<HeldRows<T>>(held.context, Buffer<T>(values, size * d), size, d);
+    values += (size * d + kAligned - 1) / kAligned * kAligned;
     DataPlan plan = held.plan;
     plan.screen = screen_around(measured.row(group.center), group.reach.radius, held.plan.screen);
     prepare(*group.rows, plan);

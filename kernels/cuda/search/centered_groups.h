@@ -27,7 +27,7 @@ template <class T>
 struct CenteredGroups {
   Buffer<double> centers;  // (center_count, d)
   std::int64_t center_count = 0;
-  Buffer<T> values;                      // (n, d) the rows of all groups, one after another
+  Buffer<T> values;                      // the rows of all groups
   std::vector<CenteredGroup<T>> groups;  // in ascending order of their centers, near rows before far ones
   Buffer<std::int32_t> position;         // (n) the positions of all groups, one after another
   double share = 1.0;                    // estimate: of the rows, those in groups that a query needs
