@@ -295,6 +295,7 @@ class NearestFinder {
     const PrunedCounts counts = lists_.download_counts(held_.stream());
     add_refined(static_cast<Word>(count) - counts.rest, counts.distances - work_.pruned_distances, record);
     work_.pruned_distances = counts.distances;
+    note_lists(held_.choice, count, static_cast<std::int64_t>(counts.rest));
     return static_cast<std::int64_t>(counts.rest);
   }
 

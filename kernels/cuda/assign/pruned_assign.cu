@@ -15,6 +15,8 @@
 #include <limits>
 
 #include "core/bounds.h"
+#include "kernels/cuda/assign/few_rows.h"
+#include "kernels/cuda/assign/nearest_column.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/screen/fp16_columns.h"
 
@@ -40,28 +42,6 @@ struct WalkTask {
   PrunedRows rows;
   AmbiguousRows rest;  // out
   Word* distances;     // (1) out
-};
-
-/// The nearest of some columns, with the lowest index if several are equally near, and the distance of the second
-/// nearest.
-template <bool kKeepsBounds>
-struct NearestColumn {
-  double best = std::numeric_limits<double>::infinity(), second = std::numeric_limits<double>::infinity();
-  std::int32_t column = INT_MAX;
-
-  __device__ void merge(const NearestColumn& other) {
-    const bool nearer = other.best < best || (other.best == best && other.column < column);
-    if constexpr (kKeepsBounds) second = fmin(fmin(second, other.second), nearer ? best : other.best);
-    best = nearer ? other.best : best;
-    column = nearer ? other.column : column;
-  }
-  __device__ void merge_lanes(int w) {
-    NearestColumn other;
-    other.best = __shfl_xor_sync(kAllLanes, best, w);
-    other.column = __shfl_xor_sync(kAllLanes, column, w);
-    if constexpr (kKeepsBounds) other.second = __shfl_xor_sync(kAllLanes, second, w);
-    merge(other);
-  }
 };
 
 /// What the warps of a block tell each other in a turn: the nearest columns of each row, and its guess's distance.
@@ -328,6 +308,9 @@ void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const do
     rows.rows = {local_.rest().row, static_cast<std::int64_t>(rest)};
     rows.limit = local_.rest().limit;
     order_.sort(context, rows.rows, rows.nearest);
+  }
+  if (are_few_rows(rows.rows.count, clusters_, held.columns())) {
+    return decide_few_rows(held, values, centroids, clusters_, rows, counters_.data() + 1);
   }
   std::int64_t most = lists.complete ? lists.length : lists.length - 1;
   if (rows.most > 0) most = std::min(most, rows.most);

@@ -82,7 +82,7 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
 }
 
 template <class T>
-bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, const Block<T>& block,
+bool lists_are_worthwhile(HeldRows<T>& held, std::int64_t clusters, std::int64_t count, const Block<T>& block,
                           double within_margin) {
   constexpr std::int64_t kShareOfSent = 8;
   constexpr double kLaunches = 0x1p20;  // distances in the time of the launches
@@ -90,6 +90,10 @@ bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::i
     return false;  // refine() sends these rows alone
   }
   if (held.context->forced.local_screen) return true;
+  if (held.choice.lists_backoff > 0) {
+    --held.choice.lists_backoff;
+    return false;
+  }
   const double refined = static_cast<double>(count) * kPairCost * within_margin;
   return refined > kLaunches + CentroidLists::distances(clusters) / 2;
 }
@@ -98,7 +102,7 @@ bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::i
   template double pruned_cost(const HeldRows<T>&, std::int64_t, double);                                              \
   template PrunedChoice choose_local(const HeldRows<T>&, std::int64_t, std::int64_t, const CandidateSample&, double); \
   template bool choose_pruned(HeldRows<T>&, const double*, std::int64_t);                                             \
-  template bool lists_are_worthwhile(const HeldRows<T>&, std::int64_t, std::int64_t, const Block<T>&, double);
+  template bool lists_are_worthwhile(HeldRows<T>&, std::int64_t, std::int64_t, const Block<T>&, double);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

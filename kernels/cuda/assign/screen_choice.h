@@ -61,10 +61,19 @@ inline void delay_estimate(ScreenChoice& choice) {
   choice.next_backoff = std::min(2 * choice.next_backoff, kLongestBackoff);
 }
 
+/// Notes that lists of centroids left `rest` of `count` rows undecided. Where these are nearly all, the next
+/// assignments make no lists, each time twice as many.
+inline void note_lists(ScreenChoice& choice, std::int64_t count, std::int64_t rest) {
+  constexpr int kLongestBackoff = 16;
+  const bool useless = rest > count - count / 8;
+  if (useless) choice.lists_backoff = choice.next_lists_backoff;
+  choice.next_lists_backoff = useless ? std::min(2 * choice.next_lists_backoff, kLongestBackoff) : 1;
+}
+
 /// Whether `count` ambiguous rows are worth the lists of centroids. within_margin: columns that refine() would measure
 /// for each.
 template <class T>
-bool lists_are_worthwhile(const HeldRows<T>& held, std::int64_t clusters, std::int64_t count, const Block<T>& block,
+bool lists_are_worthwhile(HeldRows<T>& held, std::int64_t clusters, std::int64_t count, const Block<T>& block,
                           double within_margin);
 
 }  // namespace kith::cuda

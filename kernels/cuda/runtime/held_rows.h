@@ -128,6 +128,7 @@ struct ScreenChoice {
   std::int64_t screened = 0;           // of PrunedRows, for these
   bool merged = false;                 // the same
   int backoff = 0, next_backoff = 1;   // assignments before the next estimate
+  int lists_backoff = 0, next_lists_backoff = 1;  // blocks without lists of centroids after lists that decided little
 };
 
 /// The most recent seeding candidates.

@@ -259,12 +259,13 @@ CenterTrial try_centers(const Samples& samples, const Matrix<double>& first) {
 
 /// The centers without those in the midst of the near rows of another one, where a query needs both groups.
 Matrix<double> apart(const CenterTrial& trial) {
+  constexpr double kNear = 2.0;  // D of two centers / D of usual rows of either; 4 where two balls touch
   const std::vector<double>& usual = trial.division.usual[0];
   std::vector<std::int64_t> kept;
   for (std::int64_t c = 0; c < trial.values.rows(); ++c) {
     const auto is_within = [&](std::int64_t other) {
       const double distance = squared_distance(trial.values.row(c), trial.values.row(other));
-      return distance <= std::max(usual[static_cast<std::size_t>(c)], usual[static_cast<std::size_t>(other)]);
+      return distance <= kNear * std::max(usual[static_cast<std::size_t>(c)], usual[static_cast<std::size_t>(other)]);
     };
     if (std::none_of(kept.begin(), kept.end(), is_within)) kept.push_back(c);
   }

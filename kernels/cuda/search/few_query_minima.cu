@@ -55,13 +55,14 @@ __device__ void multiply_rows(const uint4* row, const SearchQueries& queries, fl
 
 /// Of each 16 rows and 8 queries, a lane holds the scores of rows `group` and `group` + 8, which belong to quarter
 /// group / 2, for queries 2 quad and 2 quad + 1.
+/// tile_block: that of the thread block.
 template <int kTiles>
-__global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more loads in flight
-    few_query_kernel(const uint4* tiles, const float* score_base, const SearchQueries queries) {
+__device__ void multiply_block(const uint4* tiles, const float* score_base, const SearchQueries& queries,
+                               std::int64_t tile_block) {
   const GroupMinima& minima = queries.minima;
   const int group = lane_index() / 4, quad = lane_index() % 4, quarter = group / 2;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const std::int64_t first_tile = std::int64_t{blockIdx.x} * kBlockTiles + warp * kWarpTiles;
+  const std::int64_t first_tile = tile_block * kBlockTiles + warp * kWarpTiles;
   const std::int64_t tile_chunks = std::int64_t{kFp16TileRows} * kRowChunks * queries.shape.depth_tiles;
   __shared__ int smallest_of_warps[kBlockWarps][kFewQueries][kQuarters];
   int smallest[kWarpTiles][kTiles][2];
@@ -109,8 +110,25 @@ __global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more loads in
   int block_min = INT_MAX;
 #pragma unroll
   for (int w = 0; w < kBlockWarps; ++w) block_min = min(block_min, smallest_of_warps[w][q][own_quarter]);
-  minima.block_min[q * minima.blocks() + std::int64_t{blockIdx.x} * kQuarters + own_quarter] =
-      __int_as_float(block_min);
+  minima.block_min[q * minima.blocks() + tile_block * kQuarters + own_quarter] = __int_as_float(block_min);
+}
+
+template <int kTiles>
+__global__ void __launch_bounds__(kBlock, kTiles == 1 ? 3 : 2)  // more loads in flight
+    few_query_kernel(const uint4* tiles, const float* score_base, const SearchQueries queries) {
+  multiply_block<kTiles>(tiles, score_base, queries, blockIdx.x);
+}
+
+/// A block per item.
+template <int kTiles>
+__global__ void __launch_bounds__(kBlock, 2)
+    few_query_parts_kernel(const FewQueryPart* parts, const FewQueryItem* items) {
+  __shared__ alignas(16) unsigned char copy[sizeof(FewQueryPart)];
+  auto& part = *reinterpret_cast<FewQueryPart*>(copy);
+  const FewQueryItem item = items[blockIdx.x];
+  if (threadIdx.x == 0) part = parts[item.part];
+  __syncthreads();
+  multiply_block<kTiles>(part.tiles, part.score_base, part.queries, item.tile_block);
 }
 static_assert(kFewQueries * kQuarters <= kBlock, "one thread per block minimum");
 
@@ -118,6 +136,12 @@ template <int kTiles>
 void launch(const Stream& stream, const uint4* tiles, const float* score_base, const SearchQueries& queries) {
   const auto blocks = static_cast<unsigned>(queries.minima.tile_blocks());
   few_query_kernel<kTiles><<<blocks, kBlock, 0, stream>>>(tiles, score_base, queries);
+  check(cudaGetLastError());
+}
+
+template <int kTiles>
+void launch_parts(const Context& context, const FewQueryPart* parts, const FewQueryItem* items, std::int64_t count) {
+  few_query_parts_kernel<kTiles><<<static_cast<unsigned>(count), kBlock, 0, context.stream>>>(parts, items);
   check(cudaGetLastError());
 }
 
@@ -134,6 +158,21 @@ void find_few_query_minima(const Stream& stream, const uint4* tiles, const float
       return launch<3>(stream, tiles, score_base, queries);
     default:
       return launch<4>(stream, tiles, score_base, queries);
+  }
+}
+
+void find_parts_minima(const Context& context, const FewQueryPart* parts, const FewQueryItem* items,
+                       std::int64_t item_count, std::int64_t most_queries) {
+  if (item_count == 0) return;
+  switch ((most_queries + kTile - 1) / kTile) {
+    case 1:
+      return launch_parts<1>(context, parts, items, item_count);
+    case 2:
+      return launch_parts<2>(context, parts, items, item_count);
+    case 3:
+      return launch_parts<3>(context, parts, items, item_count);
+    default:
+      return launch_parts<4>(context, parts, items, item_count);
   }
 }
 

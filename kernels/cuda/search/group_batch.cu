@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/screen/fp16_rounding.h"
+#include "kernels/cuda/search/few_query_minima.h"
 #include "kernels/cuda/search/list_kernels.h"
 #include "kernels/cuda/search/merge_list.h"
 
@@ -164,6 +165,8 @@ class PartsSearch {
     const MmaShape mma = mma_shape(context(), shape_.depth_tiles);
     std::vector<PartView<T>> views;
     std::vector<ProductPart<KeepMinima>> products;
+    std::vector<FewQueryPart> few;
+    std::vector<FewQueryItem> few_items;
     std::vector<std::int32_t> part_of_tile;
     std::int64_t slot = 0, query = 0, group_minimum = 0, block_minimum = 0, tiles = 0;
     for (const GroupPart<T>& part : parts_) {
@@ -204,21 +207,30 @@ class PartsSearch {
       }
       view.center = rows.center.data();
       view.scale = power_of_two(-rows.plan.screen.exponent);
-      const auto column_tiles = static_cast<unsigned>(view.measures_all ? 0 : view.base.tile_count());
-      products.push_back(
-          {{view.queries.tiles, view.base.tiles, view.base.score_base, part.count, column_tiles, mma, column_tiles},
-           view.queries.minima});
+      if (!view.measures_all && part.count <= kFewQueries) {
+        for (std::int64_t block = 0; block < view.queries.minima.tile_blocks(); ++block)
+          few_items.push_back({static_cast<std::int32_t>(few.size()), static_cast<std::int32_t>(block)});
+        few.push_back({view.base.tiles, view.base.score_base, view.queries});
+        most_few_ = std::max(most_few_, part.count);
+      } else if (!view.measures_all) {
+        const auto column_tiles = static_cast<unsigned>(view.base.tile_count());
+        products.push_back(
+            {{view.queries.tiles, view.base.tiles, view.base.score_base, part.count, column_tiles, mma, column_tiles},
+             view.queries.minima});
+        tiles += slots_of(part.count) / kFp16TileRows * column_tiles;
+      }
       part_of_tile.insert(part_of_tile.end(), static_cast<std::size_t>(slots_of(part.count) / kFp16TileRows), number);
       slot += slots_of(part.count);
       query += part.count;
       group_minimum += part.count * size.groups;
       block_minimum += part.count * size.blocks;
-      tiles += slots_of(part.count) / kFp16TileRows * column_tiles;
     }
     upload(views_, views);
     upload(products_, products);
     upload(part_of_tile_, part_of_tile);
     upload(items_, divided(products, tiles));
+    upload(few_, few);
+    upload(few_items_, few_items);
   }
 
   /// The products as work of blocks, of `tiles` tiles in all: enough for some rounds of blocks, to balance them.
@@ -242,6 +254,7 @@ class PartsSearch {
 
   template <class V>
   void upload(Buffer<V>& to, const std::vector<V>& from) const {
+    if (from.empty()) return;
     to = Buffer<V>(first().pool(), std::ssize(from));
     stream().upload(to.data(), from.data(), to.size());
   }
@@ -258,6 +271,7 @@ class PartsSearch {
     rounded.norm = norm_.data();
     rounded.residual = residual_.data();
     round_to_fp16(context(), SlotRows<T>{views_.data(), part_of_tile_.data(), slots_, first().columns()}, rounded);
+    find_parts_minima(context(), few_.data(), few_items_.data(), few_items_.size(), most_few_);
     launch_parts<KeepMinima>(context(), products_.data(), items_.data(), items_.size(),
                              mma_shape(context(), shape_.depth_tiles));
     launch_lists(context(), part_lists_kernel<T>, query_count_, candidate_capacity(out_.k),
@@ -305,6 +319,9 @@ class PartsSearch {
   Buffer<PartView<T>> views_;
   Buffer<ProductPart<KeepMinima>> products_;
   Buffer<ProductItem> items_;
+  Buffer<FewQueryPart> few_;  // parts of few queries
+  Buffer<FewQueryItem> few_items_;
+  std::int64_t most_few_ = 0;
   Buffer<std::int32_t> part_of_tile_;
   // Only of queries with lists:
   Buffer<std::int32_t> first_;  // (queries of the batch) in `query_`
@@ -316,11 +333,17 @@ class PartsSearch {
 template <class T>
 GroupPath path_of_group(const HeldRows<T>& rows, std::int64_t neighbors) {
   GroupPath path{query_reach(rows, neighbors)};
-  if (!can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1)) {
-    path.measures_all = path.together = rows.rows() <= candidate_capacity(neighbors);
+  const std::int64_t candidates = candidate_capacity(neighbors);
+  // With a list nearly as long as the number of groups of minima, a few hundred rows are within its limit.
+  constexpr double kMostFilled = 0.8;
+  const bool bounds = static_cast<double>(neighbors + 1) <= kMostFilled * static_cast<double>(rows.rows()) / kWarp;
+  if (candidates > largest_candidate_capacity(*rows.context)) return path;
+  if (bounds && has_fp16_scores(rows, Measure::squared_euclidean) &&
+      device_has_product<KeepMinima>(ScreenPath::mma, rows.context->device)) {
+    path.together = find_long_rows(rows).tree.is_empty();
+    if (path.together) path.reach = fp16_reach(rows);
   } else {
-    path.together =
-        device_has_product<KeepMinima>(ScreenPath::mma, rows.context->device) && find_long_rows(rows).tree.is_empty();
+    path.measures_all = path.together = rows.rows() <= candidates;
   }
   return path;
 }

@@ -24,7 +24,8 @@ struct GroupTest {
   GroupReach reach;
   QueryReach queries;
   std::int32_t center = 0;
-  bool is_far = false;  // the far rows of the center
+  bool is_far = false;    // the far rows of the center
+  std::int64_t rows = 0;  // of the group
 };
 
 /// The queries of each group.
@@ -72,6 +73,21 @@ __global__ void choose_own_kernel(const GroupTest* groups, int group_count, Cent
   }
 }
 
+/// An upper bound of the distance of query q to its k-th nearest row, from the groups with so many: k rows within the
+/// radius of a center. Infinite if there are none. All lanes of a warp call it.
+__device__ double reach_of_groups(const GroupTest* groups, int group_count, const CenterDistances& distances,
+                                  std::int64_t q, std::int64_t k) {
+  constexpr double kUp = 1 + 0x1p-30;
+  Word least = bits_of(std::numeric_limits<double>::infinity());
+  for (int g = lane_index(); g < group_count; g += kWarp) {
+    const GroupTest& group = groups[g];
+    if (group.rows <= k) continue;  // one of them may be excluded
+    const double farthest = (sqrt(distances.squared[q * distances.centers + group.center]) + group.reach.radius) * kUp;
+    least = min(least, bits_of(farthest));  // a NaN is above infinity
+  }
+  return __longlong_as_double(static_cast<long long>(~warp_max(~least)));
+}
+
 /// The other groups that each query needs, a warp per query. Queries without a list are fallback queries; those that
 /// are too long for a group become some.
 __global__ void choose_others_kernel(const GroupTest* groups, int group_count, CenterDistances distances,
@@ -80,7 +96,8 @@ __global__ void choose_others_kernel(const GroupTest* groups, int group_count, C
   for (std::int64_t q = warp_index(); q < count; q += warp_count()) {
     if (lists.index[q * k] < 0) continue;
     const std::int64_t last = q * k + k - 1;
-    const double reach = lists.index[last] < 0 ? std::numeric_limits<double>::infinity() : sqrt(lists.distance[last]);
+    const double reach =
+        lists.index[last] < 0 ? reach_of_groups(groups, group_count, distances, q, k) : sqrt(lists.distance[last]);
     bool holds = true;
     for (int g = lane_index(); g < group_count; g += kWarp) {
       const GroupTest& group = groups[g];
@@ -142,7 +159,8 @@ class GroupSearch {
     std::vector<GroupTest> tests;
     for (std::size_t g = 0; g < all_.groups.size(); ++g) {
       const CenteredGroup<T>& group = all_.groups[g];
-      tests.push_back({group.reach, all_.paths[g].reach, static_cast<std::int32_t>(group.center), group.is_far});
+      tests.push_back({group.reach, all_.paths[g].reach, static_cast<std::int32_t>(group.center), group.is_far,
+                       group.rows->rows()});
     }
     stream().upload(tests_.data(), tests.data(), groups());
     stream().fill(candidates_.data(), 0, 1);
