@@ -2,9 +2,8 @@
 #include "kernels/cpu/assign/local_screen.h"
 
 #include <algorithm>
-#include <compare>
-#include <numeric>
 
+#include "kernels/cpu/assign/near_centroids.h"
 #include "kernels/cpu/runtime/local_columns.h"
 
 namespace kith::cpu {
@@ -32,14 +31,11 @@ class LocalScreen<T>::Worker {
         centroids_(screen.centroids_),
         kernels_(screen.kernels_),
         bounds_(screen.bounds_),
-        float32_centroids_(screen.float32_centroids_),
         d_(held_.columns()),
         lanes_(screen.kernels_.lanes),
         writer(held_, screen.centroids_, screen.bounds_),
         columns_(held_, screen.kernels_),
-        label_panel_(1, held_.set.float32.panel_bytes(d_)),
-        label_products_(kTileColumns, held_.set.float32.lanes),
-        squared_(screen.centroids_.rows, held_.set.float32.lanes),
+        near_(held_, screen.centroids_, screen.float32_centroids_),
         products_(kChunkTiles * kTileColumns, lanes_),
         minima_(kTileGroups, lanes_),
         error_(kChunkTiles, lanes_),
@@ -53,7 +49,7 @@ class LocalScreen<T>::Worker {
   /// Labels a range of sorted rows.
   void run(const SortedRows& rows, std::int64_t first, std::int64_t last) {
     const std::vector<std::int64_t>& start = rows.start;
-    const int most = held_.set.float32.lanes;
+    const int most = near_.group();
     end_of_rows_ = rows.row.data() + last;
     std::int64_t label = std::upper_bound(start.begin(), start.end(), first) - start.begin() - 1;
     while (first < last) {
@@ -63,7 +59,7 @@ class LocalScreen<T>::Worker {
         while (start[label + 1] <= row) ++label;
         labels[count++] = label++;
       }
-      measure_centroids({labels, static_cast<std::size_t>(count)});
+      near_.measure({labels, static_cast<std::size_t>(count)});
       for (int lane = 0; lane < count; ++lane) {
         const std::int64_t end = std::min(start[labels[lane] + 1], last);
         begin_centroid(static_cast<std::int32_t>(labels[lane]), lane);
@@ -76,12 +72,6 @@ class LocalScreen<T>::Worker {
   }
 
  private:
-  /// A centroid near the current one, and a lower bound of their squared distance in the scale of the screen.
-  struct Near {
-    float squared;
-    std::int32_t centroid;
-    auto operator<=>(const Near&) const = default;
-  };
   /// A row of the panel and a column that may be nearest; lower: a lower bound of its score.
   struct Candidate {
     int lane;
@@ -89,37 +79,8 @@ class LocalScreen<T>::Worker {
     float lower;
   };
 
-  /// Lower bounds of the squared distances between some centroids and all centroids.
-  void measure_centroids(std::span<const std::int64_t> labels) {
-    const ScreenKernels& float32 = held_.set.float32;
-    const auto& all = float32_centroids_;
-    const double* rows[kMaxLanes];
-    for (int lane = 0; lane < float32.lanes; ++lane)
-      rows[lane] = centroids_.row(labels[std::min<std::size_t>(lane, labels.size() - 1)]).data();
-    PanelNorms norms;
-    float32.pack_rows.template of<double>()(rows, d_, held_.scale(), held_.plan.screen.center.data(),
-                                            label_panel_.data(), &norms);
-    double least[kMaxLanes];  // score + least is a lower bound of half the squared distance
-    for (int lane = 0; lane < float32.lanes; ++lane) {
-      least[lane] = lower_half_sq_norm(norms.norm[lane], d_) - all.margin(norms.norm[lane], norms.residual[lane]);
-    }
-    all.multiply(label_panel_.data(), label_products_.data(),
-                 [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
-                   for (std::int64_t c = 0; c < count; ++c) {
-                     const float* product = label_products_.row(c).data();
-                     float* out = squared_.row(from + c).data();
-                     for (int lane = 0; lane < float32.lanes; ++lane) {
-                       const double lower = static_cast<double>(half_sq_norm[c] - product[lane]) + least[lane];
-                       // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
-                       out[lane] = lower > 0 ? static_cast<float>(2 * lower * (1 - 0x1p-22)) : 0.0F;
-                     }
-                   }
-                 });
-    writer.totals.products += all.count() * static_cast<std::int64_t>(labels.size());
-  }
-
   void begin_centroid(std::int32_t label, int lane) {
-    label_lane_ = lane;
+    near_.begin(lane);
     const double* centroid = centroids_.row(label).data();
     double squared = 0.0;
     for (std::int64_t j = 0; j < d_; ++j) {
@@ -129,8 +90,6 @@ class LocalScreen<T>::Worker {
     }
     offset_ = std::sqrt(squared) * (1 + 0x1p-20) + 0x1p-120;
     columns_.reset(center_.data());
-    near_.clear();
-    listed_reach_ = -1.0F;
   }
 
   /// An upper bound of the distance of a row from the current centroid.
@@ -145,6 +104,7 @@ class LocalScreen<T>::Worker {
     for (const std::int64_t* row = rows; row < std::min(rows + lanes_, end_of_rows_); ++row) {
       const auto* first = reinterpret_cast<const char*>(held_.row(*row));
       for (std::int64_t at = 0; at < bytes; at += kLine) __builtin_prefetch(first + at, 0, 2);
+      __builtin_prefetch(&held_.summed[*row]);
     }
   }
 
@@ -162,11 +122,7 @@ class LocalScreen<T>::Worker {
         distances_.push_back(each < kMaxScreenedNorm ? each : std::numeric_limits<double>::infinity());  // also for NaN
       }
     }
-    // Rows far outside the cluster would extend the list for all others.
-    sorted_ = distances_;
-    const auto middle = sorted_.begin() + std::ssize(sorted_) / 2;
-    std::nth_element(sorted_.begin(), middle, sorted_.end());
-    const double farthest = farthest_screened(*middle);
+    const double farthest = farthest_screened();
     double reach = 0.0;
     for (const double each : distances_) reach = each <= farthest ? std::max(reach, each) : reach;
     list_near(squared_reach(reach));
@@ -186,44 +142,42 @@ class LocalScreen<T>::Worker {
     }
   }
 
-  /// The distance up to which rows are screened here, from their median distance: farther than usual as long as that
-  /// takes few more centroids.
-  double farthest_screened(double median) const {
+  /// The distance up to which rows of a batch are screened here, since rows far outside the cluster would extend the
+  /// list for all others: from their median distance, and farther than usual as long as that takes few more centroids.
+  double farthest_screened() {
     constexpr double kUsual = 1.25, kFar = 3;
     constexpr std::int64_t kFewMore = 128;
+    const double most = *std::max_element(distances_.begin(), distances_.end());
+    std::int64_t nearer = 0;  // where the median exceeds most / kUsual, no row is too far
+    for (const double each : distances_) nearer += kUsual * each < most ? 1 : 0;
+    if (2 * nearer < std::ssize(distances_) && most < kMaxScreenedNorm) return most;
+    sorted_ = distances_;
+    const auto middle = sorted_.begin() + std::ssize(sorted_) / 2;
+    std::nth_element(sorted_.begin(), middle, sorted_.end());
+    const double median = *middle;
     if (!(kFar * median < kMaxScreenedNorm)) return kUsual * median;
-    const float usual = squared_reach(kUsual * median), far = squared_reach(kFar * median);
-    std::int64_t near = 0, all = 0;
-    for (std::int64_t c = 0; c < centroids_.rows; ++c) {
-      const float squared = squared_(c, label_lane_);
-      near += squared <= usual ? 1 : 0;
-      all += squared <= far ? 1 : 0;
-    }
-    return (all <= 2 * near + kFewMore ? kFar : kUsual) * median;
+    const std::int64_t usual = near_.count(squared_reach(kUsual * median));
+    return (near_.count(squared_reach(kFar * median)) <= 2 * usual + kFewMore ? kFar : kUsual) * median;
   }
 
-  /// Lists the centroids within a squared distance of the current one, nearest first.
+  /// Lists the centroids within a squared distance of the current one.
   void list_near(float reach) {
-    if (reach <= listed_reach_) return;
-    const std::size_t listed = near_.size();
-    const auto clusters = static_cast<std::int32_t>(centroids_.rows);
-    for (std::int32_t c = 0; c < clusters; ++c) {
-      const float squared = squared_(c, label_lane_);
-      if (squared <= reach && squared > listed_reach_) near_.push_back({squared, c});
-    }
-    std::sort(near_.begin() + static_cast<std::ptrdiff_t>(listed), near_.end());
-    listed_reach_ = reach;
-    if (listed % columns_.step() != 0) columns_.reset(center_.data());  // the last tile was not full
+    const std::size_t listed = near_.list().size();
+    near_.extend(reach);
+    const bool grows = near_.list().size() > listed;
+    if (grows && listed % columns_.step() != 0) columns_.reset(center_.data());  // the last tile was not full
   }
 
   /// Labels the active rows of a panel.
   void screen_panel(RowPanel<T>& panel, std::span<const std::int64_t> rows, float reach) {
+    const std::vector<NearCentroid>& near = near_.list();
     const auto needed = static_cast<std::int64_t>(
-        std::partition_point(near_.begin(), near_.end(), [&](const Near& each) { return each.squared <= reach; }) -
-        near_.begin());
-    const std::int64_t step = columns_.step(), tiles = ceil_div(needed, step), listed = std::ssize(near_);
+        std::partition_point(near.begin(), near.end(),
+                             [&](const NearCentroid& each) { return each.squared <= reach; }) -
+        near.begin());
+    const std::int64_t step = columns_.step(), tiles = ceil_div(needed, step), listed = std::ssize(near);
     while (columns_.tiles() < tiles) {
-      const Near* from = near_.data() + columns_.tiles() * step;
+      const NearCentroid* from = near.data() + columns_.tiles() * step;
       columns_.template add_tile<double>(
           std::min(step, listed - columns_.tiles() * step),
           [&](std::int64_t c) { return centroids_.row(from[c].centroid).data(); }, centred_);
@@ -236,7 +190,7 @@ class LocalScreen<T>::Worker {
       screen_chunk(panel, rows, first, std::min(kChunkTiles, tiles - first));
     }
     // Centroids that were not multiplied are at least that far from the current one.
-    const double beyond = multiplied < listed ? near_[multiplied].squared : listed_reach_;
+    const double beyond = multiplied < listed ? near[multiplied].squared : near_.reach();
     for (std::size_t lane = 0; lane < rows.size(); ++lane) {
       if (active_[lane]) ++writer.totals.screened;
     }
@@ -300,7 +254,7 @@ class LocalScreen<T>::Worker {
         others[lane] = std::min(others[lane], candidate.lower);
         continue;
       }
-      const std::int32_t centroid = near_[candidate.column].centroid;
+      const std::int32_t centroid = near_.list()[candidate.column].centroid;
       if (only[lane] < 0) {
         only[lane] = centroid;
         continue;
@@ -328,7 +282,6 @@ class LocalScreen<T>::Worker {
   MatrixView<const double> centroids_;
   const ScreenKernels& kernels_;
   const BoundWorkspace& bounds_;
-  const ScreenColumns& float32_centroids_;
   std::int64_t d_;
   int lanes_;
 
@@ -340,20 +293,15 @@ class LocalScreen<T>::Worker {
  private:
   std::vector<RowPanel<T>> panels_;
   LocalColumns columns_;
-  Matrix<std::byte> label_panel_;  // of several centroids
-  Matrix<float> label_products_;   // (columns of a tile, lanes)
-  Matrix<float> squared_;          // (k, lanes) lower bounds of the squared distances to those
+  NearCentroids<T> near_;
   Matrix<float> products_, minima_, error_;
   std::vector<Hit> hits_;
   std::vector<float> center_;                  // (d) the current centroid, in the scale of the screen
   Matrix<float> centred_;                      // (columns of a tile, d)
   double norm_rounding_;                       // relative error of a squared norm in float32
   double offset_ = 0.0;                        // the distance of center_ from the centroid
-  int label_lane_ = 0;                         // of the current centroid in squared_
   const std::int64_t* end_of_rows_ = nullptr;  // of the task
-  std::vector<Near> near_;
-  float listed_reach_ = -1.0F;
-  std::vector<double> distances_, sorted_;  // of the rows of a batch to the centroid
+  std::vector<double> distances_, sorted_;     // of the rows of a batch to the centroid
   bool active_[kMaxLanes];
   float best_upper_[kMaxLanes];
   std::vector<Candidate> candidates_;
