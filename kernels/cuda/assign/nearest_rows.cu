@@ -1,10 +1,14 @@
 // The row nearest to each centroid, from the labels and distances that the last assignment left behind.
 //
-// kernels/cpu/assign/nearest_rows.cpp explains the two tests that exclude a row. Here the pivots are measured in groups
-// of doubling size, and a matrix holds |pivot - centroid| - |pivot - its own centroid| of a slab of pivots. The rows
-// that pass are listed, counted, and measured twice: first for the smallest D, then for the lowest row that has it.
-// Reads 12 bytes per row and a few rows: 0.01 ms for 10^6 rows on an H200, k^2 d float64 operations, and three waits of
-// the host.
+// A row x at squared distance a from its own centroid has D(x, c) >= a for every other centroid c. With r the smallest
+// D to c so far and p the row nearest to the centroid of x (the pivot of its cluster), x can be nearer to c only if
+//
+//     a <= r    and    |p - c| - |p - own centroid| <= sqrt(a) + sqrt(r)        (triangle inequality)
+//
+// The pivots are measured in groups of doubling size, and a matrix holds |pivot - centroid| - |pivot - its own
+// centroid| of a slab of pivots. The rows that pass are listed, counted, and measured twice: first for the smallest D,
+// then for the lowest row that has it. Reads 12 bytes per row and a few rows: 0.01 ms for 10^6 rows on an H200, k^2 d
+// float64 operations, and three waits of the host.
 #include <algorithm>
 #include <numeric>
 #include <vector>
