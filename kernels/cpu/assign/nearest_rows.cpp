@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/bounds.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/local_columns.h"
 #include "kernels/cpu/runtime/sorted_rows.h"
@@ -95,17 +96,51 @@ class NearestRowFinder {
     if (best.row < 0 || row < best) best = row;
   }
 
-  /// The rows, except pivots, that may be the nearest to some centroid.
-  std::vector<std::int64_t> passing_rows(const std::vector<std::int64_t>& pivots) {
+  /// Between these, a row of a cluster may be the nearest to another centroid.
+  struct Range {
+    double lowest, highest;  // of D to its own centroid
+  };
+
+  /// The range of a cluster. With g its centroid, x can only be nearer to c if |g - c| <= |x - g| + sqrt(r).
+  Range range_of(std::int64_t g) const {
+    const std::int64_t d = held_.columns();
+    double least = kInfinity, highest = -1.0;
+    for (std::int64_t c = 0; c < clusters(); ++c) {
+      if (c == g) continue;
+      const double reach = distance_at_most(result_.best[c].distance, d);
+      const double apart =
+          held_.set.template rows<double>().distance(centroids_.row(g).data(), centroids_.row(c).data(), d);
+      const double own = rounded_down(distance_at_least(apart, d) - reach);  // a lower bound of |x - g|
+      if (own > reach) continue;
+      least = std::min(least, own);
+      highest = std::max(highest, result_.best[c].distance);
+    }
+    const double shortest = std::max(least, 0.0) * (1 - 2 * definition_rounding(d));
+    return {rounded_down(shortest * shortest) - vanished_squares(d), highest};
+  }
+
+  std::vector<Range> ranges() {
     double highest = 0.0;
     for (const Neighbor& best : result_.best) highest = std::max(highest, best.distance);
+    std::vector<Range> ranges(static_cast<std::size_t>(clusters()), Range{0.0, highest});
+    constexpr std::int64_t kRowsPerPair = 4;  // fewer rows do not repay distances between all centroids
+    if (kRowsPerPair * clusters() > held_.rows() / clusters()) return ranges;
+    held_.threads.run(clusters(), [&](std::int64_t c, int) { ranges[c] = range_of(c); });
+    return ranges;
+  }
+
+  /// The rows, except pivots, that may be the nearest to some centroid.
+  std::vector<std::int64_t> passing_rows(const std::vector<std::int64_t>& pivots) {
+    const std::vector<Range> of_label = ranges();
     std::vector<std::vector<std::int64_t>> parts(static_cast<std::size_t>(held_.threads.count()));
     held_.for_ranges(held_.rows_per_task(8), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
       auto pivot = std::lower_bound(pivots.begin(), pivots.end(), first);
       for (std::int64_t i = first; i < last; ++i) {
         const bool is_pivot = pivot != pivots.end() && *pivot == i;
         if (is_pivot) ++pivot;
-        if (!is_pivot && held_.distance[i] <= highest) parts[thread].push_back(i);
+        const Range& range = of_label[held_.label[i]];
+        const double own = held_.distance[i];
+        if (!is_pivot && own >= range.lowest && own <= range.highest) parts[thread].push_back(i);
       }
     });
     std::vector<std::int64_t> rows;
