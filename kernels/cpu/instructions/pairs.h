@@ -66,6 +66,24 @@ struct Pairs {
     return __builtin_sqrtf(_mm512_reduce_add_ps(squares));
   }
 
+  /// Whether the sixteen rows from `first` on repeat the row before them, as those that fill a panel do.
+  template <class T>
+  static bool repeat_before(const T* const* rows, int first) {
+    if (first == 0) return false;
+    bool equal = true;
+    for (int i = 0; i < 16; ++i) equal = equal && rows[first + i] == rows[first - 1];
+    return equal;
+  }
+  /// Copies the lane before `first` to sixteen lanes.
+  static void repeat_lane(std::int32_t* panel, std::int64_t pairs, int first, PanelNorms* norms) {
+    for (std::int64_t j = 0; j <= pairs; ++j) {  // the last ones are the quantization steps
+      std::int32_t* lanes = panel + j * kLanes + first;
+      _mm512_storeu_si512(lanes, _mm512_set1_epi32(lanes[-1]));
+    }
+    _mm512_storeu_ps(norms->norm + first, _mm512_set1_ps(norms->norm[first - 1]));
+    _mm512_storeu_ps(norms->residual + first, _mm512_set1_ps(norms->residual[first - 1]));
+  }
+
   template <class T>
   static void pack(const T* const* rows, std::int64_t d, double scale, const float* center, void* packed,
                    PanelNorms* norms) {
@@ -73,6 +91,10 @@ struct Pairs {
     auto* panel = static_cast<std::int32_t*>(packed);
     auto* lane_step = reinterpret_cast<float*>(panel + pairs * kLanes);
     for (int first = 0; first < kLanes; first += 16) {
+      if (repeat_before(rows, first)) {
+        repeat_lane(panel, pairs, first, norms);
+        continue;
+      }
       __m512 squares[16], residual[16];
       float step[16];
       for (int i = 0; i < 16; ++i) {
