@@ -23,42 +23,64 @@ constexpr int kTileThreads = kTile / kTogether * (kTile / kTogether);
 constexpr int kDepth = 16;          // columns that are in shared memory at a time
 constexpr int kPadded = kTile + 2;  // less conflicts of banks
 
-/// Columns first .. first + kDepth - 1 of kTile centroids, zero beyond the last column, by column. The last centroid
-/// stands for those that do not exist.
-__device__ void load_tile(const double* centroids, std::int64_t begin, std::int64_t end, std::int64_t d,
-                          std::int64_t first, double (&tile)[kDepth][kPadded]) {
-  const int column = static_cast<int>(threadIdx.x) % kDepth;
-  for (int i = static_cast<int>(threadIdx.x) / kDepth; i < kTile; i += kTileThreads / kDepth) {
-    const double* row = centroids + min(begin + i, end - 1) * d;
-    tile[column][i] = first + column < d ? row[first + column] : 0.0;
+/// Columns of kTile centroids, which a thread block copies to shared memory kDepth at a time, by column. The last
+/// centroid stands for those that do not exist, and a column beyond the last is zero.
+class TileColumns {
+ public:
+  /// Centroids begin .. end - 1.
+  __device__ TileColumns(const double* centroids, std::int64_t begin, std::int64_t end, std::int64_t d) : d_(d) {
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) row_[i] = centroids + min(begin + place(i), end - 1) * d;
   }
-}
+
+  __device__ void load(std::int64_t first) {
+    const std::int64_t column = first + threadIdx.x % kDepth;
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) value_[i] = column < d_ ? row_[i][column] : 0.0;
+  }
+  __device__ void store(double (&tile)[kDepth][kPadded]) const {
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) tile[threadIdx.x % kDepth][place(i)] = value_[i];
+  }
+
+ private:
+  static constexpr int kEach = kTile * kDepth / kTileThreads;  // values of a thread
+  __device__ static int place(int i) { return static_cast<int>(threadIdx.x) / kDepth + i * (kTileThreads / kDepth); }
+
+  std::int64_t d_;
+  const double* row_[kEach];
+  double value_[kEach];
+};
 
 /// Lower bounds of the distances of centroids first .. first + rows - 1 from all. distance: (rows, clusters) out. A
 /// block measures a tile. If the rows are all centroids, the tiles below the diagonal are copies.
 __global__ void __launch_bounds__(kTileThreads)
     distance_bound_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, double unit,
                           std::int64_t first, std::int64_t rows, float* distance) {
-  __shared__ __align__(16) double left[kDepth][kPadded], right[kDepth][kPadded];
+  __shared__ double left[kDepth][kPadded], right[kDepth][kPadded];
   const bool is_symmetric = rows == clusters;
   if (is_symmetric && blockIdx.x < blockIdx.y) return;
   const std::int64_t row = std::int64_t{blockIdx.y} * kTile, column = std::int64_t{blockIdx.x} * kTile;
-  constexpr int kAcross = kTile / kTogether;
-  const int down = static_cast<int>(threadIdx.x) / kAcross * kTogether;
-  const int across = static_cast<int>(threadIdx.x) % kAcross * kTogether;
+  constexpr int kAcross = kTile / kTogether;  // a thread has every kAcross-th row and column, from these on
+  const int down = static_cast<int>(threadIdx.x) / kAcross, across = static_cast<int>(threadIdx.x) % kAcross;
+  TileColumns of_rows(centroids, first + row, first + rows, d), of_columns(centroids, column, clusters, d);
   double sum[kTogether][kTogether] = {};
+  of_rows.load(0);
+  of_columns.load(0);
   for (std::int64_t at = 0; at < d; at += kDepth) {
     __syncthreads();  // all have used the columns before
-    load_tile(centroids, first + row, first + rows, d, at, left);
-    load_tile(centroids, column, clusters, d, at, right);
+    of_rows.store(left);
+    of_columns.store(right);
     __syncthreads();
-#pragma unroll
+    of_rows.load(at + kDepth);  // during the products
+    of_columns.load(at + kDepth);
+#pragma unroll 4
     for (int j = 0; j < kDepth; ++j) {
       double x[kTogether], c[kTogether];
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
-        x[i] = left[j][down + i];
-        c[i] = right[j][across + i];
+        x[i] = left[j][down + i * kAcross];
+        c[i] = right[j][across + i * kAcross];
       }
 #pragma unroll
       for (int r = 0; r < kTogether; ++r) {
@@ -71,7 +93,7 @@ __global__ void __launch_bounds__(kTileThreads)
   for (int r = 0; r < kTogether; ++r) {
 #pragma unroll
     for (int s = 0; s < kTogether; ++s) {
-      const std::int64_t i = row + down + r, c = column + across + s;
+      const std::int64_t i = row + down + r * kAcross, c = column + across + s * kAcross;
       if (i >= rows || c >= clusters) continue;
       const float bound = distance_below(sum[r][s], unit);
       distance[i * clusters + c] = bound;

@@ -61,7 +61,7 @@ inline void delay_estimate(ScreenChoice& choice) {
   choice.next_backoff = std::min(2 * choice.next_backoff, kLongestBackoff);
 }
 
-/// Notes that lists of centroids left `rest` of `count` rows undecided. Where these are nearly all, the next
+/// Notes that lists of centroids left `rest` of `count` rows ambiguous. Where these are nearly all, the next
 /// assignments make no lists, each time twice as many.
 inline void note_lists(ScreenChoice& choice, std::int64_t count, std::int64_t rest) {
   constexpr int kLongestBackoff = 16;

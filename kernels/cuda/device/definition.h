@@ -56,13 +56,14 @@ __device__ inline void accumulate_grid(const X* const (&x)[R], const double* con
   }
 }
 
-/// Accumulators of this lane for the distances of x[i] and c[i].
-template <Measure M = Measure::squared_euclidean, int N, class X>
+/// Accumulators of this lane for the distances of x[i] and c[i]. kSteps: of 32 columns, whose loads are in flight
+/// together.
+template <Measure M = Measure::squared_euclidean, int kSteps = 0, int N, class X>
 __device__ inline void accumulate_pairs(const X* const (&x)[N], const double* const (&c)[N], std::int64_t d,
                                         double (&sum)[N]) {
 #pragma unroll
   for (int i = 0; i < N; ++i) sum[i] = 0.0;
-#pragma unroll(N <= 4 ? 2 : 1)  // so that enough loads are in flight
+#pragma unroll(kSteps > 0 ? kSteps : N <= 4 ? 2 : 1)
   for (std::int64_t j = lane_index(); j < d; j += kWarp) {
 #pragma unroll
     for (int i = 0; i < N; ++i) sum[i] = add_term<M>(static_cast<double>(x[i][j]), c[i][j], sum[i]);
@@ -133,7 +134,7 @@ __device__ inline double distances_of_rows(const X* values, std::int64_t first, 
       c[i] = centroid(at + i);
     }
     double sum[kTogether];
-    accumulate_pairs(x, c, d, sum);
+    accumulate_pairs<Measure::squared_euclidean, 4>(x, c, d, sum);
     const double result = add_lanes<kTogether>(sum);  // lane l has that of row first + at + l / kLanesEach
     const int turn = lane_index() - at;
     const double mine = __shfl_sync(kAllLanes, result, turn * kLanesEach & (kWarp - 1));
