@@ -29,9 +29,9 @@ namespace kith::cuda {
 
 #ifdef KITH_AMPERE
 
-/// Adds the products of the warp's rows with the first `count` of the columns at hand, or some more. Rows and columns
-/// have `pitch` chunks in shared memory, the first `chunks` of which exist.
-__device__ inline void multiply(const uint4* points, const uint4* columns, int pitch, int chunks, int count,
+/// Adds the products of the warp's rows with the columns at hand. Rows and columns have `pitch` chunks in shared
+/// memory, the first `chunks` of which exist.
+__device__ inline void multiply(const uint4* points, const uint4* columns, int pitch, int chunks,
                                 float (&product)[kLocalParts][8][4]) {
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, row = lane % 16, half = lane / 16;
   const std::uint32_t left = shared_address(points + (warp * kLocalWarpRows + row) * pitch);
@@ -45,14 +45,11 @@ __device__ inline void multiply(const uint4* points, const uint4* columns, int p
 #pragma unroll
     for (int m = 0; m < kLocalParts; ++m) load_rows_16x16(a[m], left + m * sixteen_rows + place);
 #pragma unroll
-    for (int n = 0; n < 4; ++n) {
-      if (n / 2 * 32 < count) load_rows_16x16(b[n], right + n * sixteen_rows + place);
-    }
+    for (int n = 0; n < 4; ++n) load_rows_16x16(b[n], right + n * sixteen_rows + place);
 #pragma unroll
-    for (int n = 0; n < 8; ++n) {
-      if (n / 4 * 32 >= count) continue;
+    for (int m = 0; m < kLocalParts; ++m) {
 #pragma unroll
-      for (int m = 0; m < kLocalParts; ++m) {
+      for (int n = 0; n < 8; ++n) {
         multiply_16x8x16(product[m][n], {a[m][0], a[m][2]}, {a[m][1], a[m][3]}, {b[n / 2][n % 2], b[n / 2][2 + n % 2]});
       }
     }
@@ -187,12 +184,11 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
 #pragma unroll
       for (int i = 0; i < 32 * kLocalParts; ++i) product[i / 32][i / 4 % 8][i % 4] = 0.0F;
     }
-    const int t = step / slabs, here = used - t * kLocalColumns;
-    multiply(slab_rows(step), slab_columns(step), pitch, slab_chunks(step), here, product);
+    multiply(slab_rows(step), slab_columns(step), pitch, slab_chunks(step), product);
     if (step % slabs == slabs - 1) {
+      const int t = step / slabs;
 #pragma unroll
       for (int n = 0; n < 8; ++n) {
-        if (n / 4 * 32 >= here) continue;
         const float2 base = *reinterpret_cast<const float2*>(&tile.base[t % 2][n * 8 + 2 * q]);
         const float2 error = *reinterpret_cast<const float2*>(&tile.error[t % 2][n * 8 + 2 * q]);
         const unsigned place = static_cast<unsigned>(t * kLocalColumns + n * 8 + 2 * q);

@@ -130,6 +130,7 @@ class PartsSearch {
       query_count_ += part.count;
       group_minima_ += part.count * minima.groups;
       block_minima_ += part.count * minima.blocks;
+      if (part.count <= kFewQueries) few_blocks_ += minima.blocks / kQuarters;
     }
     Pool& pool = first().pool();
     tiles_ = Buffer<uint4>(pool, slots_ * shape_.depth_tiles * shape_.chunks);
@@ -168,6 +169,8 @@ class PartsSearch {
     std::vector<FewQueryPart> few;
     std::vector<FewQueryItem> few_items;
     std::vector<std::int32_t> part_of_tile;
+    // The kernel for few queries has a block per 16 tiles.
+    const bool few_fill = few_blocks_ >= 2 * std::int64_t{context().multiprocessors};
     std::int64_t slot = 0, query = 0, group_minimum = 0, block_minimum = 0, tiles = 0;
     for (const GroupPart<T>& part : parts_) {
       const HeldRows<T>& rows = *part.rows;
@@ -207,7 +210,7 @@ class PartsSearch {
       }
       view.center = rows.center.data();
       view.scale = power_of_two(-rows.plan.screen.exponent);
-      if (!view.measures_all && part.count <= kFewQueries) {
+      if (!view.measures_all && few_fill && part.count <= kFewQueries) {
         for (std::int64_t block = 0; block < view.queries.minima.tile_blocks(); ++block)
           few_items.push_back({static_cast<std::int32_t>(few.size()), static_cast<std::int32_t>(block)});
         few.push_back({view.base.tiles, view.base.score_base, view.queries});
@@ -238,7 +241,7 @@ class PartsSearch {
     constexpr std::int64_t kRounds = 4;
     const std::int64_t blocks = std::int64_t{context().multiprocessors} * kMmaBlocks * kRounds;
     const std::int64_t share = (tiles / blocks + kFineTiles - 1) / kFineTiles * kFineTiles;
-    const auto range = static_cast<unsigned>(std::max<std::int64_t>(share, 2 * kFineTiles));
+    const auto range = static_cast<unsigned>(std::max<std::int64_t>(share, kFineTiles));
     std::vector<ProductItem> items;
     for (std::size_t p = 0; p < products.size(); ++p) {
       const MmaArguments& product = products[p].product;
@@ -307,7 +310,7 @@ class PartsSearch {
   const ChosenQueries<double>& queries_;
   const QueryLists& out_;
   Fp16Layout shape_;
-  std::int64_t slots_ = 0, query_count_ = 0, group_minima_ = 0, block_minima_ = 0;
+  std::int64_t slots_ = 0, query_count_ = 0, group_minima_ = 0, block_minima_ = 0, few_blocks_ = 0;
   Buffer<uint4> tiles_;
   Buffer<float> norm_, residual_;  // (slots)
   Buffer<std::int32_t> excluded_;  // (slots)

@@ -140,7 +140,8 @@ class GroupSearch {
         queries_(queries),
         k_(k),
         size_(batch_queries(held, queries, k)),
-        bytes_(size_ * batch_query_bytes(largest_group(*held.cells.groups), k)),
+        bytes_(queries.working_bytes > 0 ? size_ * batch_query_bytes(largest_group(*held.cells.groups), k)
+                                         : std::min(kMaxMinimaBytes, held.pool().available() / 4)),
         values_(held.pool(), size_ * held.columns()),
         floats_(held.pool(), std::is_same_v<T, double> ? 0 : size_ * held.columns()),
         squared_(held.pool(), size_ * all_.center_count),
@@ -266,7 +267,7 @@ class GroupSearch {
   const CenteredGroups<T>& all_;
   const Queries& queries_;
   std::int64_t k_, size_;  // length of lists, queries of a batch
-  std::int64_t bytes_;     // of memory for the search of a group
+  std::int64_t bytes_;     // of memory for groups that are searched together
   Buffer<double> values_;  // (queries, d)
   Buffer<float> floats_;   // the upload of values that are all float32
   Buffer<double> squared_;
