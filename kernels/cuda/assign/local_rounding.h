@@ -54,21 +54,13 @@ __device__ inline bool is_aligned(std::int64_t d) {
 /// Rounds eight values; adds to the squared norms of the values and of the rounding errors.
 template <class X>
 __device__ inline uint4 round_chunk(const X (&values)[kChunkValues], X& squares, X& lost) {
-  __half2 packed[kChunkValues / 2];
+  __half packed[kChunkValues];
 #pragma unroll
-  for (int t = 0; t < kChunkValues; t += 2) {
-    if constexpr (sizeof(X) == sizeof(float)) {
-      packed[t / 2] = __floats2half2_rn(values[t], values[t + 1]);
-    } else {
-      packed[t / 2] = __halves2half2(__double2half(values[t]), __double2half(values[t + 1]));
-    }
-    const float2 rounded = __half22float2(packed[t / 2]);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const X value = values[t + i], error = value - static_cast<X>(i == 0 ? rounded.x : rounded.y);
-      squares = fma(value, value, squares);
-      lost = fma(error, error, lost);
-    }
+  for (int t = 0; t < kChunkValues; ++t) {
+    packed[t] = static_cast<__half>(values[t]);
+    const X error = values[t] - static_cast<X>(__half2float(packed[t]));
+    squares = fma(values[t], values[t], squares);
+    lost = fma(error, error, lost);
   }
   uint4 bits;
   memcpy(&bits, packed, sizeof bits);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "kernels/cuda/assign/local_rounding.h"
 #include "kernels/cuda/assign/local_scores.h"
@@ -18,8 +17,7 @@ inline constexpr int kLocalWarpRows = kLocalRows / kLocalWarps;
 inline constexpr int kResidentDepth = 256;  // columns of rows that stay in shared memory
 inline constexpr int kSlabChunks = 16, kChunkBytes = 16;
 inline constexpr int kSlabBytes = (kLocalRows + kLocalColumns) * kSlabChunks * kChunkBytes;  // of one of two stages
-inline constexpr int kLocalParts = kLocalWarpRows / 16;  // products of a warp, 16 rows each
-static_assert(kLocalWarpRows % 16 == 0 && kLocalWarpRows <= kWarp, "whole products, a lane has a row");
+static_assert(kLocalWarpRows == 32, "two products of 16 rows");
 
 template <class T>
 struct LocalTask {
@@ -56,24 +54,19 @@ struct TileRows {
 
 #ifdef KITH_AMPERE
 
-/// The distance of an entry of a list of centroids, infinite beyond the list.
-__device__ inline float entry_distance(const LocalLists& in, const ListedCentroid* list, int i) {
-  return i < in.length ? list[i].distance : std::numeric_limits<float>::infinity();
-}
-
-/// The number of columns of the guess's list that are within a distance, itself included. All threads call it. mine: of
-/// entry threadIdx.x, loaded before it is needed.
-__device__ inline int columns_within(const LocalLists& in, const ListedCentroid* list, float distance, float mine) {
+/// The number of columns of the guess's list that are within a distance, itself included. All threads call it.
+__device__ inline int columns_within(const LocalLists& in, std::int64_t guess, float distance) {
+  const ListedCentroid* list = in.lists.entries + guess * in.lists.length;
   int columns = 1, within = kLocalThreads;
   for (int first = 0; within == kLocalThreads; first += kLocalThreads) {
-    if (first > 0) mine = entry_distance(in, list, first + static_cast<int>(threadIdx.x));
-    within = __syncthreads_count(first + static_cast<int>(threadIdx.x) < in.length && !(mine > distance));
+    const int i = first + static_cast<int>(threadIdx.x);
+    within = __syncthreads_count(i < in.length && !(list[i].distance > distance));
     columns += within;
   }
   return columns;
 }
 
-/// Each warp rounds its rows of the tile to `points`, several at a time.
+/// Each warp rounds its 32 rows of the tile to `points`, several at a time.
 template <class T>
 __device__ void round_rows(const LocalTask<T>& task, std::int64_t guess, std::uint32_t first, int count, int shift,
                            uint4* points, TileRows& tile) {
@@ -103,12 +96,10 @@ __device__ void round_rows(const LocalTask<T>& task, std::int64_t guess, std::ui
   guess_norm = group_total(guess_norm, lanes);
   const float lost_guess = sqrtf(guess_norm) * 0x1p-46F + 0x1p-100F;
 
-  const int mine = warp * kLocalWarpRows + lane_index() % kLocalWarpRows;
+  const int mine = warp * kLocalWarpRows + lane_index();
   const std::int32_t index = task.order[first + min(mine, count - 1)], position = task.rows.position(index);
-  if (lane_index() < kLocalWarpRows) {
-    tile.index[mine] = index;
-    tile.position[mine] = position;
-  }
+  tile.index[mine] = index;
+  tile.position[mine] = position;
   constexpr int kTogether = sizeof(T) <= 4 ? 4 : 2;  // by registers
   const int step = kWarp / lanes;
   float reach = 0.0F;

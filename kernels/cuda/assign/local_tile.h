@@ -29,10 +29,10 @@ namespace kith::cuda {
 
 #ifdef KITH_AMPERE
 
-/// Adds the products of the warp's rows with the columns at hand. Rows and columns have `pitch` chunks in shared
+/// Adds the products of the warp's 32 rows with the columns at hand. Rows and columns have `pitch` chunks in shared
 /// memory, the first `chunks` of which exist.
 __device__ inline void multiply(const uint4* points, const uint4* columns, int pitch, int chunks,
-                                float (&product)[kLocalParts][8][4]) {
+                                float (&product)[2][8][4]) {
   const int lane = lane_index(), warp = static_cast<int>(threadIdx.x) / kWarp, row = lane % 16, half = lane / 16;
   const std::uint32_t left = shared_address(points + (warp * kLocalWarpRows + row) * pitch);
   const std::uint32_t right = shared_address(columns + row * pitch);
@@ -41,13 +41,13 @@ __device__ inline void multiply(const uint4* points, const uint4* columns, int p
 #pragma unroll 2
   for (int chunk = 0; chunk < chunks; chunk += kStepChunks) {
     const std::uint32_t place = at(chunk + half);
-    unsigned a[kLocalParts][4], b[4][4];
+    unsigned a[2][4], b[4][4];
 #pragma unroll
-    for (int m = 0; m < kLocalParts; ++m) load_rows_16x16(a[m], left + m * sixteen_rows + place);
+    for (int m = 0; m < 2; ++m) load_rows_16x16(a[m], left + m * sixteen_rows + place);
 #pragma unroll
     for (int n = 0; n < 4; ++n) load_rows_16x16(b[n], right + n * sixteen_rows + place);
 #pragma unroll
-    for (int m = 0; m < kLocalParts; ++m) {
+    for (int m = 0; m < 2; ++m) {
 #pragma unroll
       for (int n = 0; n < 8; ++n) {
         multiply_16x8x16(product[m][n], {a[m][0], a[m][2]}, {a[m][1], a[m][3]}, {b[n / 2][n % 2], b[n / 2][2 + n % 2]});
@@ -114,8 +114,17 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
   const bool resident = task.rounded == nullptr;
   uint4* const points = resident ? shared : task.rounded + blockIdx.x * std::int64_t{kLocalRows} * chunks;
   const ListedCentroid* list = in.lists.entries + guess * in.lists.length;
+  round_rows(task, guess, first, count, shift, points, tile);
+  if (threadIdx.x == 0) tile.open = 0;
+  __syncthreads();
+  float reach = 0.0F;
+#pragma unroll
+  for (int w = 0; w < kLocalWarps; ++w) reach = fmaxf(reach, tile.reach[w]);
+  // Columns beyond are left out even where they fill a tile: they may be far longer, and would widen the margin.
+  const int used = columns_within(in, guess, reach), tiles = (used + kLocalColumns - 1) / kLocalColumns;
+
   // A step multiplies a slab of one column tile; those of resident rows are whole rows.
-  const int pitch = resident ? chunks : kSlabChunks, slabs = (chunks + pitch - 1) / pitch;
+  const int pitch = resident ? chunks : kSlabChunks, slabs = (chunks + pitch - 1) / pitch, steps = tiles * slabs;
   const auto slab_rows = [&](int step) { return resident ? shared : shared + step % 2 * kSlabBytes / kChunkBytes; };
   const auto slab_columns = [&](int step) {
     return resident ? shared + (kLocalRows + step % 2 * kLocalColumns) * chunks : slab_rows(step) + kLocalRows * pitch;
@@ -128,61 +137,49 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
       if (u < slab_chunks(step)) copy_chunk(shared_address(to + i), from + r * chunks + step % slabs * pitch + u);
     }
   };
-  const auto fetch_columns = [&](int step) {
-    const std::int64_t from = list_begin + static_cast<std::int64_t>(step / slabs) * kLocalColumns;
-    const uint4* values = task.columns.values + from * chunks;
-    if (!resident) return copy_slab(slab_columns(step), values, kLocalColumns, step);
-    for (int i = static_cast<int>(threadIdx.x); i < kLocalColumns * chunks; i += kLocalThreads) {
-      copy_chunk(shared_address(slab_columns(step) + i), values + i);
-    }
-  };
-  fetch_columns(0);
-  const float mine = entry_distance(in, list, static_cast<int>(threadIdx.x));
-  round_rows(task, guess, first, count, shift, points, tile);
-  if (threadIdx.x == 0) tile.open = 0;
-  __syncthreads();
-  float reach = 0.0F;
-#pragma unroll
-  for (int w = 0; w < kLocalWarps; ++w) reach = fmaxf(reach, tile.reach[w]);
-  // Columns beyond are left out even where they fill a tile: they may be far longer, and would widen the margin.
-  const int used = columns_within(in, list, reach, mine), tiles = (used + kLocalColumns - 1) / kLocalColumns;
-  const int steps = tiles * slabs;
-  // Ends the copies of a step.
   const auto fetch = [&](int step) {
     if (step < steps) {
-      if (step > 0) fetch_columns(step);
-      if (!resident) copy_slab(slab_rows(step), points, kLocalRows, step);
+      const int t = step / slabs;
+      const std::int64_t from = list_begin + static_cast<std::int64_t>(t) * kLocalColumns;
+      const uint4* values = task.columns.values + from * chunks;
+      if (resident) {
+        for (int i = static_cast<int>(threadIdx.x); i < kLocalColumns * chunks; i += kLocalThreads) {
+          copy_chunk(shared_address(slab_columns(step) + i), values + i);
+        }
+      } else {
+        copy_slab(slab_rows(step), points, kLocalRows, step);
+        copy_slab(slab_columns(step), values, kLocalColumns, step);
+      }
       if (threadIdx.x < kLocalColumns && step % slabs == 0) {
-        const int t = step / slabs, place = t * kLocalColumns + static_cast<int>(threadIdx.x);
-        const std::int64_t column = list_begin + place;
-        tile.base[t % 2][threadIdx.x] = place < used ? task.columns.base[column] : QuantizationGrid::kNever;
-        tile.error[t % 2][threadIdx.x] = place < used ? task.columns.error[column] : 0.0F;
+        const bool counts = t * kLocalColumns + static_cast<int>(threadIdx.x) < used;
+        tile.base[t % 2][threadIdx.x] = counts ? task.columns.base[from + threadIdx.x] : QuantizationGrid::kNever;
+        tile.error[t % 2][threadIdx.x] = counts ? task.columns.error[from + threadIdx.x] : 0.0F;
       }
     }
     copies_commit();
   };
 
-  // Of rows lane / 4 and eight further, of each sixteen of the warp's rows. nvcc 13.0 zeroes the
+  // Of rows lane / 4 and eight further, of the first and the last sixteen of the warp's rows. nvcc 13.0 zeroes the
   // second half of such an array if its class has default values.
-  LaneScores scores[kLocalParts][2];
+  LaneScores scores[2][2];
 #pragma unroll
-  for (int i = 0; i < 2 * kLocalParts; ++i) scores[i / 2][i % 2].clear();
+  for (int i = 0; i < 4; ++i) scores[i / 2][i % 2].clear();
   const int q = lane_index() % 4;
   const auto row_of = [](int m, int r) {
     return static_cast<int>(threadIdx.x) / kWarp * kLocalWarpRows + m * 16 + r * 8 + lane_index() / 4;
   };
   fetch(0);
-  float error_norm[kLocalParts][2];
+  float error_norm[2][2];
 #pragma unroll
-  for (int i = 0; i < 2 * kLocalParts; ++i) error_norm[i / 2][i % 2] = tile.error_norm[row_of(i / 2, i % 2)];
-  float product[kLocalParts][8][4];
+  for (int i = 0; i < 4; ++i) error_norm[i / 2][i % 2] = tile.error_norm[row_of(i / 2, i % 2)];
+  float product[2][8][4];
   for (int step = 0; step < steps; ++step) {
     fetch(step + 1);
     copies_wait<1>();
     __syncthreads();
     if (step % slabs == 0) {
 #pragma unroll
-      for (int i = 0; i < 32 * kLocalParts; ++i) product[i / 32][i / 4 % 8][i % 4] = 0.0F;
+      for (int i = 0; i < 64; ++i) product[i / 32][i / 4 % 8][i % 4] = 0.0F;
     }
     multiply(slab_rows(step), slab_columns(step), pitch, slab_chunks(step), product);
     if (step % slabs == slabs - 1) {
@@ -193,7 +190,7 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
         const float2 error = *reinterpret_cast<const float2*>(&tile.error[t % 2][n * 8 + 2 * q]);
         const unsigned place = static_cast<unsigned>(t * kLocalColumns + n * 8 + 2 * q);
 #pragma unroll
-        for (int m = 0; m < kLocalParts; ++m) {
+        for (int m = 0; m < 2; ++m) {
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const float a = fmaf(-error_norm[m][r], error.x, base.x - product[m][n][2 * r]);
@@ -214,7 +211,7 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
                                                     : 0.0F;
   const auto column = [&](int place) { return place == 0 ? static_cast<std::int32_t>(guess) : list[place - 1].column; };
 #pragma unroll
-  for (int m = 0; m < kLocalParts; ++m) {
+  for (int m = 0; m < 2; ++m) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const LaneScores& mine = scores[m][r];
