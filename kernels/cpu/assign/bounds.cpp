@@ -68,8 +68,11 @@ void BoundWorkspace::finish(HeldRows<T>& held, std::int64_t screened) const {
   const std::int64_t min_certified = is_narrow ? held.rows() / 2 : held.rows() / 16;
   const int max_backoff = is_narrow ? 32 : 8;
   const bool effective = held.rows() - screened >= min_certified;
-  held.bounds.backoff = effective ? 0 : held.bounds.next_backoff;
-  held.bounds.next_backoff = effective ? 1 : std::min(2 * held.bounds.next_backoff, max_backoff);
+  if (effective) {
+    held.bounds.backoff = {};
+  } else {
+    held.bounds.backoff.delay(max_backoff);
+  }
 }
 
 #define KITH_INSTANTIATE(T)                                                                \

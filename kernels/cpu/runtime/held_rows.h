@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/backoff.h"
 #include "core/large_pages.h"
 #include "core/screen.h"
 #include "core/seeding.h"
@@ -28,25 +29,25 @@ inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1
 struct LabelBounds {
   /// Restores the state before the first assignment; keeps the memory.
   void reset() {
-    clusters = backoff = 0;
-    next_backoff = 1;
+    clusters = 0;
+    backoff = {};
     enabled = false;
   }
   /// Call after an assignment that changed so many labels of `rows` rows: once few change, bounds are worthwhile.
   void note_changed(std::int64_t changed, std::int64_t rows) { enabled = enabled || changed < rows / 8; }
   /// Whether the next assignment keeps bounds.
-  bool due() const { return enabled && backoff == 0; }
+  bool due() const { return enabled && backoff.left() == 0; }
   /// Call for an assignment that keeps no bounds: older bounds are about other labels.
   void skip() {
     clusters = 0;
-    backoff = std::max(backoff - 1, 0);
+    backoff.skips();
   }
 
   UninitializedVector<float> bound{};  // (n)
   Matrix<double> centroids{};          // (k, d) of the bounds
   std::int64_t clusters = 0;           // k; 0: no bounds
   bool enabled = false;                // few labels change, so assignments should keep bounds
-  int backoff = 0, next_backoff = 1;   // assignments without bounds, after bounds that certified too few rows
+  Backoff backoff{};                   // of bounds, which did not pay if they certified too few rows
 };
 
 /// Skips a screen while its refinement pass costs more than the screen saves: the next assignments use another screen.

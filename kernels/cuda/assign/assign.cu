@@ -99,7 +99,7 @@ class NearestFinder {
     if (pruned_cost(held_, clusters_, mean) > held_.choice.screened_cost) {
       delay_estimate(held_.choice);
     } else {
-      held_.choice.next_backoff = 1;
+      held_.choice.estimate.reward();
     }
   }
 

@@ -137,8 +137,7 @@ BoundWorkspace::BoundWorkspace(HeldRows<T>& held, std::int64_t clusters) {
   constexpr double kWorthwhile = 0x1p38;
   const double products = static_cast<double>(held.rows()) * static_cast<double>(clusters * held.columns());
   if (!held.context->forced.bounds && !held.choice.pruned && products < kWorthwhile) return;
-  if (!bounds.wanted || bounds.backoff-- > 0) return;
-  bounds.backoff = 0;
+  if (!bounds.wanted || bounds.backoff.skips()) return;
   Pool& pool = held.pool();
   const std::int64_t cells = clusters * held.columns(), block = held.largest_block();
   try {

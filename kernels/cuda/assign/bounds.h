@@ -68,8 +68,11 @@ class BoundWorkspace {
     held.bounds.clusters = clusters_;
     if (!known_) return;
     const bool effective = screened <= held.rows() / 2;
-    held.bounds.backoff = effective ? 0 : held.bounds.next_backoff;
-    held.bounds.next_backoff = effective ? 1 : std::min(2 * held.bounds.next_backoff, kLongestBackoff);
+    if (effective) {
+      held.bounds.backoff = {};
+    } else {
+      held.bounds.backoff.delay(kLongestBackoff);
+    }
   }
 
  private:

@@ -63,10 +63,7 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
     choice.pruned = false;
     return false;
   }
-  if (choice.backoff > 0) {
-    --choice.backoff;
-    return choice.pruned;
-  }
+  if (choice.estimate.skips()) return choice.pruned;
   const CandidateSample candidates = sample_candidates(held, held.resident.data(), {nullptr, held.resident_rows},
                                                        held.label.data(), centroids, clusters);
   const PrunedChoice pruned = choose_local(held, clusters, held.rows(), candidates, choice.screened_cost);
@@ -74,7 +71,7 @@ bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clus
   choice.screened = pruned.screened;
   choice.merged = pruned.merged;
   if (choice.pruned) {
-    choice.backoff = kRecheck;
+    choice.estimate.wait(kRecheck);
   } else {
     delay_estimate(choice);
   }
@@ -90,10 +87,7 @@ bool lists_are_worthwhile(HeldRows<T>& held, std::int64_t clusters, std::int64_t
     return false;  // refine() sends these rows alone
   }
   if (held.context->forced.local_screen) return true;
-  if (held.choice.lists_backoff > 0) {
-    --held.choice.lists_backoff;
-    return false;
-  }
+  if (held.choice.lists.skips()) return false;
   const double refined = static_cast<double>(count) * kPairCost * within_margin;
   return refined > kLaunches + CentroidLists::distances(clusters) / 2;
 }

@@ -53,21 +53,22 @@ PrunedChoice choose_local(const HeldRows<T>& held, std::int64_t clusters, std::i
 template <class T>
 bool choose_pruned(HeldRows<T>& held, const double* centroids, std::int64_t clusters);
 
+inline constexpr int kLongestBackoff = 16;  // assignments
+
 /// Screens all centroids for some assignments, each time for twice as many, before the next estimate.
 inline void delay_estimate(ScreenChoice& choice) {
-  constexpr int kLongestBackoff = 16;
   choice.pruned = false;
-  choice.backoff = choice.next_backoff;
-  choice.next_backoff = std::min(2 * choice.next_backoff, kLongestBackoff);
+  choice.estimate.delay(kLongestBackoff);
 }
 
 /// Notes that lists of centroids left `rest` of `count` rows ambiguous. Where these are nearly all, the next
 /// assignments make no lists, each time twice as many.
 inline void note_lists(ScreenChoice& choice, std::int64_t count, std::int64_t rest) {
-  constexpr int kLongestBackoff = 16;
-  const bool useless = rest > count - count / 8;
-  if (useless) choice.lists_backoff = choice.next_lists_backoff;
-  choice.next_lists_backoff = useless ? std::min(2 * choice.next_lists_backoff, kLongestBackoff) : 1;
+  if (rest > count - count / 8) {
+    choice.lists.delay(kLongestBackoff);
+  } else {
+    choice.lists.reward();
+  }
 }
 
 /// Whether `count` ambiguous rows are worth the lists of centroids. within_margin: columns that refine() would measure

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/backend.h"
+#include "core/backoff.h"
 #include "core/screen.h"
 #include "core/seeding.h"
 #include "kernels/cuda/device/fp16_layout.h"
@@ -107,17 +108,17 @@ struct Fp16Rows {
 struct LabelBounds {
   /// Restores the state before the first assignment. The memory stays allocated.
   void reset() {
-    clusters = backoff = 0;
-    next_backoff = 1;
+    clusters = 0;
+    backoff = {};
     wanted = false;
   }
 
-  Buffer<float> bound;                // (n)
-  Buffer<double> centroids;           // (k, d) for which the bounds hold
-  std::int64_t clusters = 0;          // k; 0: there are no bounds
-  bool wanted = false;                // few labels change, so assignments should keep bounds
-  bool refused = false;               // there was no memory for bounds
-  int backoff = 0, next_backoff = 1;  // assignments without bounds after bounds that certified too few rows
+  Buffer<float> bound;        // (n)
+  Buffer<double> centroids;   // (k, d) for which the bounds hold
+  std::int64_t clusters = 0;  // k; 0: there are no bounds
+  bool wanted = false;        // few labels change, so assignments should keep bounds
+  bool refused = false;       // there was no memory for bounds
+  Backoff backoff;            // of bounds, which did not pay if they certified too few rows
 };
 
 /// Which screen the next assignment takes first, from the costs of earlier ones (assign/screen_choice.h).
@@ -127,8 +128,8 @@ struct ScreenChoice {
   bool pruned = false;                 // rows are decided near their label, without a screen of all centroids
   std::int64_t screened = 0;           // of PrunedRows, for these
   bool merged = false;                 // the same
-  int backoff = 0, next_backoff = 1;   // assignments before the next estimate
-  int lists_backoff = 0, next_lists_backoff = 1;  // blocks without lists of centroids after lists that decided little
+  Backoff estimate;                    // of estimates; they did not pay if rows were not decided near their labels
+  Backoff lists;                       // of lists of centroids for a block, which did not pay if they decided little
 };
 
 /// The most recent seeding candidates.
