@@ -47,21 +47,30 @@ __global__ void choose_kernel(PrunedRows rows, std::int64_t clusters, const doub
 }  // namespace
 
 template <class T>
-void decide_few_rows(const HeldRows<T>& held, const T* values, const double* centroids, std::int64_t clusters,
+bool decide_few_rows(const HeldRows<T>& held, const T* values, const double* centroids, std::int64_t clusters,
                      const PrunedRows& rows, Word* distances) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 26;  // multiply-adds: 0.02 ms on an H100, less than a long walk
+  constexpr std::int64_t kMostRows = 512;                // more fill the device with their walks
   const Context& context = *held.context;
   const std::int64_t pairs = rows.rows.count * clusters;
-  const Buffer<double> distance(held.pool(), pairs);
+  if (rows.rows.count > kMostRows || pairs * held.columns() > kMost) return false;
+  Buffer<double> distance;
+  try {
+    distance = Buffer<double>(held.pool(), pairs);
+  } catch (const OutOfMemory&) {
+    return false;
+  }
   pairs_kernel<<<context.grid((pairs + 3) / 4, kBlockWarps), kBlock, 0, context.stream>>>(
       values, held.columns(), rows.rows, centroids, clusters, distance.data());
   check(cudaGetLastError());
   choose_kernel<<<context.grid(rows.rows.count, kBlockWarps), kBlock, 0, context.stream>>>(
       rows, clusters, distance.data(), distance_unit(held), distances);
   check(cudaGetLastError());
+  return true;
 }
 
 #define KITH_INSTANTIATE(T) \
-  template void decide_few_rows(const HeldRows<T>&, const T*, const double*, std::int64_t, const PrunedRows&, Word*);
+  template bool decide_few_rows(const HeldRows<T>&, const T*, const double*, std::int64_t, const PrunedRows&, Word*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

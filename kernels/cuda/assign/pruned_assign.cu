@@ -298,8 +298,8 @@ void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const do
   const CentroidListsView lists = lists_.view();
   const bool screens = rows.screened > 0 && make_local(held, rows.screened);
   if (screens && rows.merged) merged_.replace(context, lists, rows.rows, rows.nearest);
-  order_.sort(context, rows.rows, rows.nearest);
   if (screens) {
+    order_.sort(context, rows.rows, rows.nearest);
     local_.decide(held, values, centroids, lists,
                   {rows.rows, order_, rows.limit, rows.nearest, rows.bound, counters_.data() + 1});
     Word rest = 0;
@@ -307,11 +307,9 @@ void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const do
     if (rest == 0) return;
     rows.rows = {local_.rest().row, static_cast<std::int64_t>(rest)};
     rows.limit = local_.rest().limit;
-    order_.sort(context, rows.rows, rows.nearest);
   }
-  if (are_few_rows(rows.rows.count, clusters_, held.columns())) {
-    return decide_few_rows(held, values, centroids, clusters_, rows, counters_.data() + 1);
-  }
+  if (decide_few_rows(held, values, centroids, clusters_, rows, counters_.data() + 1)) return;
+  order_.sort(context, rows.rows, rows.nearest);
   std::int64_t most = lists.complete ? lists.length : lists.length - 1;
   if (rows.most > 0) most = std::min(most, rows.most);
   // Few rows are spread over all blocks, or over all warps.
