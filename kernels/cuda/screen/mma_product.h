@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/ampere.h"
+#include "kernels/cuda/device/block_copy.h"
 #include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
@@ -227,11 +228,8 @@ template <class Epilogue>
 __global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
     mma_parts_kernel(const ProductPart<Epilogue>* parts, const ProductItem* items) {
 #ifdef KITH_AMPERE
-  __shared__ alignas(16) unsigned char copy[sizeof(ProductPart<Epilogue>)];
-  auto& part = *reinterpret_cast<ProductPart<Epilogue>*>(copy);
   const ProductItem item = items[blockIdx.x];
-  if (threadIdx.x == 0) part = parts[item.part];
-  __syncthreads();
+  const ProductPart<Epilogue>& part = copy_for_block(parts[item.part]);
   multiply_range<Epilogue>(part.product, part.epilogue, item.row_group, item.first, item.last);
 #endif
 }

@@ -27,7 +27,7 @@ struct FewQueryItem {
 };
 
 /// The same for several bases. parts, items: on the device. most_queries: of a part, up to kFewQueries. Asynchronous.
-void find_parts_minima(const Context& context, const FewQueryPart* parts, const FewQueryItem* items,
+void find_parts_minima(const Stream& stream, const FewQueryPart* parts, const FewQueryItem* items,
                        std::int64_t item_count, std::int64_t most_queries);
 
 }  // namespace kith::cuda

@@ -6,6 +6,9 @@
 #include "kernels/cuda/search/group_batch.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "kernels/cuda/screen/fp16_rounding.h"
 #include "kernels/cuda/search/few_query_minima.h"
@@ -123,7 +126,11 @@ template <class T>
 class PartsSearch {
  public:
   PartsSearch(std::span<const GroupPart<T>> parts, const ChosenQueries<double>& queries, const QueryLists& out)
-      : parts_(parts), queries_(queries), out_(out), shape_(column_shape(first().columns())) {
+      : parts_(parts),
+        queries_(queries),
+        out_(out),
+        shape_(column_shape(first().columns())),
+        mma_(mma_shape(context(), shape_.depth_tiles)) {
     for (const GroupPart<T>& part : parts) {
       const MinimaSize minima(part);
       slots_ += slots_of(part.count);
@@ -163,7 +170,6 @@ class PartsSearch {
 
   /// Uploads what the kernels need.
   void describe() {
-    const MmaShape mma = mma_shape(context(), shape_.depth_tiles);
     std::vector<PartView<T>> views;
     std::vector<ProductPart<KeepMinima>> products;
     std::vector<FewQueryPart> few;
@@ -218,7 +224,7 @@ class PartsSearch {
       } else if (!view.measures_all) {
         const auto column_tiles = static_cast<unsigned>(view.base.tile_count());
         products.push_back(
-            {{view.queries.tiles, view.base.tiles, view.base.score_base, part.count, column_tiles, mma, column_tiles},
+            {{view.queries.tiles, view.base.tiles, view.base.score_base, part.count, column_tiles, mma_, column_tiles},
              view.queries.minima});
         tiles += slots_of(part.count) / kFp16TileRows * column_tiles;
       }
@@ -274,9 +280,8 @@ class PartsSearch {
     rounded.norm = norm_.data();
     rounded.residual = residual_.data();
     round_to_fp16(context(), SlotRows<T>{views_.data(), part_of_tile_.data(), slots_, first().columns()}, rounded);
-    find_parts_minima(context(), few_.data(), few_items_.data(), few_items_.size(), most_few_);
-    launch_parts<KeepMinima>(context(), products_.data(), items_.data(), items_.size(),
-                             mma_shape(context(), shape_.depth_tiles));
+    find_parts_minima(stream(), few_.data(), few_items_.data(), few_items_.size(), most_few_);
+    launch_parts<KeepMinima>(context(), products_.data(), items_.data(), items_.size(), mma_);
     launch_lists(context(), part_lists_kernel<T>, query_count_, candidate_capacity(out_.k),
                  static_cast<const PartView<T>*>(views_.data()), static_cast<const PartQuery*>(query_.data()));
   }
@@ -310,6 +315,7 @@ class PartsSearch {
   const ChosenQueries<double>& queries_;
   const QueryLists& out_;
   Fp16Layout shape_;
+  MmaShape mma_;
   std::int64_t slots_ = 0, query_count_ = 0, group_minima_ = 0, block_minima_ = 0, few_blocks_ = 0;
   Buffer<uint4> tiles_;
   Buffer<float> norm_, residual_;  // (slots)

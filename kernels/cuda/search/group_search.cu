@@ -1,8 +1,9 @@
 // Searches groups of rows for batches of queries, which are uploaded once and stay on the device with their lists: each
 // query in the group to which it would belong, and then in the others that its list may need (group_reach.h).
 //
-// The host waits only for the numbers of queries of all groups, twice a batch, and for the lists. A query reads
-// 8 d bytes for the distance to each center, and 16 d for each group that it needs, besides the search in the group.
+// The host waits for the numbers of queries of all groups and of dense ones among them, twice a batch, and for the
+// lists. A query reads 4 d bytes for the distance to each center, and 8 d or 16 d for each group that it needs, besides
+// the search in the group.
 #include "kernels/cuda/search/group_search.h"
 
 #include <algorithm>
