@@ -4,6 +4,15 @@
 #include <algorithm>
 
 namespace kith::cpu {
+namespace {
+
+std::int32_t count_within(std::span<const float> squared, float reach) {
+  std::int32_t within = 0;
+  for (const float each : squared) within += each <= reach ? 1 : 0;
+  return within;
+}
+
+}  // namespace
 
 template <class T>
 NearCentroids<T>::NearCentroids(const HeldRows<T>& held, MatrixView<const double> centroids,
@@ -58,9 +67,7 @@ void NearCentroids<T>::begin(int place) {
 
 template <class T>
 std::int64_t NearCentroids<T>::count(float reach) const {
-  std::int32_t within = 0;
-  for (const float squared : current_) within += squared <= reach ? 1 : 0;
-  return within;
+  return count_within(current_, reach);
 }
 
 template <class T>
@@ -70,9 +77,7 @@ void NearCentroids<T>::extend(float reach) {
   constexpr std::size_t kBlock = 32;  // most blocks have no centroid within the reach
   for (std::size_t first = 0; first < current_.size(); first += kBlock) {
     const auto block = current_.subspan(first, std::min(kBlock, current_.size() - first));
-    std::int32_t within = 0;
-    for (const float squared : block) within += squared <= reach ? 1 : 0;
-    if (within == 0) continue;
+    if (count_within(block, reach) == 0) continue;
     for (std::size_t c = 0; c < block.size(); ++c) {
       if (block[c] <= reach && block[c] > reach_) list_.push_back({block[c], static_cast<std::int32_t>(first + c)});
     }
