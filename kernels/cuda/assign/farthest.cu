@@ -1,9 +1,11 @@
 // The rows with the largest distances: a radix selection by (distance descending, row ascending), then a sort of the
 // selected rows on the host.
 //
-// Each pass reads the n distances and counts one byte of the key: 8 bytes of distance, and as many bytes of row number
-// as n needs. The last thread block to finish chooses the byte, so that the host waits once; passes after one that
-// separates the rows do nothing. 10^6 rows take at most 11 passes, each 2 us on an H200 and its launch.
+// Each pass counts one byte of the keys: 8 bytes of distance, and as many bytes of row number as n needs. The last
+// thread block to finish chooses the byte, so that the host waits once; passes after one that separates the rows do
+// nothing. The first two passes read n distances, the others those of the rows that are selected or still undecided.
+#include "kernels/cuda/assign/farthest.h"
+
 #include <algorithm>
 #include <tuple>
 #include <vector>
@@ -17,12 +19,13 @@ namespace {
 using Key = unsigned __int128;  // orders rows by (distance descending, row ascending); all keys differ
 constexpr int kDigitBits = 8;
 constexpr int kDigits = 1 << kDigitBits;
+constexpr int kNoRow = 0xFF;  // every byte of a FarRow that is not used: its row is negative
 
 __device__ Key key_of(double distance, std::int64_t row) {
   return static_cast<Key>(~bits_of(distance)) << 64 | static_cast<Key>(row);
 }
 
-/// The state of the selection on the device, zero at first except for the rank.
+/// The state of the selection on the device.
 struct Selection {
   Key pattern;        // the bytes that are chosen
   Key last;           // the largest key with these bytes
@@ -31,9 +34,56 @@ struct Selection {
   bool done;          // all keys with these bytes are selected
 };
 
+/// Rows whose keys are not above Selection::last.
+struct KeptRows {
+  std::int64_t* row = nullptr;  // (capacity) in any order
+  Word* length = nullptr;       // (1)
+  Word capacity = 0;
+
+  __device__ bool are_all() const { return row != nullptr && *length <= capacity; }
+};
+
+/// Distances of which some are kept.
+struct FarDistances {
+  const double* distance;  // (rows)
+  std::int64_t rows;
+  KeptRows kept;
+
+  /// work(row, distance) for the kept rows, or for all if they are not known. The threads of the grid divide them.
+  template <class Work>
+  __device__ void for_each(const Work& work) const {
+    if (kept.are_all()) {
+      const auto count = static_cast<std::int64_t>(*kept.length);
+      for (std::int64_t i = thread_index(); i < count; i += thread_count()) work(kept.row[i], distance[kept.row[i]]);
+      return;
+    }
+    constexpr int kTogether = 4;  // loads
+    for (std::int64_t first = thread_index(); first < rows; first += thread_count() * kTogether) {
+      double of_row[kTogether];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) of_row[i] = distance[min(first + i * thread_count(), rows - 1)];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        const std::int64_t row = first + i * thread_count();
+        if (row < rows) work(row, of_row[i]);
+      }
+    }
+  }
+};
+
+/// Starts a selection, and clears the histogram and the numbers of kept and of collected rows.
+__global__ void start_kernel(const Word* wanted, std::int64_t most, Selection* selection, Word* histogram,
+                             Word* lengths) {
+  histogram[threadIdx.x] = 0;
+  if (threadIdx.x != 0) return;
+  const Word rank = min(*wanted, static_cast<Word>(most));
+  *selection = {0, 0, rank, 0, rank == 0};
+  lengths[0] = lengths[1] = 0;
+}
+
 /// Chooses the byte at `shift` of the wanted key. histogram: (kDigits) zero on entry and on return.
 __global__ void __launch_bounds__(kBlock)
-    choose_digit_kernel(const double* distance, std::int64_t rows, int shift, Selection* selection, Word* histogram) {
+    choose_digit_kernel(FarDistances distances, int shift, Selection* selection, Word* histogram) {
   static_assert(kDigits == kBlock, "a thread has a digit");
   __shared__ unsigned counts[kDigits];
   __shared__ bool is_last;
@@ -41,10 +91,10 @@ __global__ void __launch_bounds__(kBlock)
   const Key pattern = selection->pattern, below = (Key{1} << shift) - 1, mask = ~((Key{1} << shift << kDigitBits) - 1);
   counts[threadIdx.x] = 0;
   __syncthreads();
-  for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
-    const Key key = key_of(distance[row], row);
+  distances.for_each([&](std::int64_t row, double distance) {
+    const Key key = key_of(distance, row);
     if ((key & mask) == pattern) atomicAdd(&counts[static_cast<int>(key >> shift) & (kDigits - 1)], 1U);
-  }
+  });
   __syncthreads();
   if (counts[threadIdx.x] != 0) atomicAdd(&histogram[threadIdx.x], static_cast<Word>(counts[threadIdx.x]));
   __threadfence();
@@ -59,61 +109,91 @@ __global__ void __launch_bounds__(kBlock)
   *selection = {chosen, chosen | below, rank - prefix.before, 0, prefix.before + count == rank};
 }
 
-__global__ void collect_kernel(const double* distance, const std::int32_t* label, std::int64_t rows,
-                               const Selection* selection, FarRow* list, Word* count) {
+/// Keeps the rows whose keys are not above the last one; counts those beyond the capacity, too.
+__global__ void keep_kernel(FarDistances distances, const Selection* selection) {
   const Key last = selection->last;
-  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
-    const std::int64_t row = base + lane_index();
-    const bool selected = row < rows && key_of(distance[row], row) <= last;
-    const Word slot = reserve_slot(selected, count);
-    if (selected) {
-      list[slot].distance = distance[row];
-      list[slot].row = row;
-      list[slot].label = label[row];
-    }
+  const KeptRows kept = distances.kept;
+  const std::int64_t padded = (distances.rows + kWarp - 1) / kWarp * kWarp;  // whole warps
+  for (std::int64_t row = thread_index(); row < padded; row += thread_count()) {
+    const bool keeps = row < distances.rows && key_of(distances.distance[row], row) <= last;
+    const Word slot = reserve_slot(keeps, kept.length);
+    if (keeps && slot < kept.capacity) kept.row[slot] = row;
   }
 }
 
-/// Makes all choices of a selection. Queues only.
-template <class T>
-void choose_digits(const HeldRows<T>& held, Selection* selection) {
-  const Stream& stream = held.stream();
-  Buffer<Word> histogram(held.pool(), kDigits);
-  stream.fill(histogram.data(), 0, kDigits);
-  for (int shift = 128 - kDigitBits; shift >= 0; shift -= kDigitBits) {
-    if (shift < 64 && (held.rows() - 1) >> shift == 0) continue;  // no row number has this byte
-    choose_digit_kernel<<<held.context->grid(held.rows(), kBlock), kBlock, 0, stream>>>(
-        held.distance.data(), held.rows(), shift, selection, histogram.data());
-    check(cudaGetLastError());
-  }
+__global__ void collect_kernel(FarDistances distances, const std::int32_t* label, const Selection* selection,
+                               FarRow* list, Word* count) {
+  const Key last = selection->last;
+  distances.for_each([&](std::int64_t row, double distance) {
+    if (key_of(distance, row) > last) return;
+    FarRow& selected = list[atomicAdd(count, Word{1})];
+    selected.distance = distance;
+    selected.row = row;
+    selected.label = label[row];
+  });
 }
 
 }  // namespace
 
 template <class T>
-std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count) {
-  count = std::min(count, held.rows());
-  if (count <= 0) return {};
+Buffer<FarRow> select_farthest(const HeldRows<T>& held, const Word* wanted, std::int64_t most) {
+  constexpr std::int64_t kKeptShare = 8;          // of the rows, after passes over all of them
+  constexpr int kPassesOverAll = 2, kBlocks = 4;  // of a multiprocessor
+  const Context& context = *held.context;
   const Stream& stream = held.stream();
-  const Buffer<FarRow> list(held.pool(), count);
-  const Buffer<Word> length(held.pool(), 1);
+  const std::int64_t n = held.rows();
+  Buffer<FarRow> far(held.pool(), most);
   const Buffer<Selection> selection(held.pool(), 1);
-  const Selection nothing{0, 0, static_cast<Word>(count), 0, false};
-  stream.upload(selection.data(), &nothing, 1);
-  choose_digits(held, selection.data());
-  stream.fill(length.data(), 0, 1);
-  collect_kernel<<<held.context->grid(held.rows(), kBlock), kBlock, 0, stream>>>(
-      held.distance.data(), held.label.data(), held.rows(), selection.data(), list.data(), length.data());
+  const Buffer<Word> histogram(held.pool(), kDigits), lengths(held.pool(), 2);  // of the kept and of the collected rows
+  const Buffer<std::int64_t> kept(held.pool(), most + n / kKeptShare);
+  FarDistances distances{held.distance.data(), n, {}};
+  stream.fill(far.data(), kNoRow, most);
+  start_kernel<<<1, kDigits, 0, stream>>>(wanted, most, selection.data(), histogram.data(), lengths.data());
   check(cudaGetLastError());
-  std::vector<FarRow> rows(count);
-  stream.download(rows.data(), list.data(), count);
+  const auto one_each = std::min(context.grid(n, kBlock), static_cast<unsigned>(context.multiprocessors));
+  unsigned blocks = std::min(context.grid(n, kBlock), kBlocks * one_each);
+  int passes = 0;
+  for (int shift = 128 - kDigitBits; shift >= 0; shift -= kDigitBits) {
+    if (shift < 64 && (n - 1) >> shift == 0) continue;  // no row number has this byte
+    choose_digit_kernel<<<blocks, kBlock, 0, stream>>>(distances, shift, selection.data(), histogram.data());
+    check(cudaGetLastError());
+    if (++passes != kPassesOverAll) continue;
+    distances.kept = {kept.data(), lengths.data(), static_cast<Word>(kept.size())};
+    keep_kernel<<<blocks, kBlock, 0, stream>>>(distances, selection.data());
+    check(cudaGetLastError());
+    blocks = one_each;
+  }
+  collect_kernel<<<blocks, kBlock, 0, stream>>>(distances, held.label.data(), selection.data(), far.data(),
+                                                lengths.data() + 1);
+  check(cudaGetLastError());
+  return far;
+}
+
+template <class T>
+std::vector<FarRow> download_far(const HeldRows<T>& held, const Buffer<FarRow>& selected) {
+  std::vector<FarRow> rows(static_cast<std::size_t>(selected.size()));
+  held.stream().download(rows.data(), selected.data(), selected.size());
+  std::erase_if(rows, [](const FarRow& row) { return row.row < 0; });
   for (FarRow& row : rows) row.row += held.first_row;
   std::sort(rows.begin(), rows.end(),
             [](const FarRow& a, const FarRow& b) { return std::tie(b.distance, a.row) < std::tie(a.distance, b.row); });
   return rows;
 }
 
-#define KITH_INSTANTIATE(T) template std::vector<FarRow> farthest(const HeldRows<T>&, std::int64_t);
+template <class T>
+std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count) {
+  count = std::min(count, held.rows());
+  if (count <= 0) return {};
+  const Buffer<Word> wanted(held.pool(), 1);
+  const auto rank = static_cast<Word>(count);
+  held.stream().upload(wanted.data(), &rank, 1);
+  return download_far(held, select_farthest(held, wanted.data(), count));
+}
+
+#define KITH_INSTANTIATE(T)                                                               \
+  template Buffer<FarRow> select_farthest(const HeldRows<T>&, const Word*, std::int64_t); \
+  template std::vector<FarRow> download_far(const HeldRows<T>&, const Buffer<FarRow>&);   \
+  template std::vector<FarRow> farthest(const HeldRows<T>&, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
