@@ -1,5 +1,5 @@
 // Decides few rows by their distances from all centroids: walks of the lists of pruned_assign.h, one distance after
-// another, would leave most of the device idle.
+// another, and tiles of products would leave most of the device idle.
 #pragma once
 
 #include <cstdint>

@@ -155,7 +155,7 @@ __device__ inline void distances_of_pairs(std::int64_t count, std::int64_t d, co
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) pair(min(first + i, count - 1), x[i], c[i]);
     double sum[kTogether];
-    accumulate_pairs<M>(x, c, d, sum);
+    accumulate_pairs<M, 4>(x, c, d, sum);
     const double distance = add_lanes<kTogether, M>(sum);
     const std::int64_t mine = first + lane_index() / kLanesEach;
     if (lane_index() % kLanesEach == 0 && mine < count) take(mine, distance);
