@@ -88,12 +88,6 @@ void launch(const HeldRows<T>& held, const X* rows, std::int64_t count, const Sc
 
 }  // namespace
 
-LargestNorms download_largest(const Stream& stream, const Word* largest) {
-  Word bits[2];
-  stream.download(bits, largest, 2);
-  return {std::sqrt(std::bit_cast<double>(bits[0])), std::sqrt(std::bit_cast<double>(bits[1]))};
-}
-
 template <class T>
 ScreenedCopies allocate_screened(const HeldRows<T>& held, std::int64_t rows) {
   const std::int64_t pitch = padded_depth(held.columns());

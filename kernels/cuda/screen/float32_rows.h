@@ -35,8 +35,6 @@ void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_
 template <class T>
 void screen_norms(const HeldRows<T>& held, const T* rows, std::int64_t count, float* norm, float* half_sq_norm,
                   Word* largest);
-/// Downloads the largest norms. Waits for the device.
-LargestNorms download_largest(const Stream& stream, const Word* largest);
 
 /// The margin of the tiled product (device/tile.h) against rows with these norms.
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent);

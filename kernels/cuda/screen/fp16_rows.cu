@@ -73,18 +73,32 @@ Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape, std::int
 }
 
 template <class T, class X>
-void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first) {
-  Buffer<Word> largest(held.pool(), 2);
+void queue_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first,
+                     Word* largest) {
   Fp16Output output{out.values.data() + out.shape.place(out.place_of_block(first), 0, 0), out.shape};
-  output.largest = largest.data();
+  output.largest = largest;
   output.norm = out.norm.data() + first;
   output.residual = out.residual.data() + first;
   round_to_fp16(*held.context, screened(held, rows, count), output);
+  if (first >= out.kept_rows) out.made = first;
+}
+
+LargestNorms norms_of_bits(const Word* bits) {
+  return {std::sqrt(std::bit_cast<double>(bits[0])), std::sqrt(std::bit_cast<double>(bits[1]))};
+}
+
+void include_largest(const LargestNorms& norms, Fp16Rows& out) {
+  out.largest.norm = std::max(out.largest.norm, norms.norm);
+  out.largest.residual = std::max(out.largest.residual, norms.residual);
+}
+
+template <class T, class X>
+void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first) {
+  const Buffer<Word> largest(held.pool(), 2);
+  queue_fp16_rows(held, rows, count, out, first, largest.data());
   Word bits[2];
   held.stream().download(bits, largest.data(), 2);
-  out.largest.norm = std::max(out.largest.norm, std::sqrt(std::bit_cast<double>(bits[0])));
-  out.largest.residual = std::max(out.largest.residual, std::sqrt(std::bit_cast<double>(bits[1])));
-  if (first >= out.kept_rows) out.made = first;
+  include_largest(norms_of_bits(bits), out);
 }
 
 template <class T>
@@ -169,6 +183,7 @@ void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::
 
 #define KITH_INSTANTIATE(T)                                                                                            \
   template void make_fp16_rows(const HeldRows<T>&, const T*, std::int64_t, Fp16Rows&, std::int64_t);                   \
+  template void queue_fp16_rows(const HeldRows<T>&, const T*, std::int64_t, Fp16Rows&, std::int64_t, Word*);           \
   template const uint4* fp16_tiles(const HeldRows<T>&, const Block<T>&);                                               \
   template void queue_fp16_tiles(const HeldRows<T>&, const T*, std::int64_t, uint4*);                                  \
   template void queue_fp16(const HeldRows<T>&, const double*, std::int64_t, const Fp16Rows&, Word*);                   \

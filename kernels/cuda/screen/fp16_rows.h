@@ -55,6 +55,16 @@ Fp16Rows allocate_fp16(Pool& pool, std::int64_t rows, Fp16Layout shape, std::int
 template <class T, class X>
 void make_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first);
 
+/// The same without waiting and without out.largest. largest: (2) out, for norms_of_bits().
+template <class T, class X>
+void queue_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first,
+                     Word* largest);
+
+/// From the bits of the largest |x'|^2 and |x' - x^|^2.
+LargestNorms norms_of_bits(const Word* bits);
+/// Includes norms in out.largest.
+void include_largest(const LargestNorms& norms, Fp16Rows& out);
+
 /// The tiles of a block of the held rows, which have fp16 rows. Makes them where memory has space for one block only.
 /// Valid until the next call; queues only.
 template <class T>

@@ -5,6 +5,8 @@
 // once per data set.
 #include "kernels/cuda/screen/prepare.h"
 
+#include <vector>
+
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/screen/float32_rows.h"
 #include "kernels/cuda/screen/fp16_rows.h"
@@ -46,30 +48,43 @@ Fp16Rows allocate_held_fp16(const HeldRows<T>& held) {
 }  // namespace
 
 template <class T>
-void prepare(HeldRows<T>& held, const DataPlan& plan) {
-  const std::int64_t d = held.columns();
-  Buffer<Word> largest(held.pool(), 2);
+Preparation<T>::Preparation(HeldRows<T>& held, const DataPlan& plan) : held_(held) {
+  const std::int64_t d = held.columns(), n = held.rows();
+  const std::int64_t blocks = n > 0 ? (n + held.block_rows - 1) / held.block_rows : 0;
+  largest_ = Buffer<Word>(held.pool(), 2 * (1 + blocks));
   Buffer<float> center(held.pool(), padded_depth(d));
   held.stream().fill(center.data(), 0, padded_depth(d));
   held.stream().upload(center.data(), plan.screen.center.data(), d);
-  held.stream().fill(largest.data(), 0, 2);
+  held.stream().fill(largest_.data(), 0, largest_.size());
   held.plan = plan;
   held.center = std::move(center);
   held.fp16 = {};
   held.bounds = {};
-  Fp16Rows fp16 = allocate_held_fp16(held);
+  fp16_ = allocate_held_fp16(held);
+  Word* of_block = largest_.data() + 2;
   held.for_blocks([&](const Block<T>& block) {
     const T* values = held.on_device(block);
     screen_norms(held, values, block.rows, held.norm.data() + block.first, held.half_sq_norm.data() + block.first,
-                 largest.data());
-    if (fp16.values.size() > 0) make_fp16_rows(held, values, block.rows, fp16, block.first);
+                 largest_.data());
+    if (fp16_.values.size() > 0) queue_fp16_rows(held, values, block.rows, fp16_, block.first, of_block);
+    of_block += 2;
   });
-  held.largest = download_largest(held.stream(), largest.data());
-  if (fp16.values.size() > 0) limit_screened_lengths(*held.context, held.pool(), held.rows(), fp16);
-  held.fp16 = std::move(fp16);
+  if (fp16_.values.size() > 0) lengths_ = count_lengths(*held.context, held.pool(), n, fp16_);
 }
 
-#define KITH_INSTANTIATE(T) template void prepare(HeldRows<T>&, const DataPlan&);
+template <class T>
+void Preparation<T>::finish() {
+  std::vector<Word> largest(static_cast<std::size_t>(largest_.size()));
+  held_.stream().download(largest.data(), largest_.data(), largest_.size());
+  held_.largest = norms_of_bits(largest.data());
+  if (fp16_.values.size() > 0) {
+    for (std::size_t b = 2; b < largest.size(); b += 2) include_largest(norms_of_bits(&largest[b]), fp16_);
+    limit_screened_lengths(*held_.context, held_.pool(), held_.rows(), lengths_, fp16_);
+  }
+  held_.fp16 = std::move(fp16_);
+}
+
+#define KITH_INSTANTIATE(T) template class Preparation<T>;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -62,16 +62,21 @@ void list_longer_rows(const Context& context, Pool& pool, std::int64_t rows, std
 
 }  // namespace
 
-void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, Fp16Rows& fp16) {
-  constexpr std::int64_t kFew = 64;          // at most one row in this many is longer than the lengths of the others
-  constexpr int kWider = kBinsPerOctave;     // the limit is twice that length,
-  constexpr int kMuch = 2 * kBinsPerOctave;  // if a row is longer than four times that length
-  constexpr float kLeast = 0x1p-30F;         // of a limit; the widest column has about 2^8
+Buffer<unsigned> count_lengths(const Context& context, Pool& pool, std::int64_t rows, const Fp16Rows& fp16) {
   Buffer<unsigned> bins(pool, 2 * kBins);
   context.stream.fill(bins.data(), 0, 2 * kBins);
   histogram_kernel<<<context.grid(rows, kBlock * 4), kBlock, 0, context.stream>>>(
       fp16.norm.data(), fp16.residual.data(), rows, bins.data(), bins.data() + kBins);
   check(cudaGetLastError());
+  return bins;
+}
+
+void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, const Buffer<unsigned>& bins,
+                            Fp16Rows& fp16) {
+  constexpr std::int64_t kFew = 64;          // at most one row in this many is longer than the lengths of the others
+  constexpr int kWider = kBinsPerOctave;     // the limit is twice that length,
+  constexpr int kMuch = 2 * kBinsPerOctave;  // if a row is longer than four times that length
+  constexpr float kLeast = 0x1p-30F;         // of a limit; the widest column has about 2^8
   std::vector<unsigned> found(2 * kBins);
   context.stream.download(found.data(), bins.data(), 2 * kBins);
 

@@ -5,8 +5,11 @@
 
 namespace kith::cuda {
 
-/// Sets fp16.screened, the list of longer rows and fp16.usual_norm from the norms of all rows, of which there are
-/// `rows`. Waits for the device.
-void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, Fp16Rows& fp16);
+/// Counts the rows by the norms in fp16, of which there are `rows`. Asynchronous.
+Buffer<unsigned> count_lengths(const Context& context, Pool& pool, std::int64_t rows, const Fp16Rows& fp16);
+
+/// Sets fp16.screened, the list of longer rows and fp16.usual_norm. bins: of count_lengths(). Waits for the device.
+void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, const Buffer<unsigned>& bins,
+                            Fp16Rows& fp16);
 
 }  // namespace kith::cuda
