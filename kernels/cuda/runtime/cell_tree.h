@@ -56,7 +56,8 @@ struct CellKnowledge {
   double share = 0.0;              // of the rows whose distances, or boxes, a query computes
   double ambiguous = 0.0;          // share of the queries that products in fp16 leave ambiguous
   bool too_dense = false;          // these are many
-  bool tried_groups = false;       // there are groups, or they would not pay
+  bool tried_precision = false;    // groups were made for that, or found not to serve it
+  bool tried_pruning = false;      // the same
 };
 
 /// The tree of the held rows or their groups.

@@ -15,6 +15,7 @@
 #include "kernels/cuda/search/cell_build.h"
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/centered_groups.h"
+#include "kernels/cuda/search/fp16_batch.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/long_rows.h"
 #include "kernels/cuda/search/shared_cells.h"
@@ -46,19 +47,28 @@ double build_seconds(std::int64_t rows, std::int64_t d) {
 
 /// Of finding out whether groups pay, and of making them.
 double grouping_seconds(std::int64_t rows, std::int64_t d) {
-  return 25e-3 + static_cast<double>(rows) * (15e-9 + static_cast<double>(d) * 120e-12);
+  return 8e-3 + static_cast<double>(rows) * (5e-9 + static_cast<double>(d) * 60e-12);
 }
+/// Rows of a group in which products find the nearest: few enough of its minima of 32 rows are those of neighbours.
+std::int64_t smallest_group(std::int64_t neighbors) { return 64 * (neighbors + 2); }
+
 /// Of products of `count` queries with the groups that each needs: a share of the rows.
-double group_seconds(std::int64_t count, std::int64_t rows, std::int64_t d, double share, std::int64_t groups) {
+double group_seconds(std::int64_t count, std::int64_t rows, std::int64_t d, double share, std::int64_t groups,
+                     std::int64_t neighbors) {
   constexpr double kTile = 128.0;  // queries that are multiplied together
   constexpr double kStart = 0.15e-3, kProduct = 3e-15, kScore = 0.3e-12, kByte = 0.5e-12, kDistance = 1e-12;
-  constexpr double kList = 50e-9;  // the list of a query in a group, merged with its others
+  constexpr double kTree = 8e-12;   // of a distance in the tree of a small group, of which a query measures most rows
+  constexpr double kSmaller = 0.8;  // not all groups have the average size
+  constexpr double kList = 50e-9;   // the list of a query in a group, merged with its others
   const auto all = static_cast<double>(groups), columns = static_cast<double>(d);
   const double each = static_cast<double>(rows) / all;                              // rows of a group
   const double searches = static_cast<double>(count) * std::max(share * all, 1.0);  // of a query in a group
   const double searched = std::min(all, searches);
-  return kStart + searches * kList + std::max(searches, kTile * searched) * each * (kScore + columns * kProduct) +
-         searched * each * columns * 2.0 * kByte + static_cast<double>(count) * all * columns * kDistance;
+  const bool by_trees = each < kSmaller * static_cast<double>(smallest_group(neighbors));
+  const double pairs = by_trees ? searches * each * columns * kTree
+                                : std::max(searches, kTile * searched) * each * (kScore + columns * kProduct);
+  return kStart + searches * kList + pairs + searched * each * columns * 2.0 * kByte +
+         static_cast<double>(count) * all * columns * kDistance;
 }
 
 double pairs_of(std::int64_t queries, std::int64_t rows) {
@@ -104,10 +114,10 @@ Fp16Error fp16_error(const HeldRows<T>& held, const Queries& queries, std::int64
 }
 
 /// The share of the sampled queries that products in fp16 leave ambiguous, and what their candidates cost in addition;
-/// 0 if it is small.
+/// 0 if it is small. all: number of queries.
 template <class T>
 double ambiguous_share(const HeldRows<T>& held, const Queries& queries, const SearchSample& sample, double error,
-                       std::int64_t neighbors) {
+                       std::int64_t neighbors, std::int64_t all) {
   constexpr double kLargestError = 0.5;
   constexpr std::int64_t kShare = 32;
   const std::int64_t count = sample.queries.rows();
@@ -117,22 +127,51 @@ double ambiguous_share(const HeldRows<T>& held, const Queries& queries, const Se
   NeighborLists lists(count, neighbors);
   const Queries some{sample.queries.view(), -1, queries.measure, queries.working_bytes};
   constexpr double kDistance = 4.0;  // products in float32 that take as long as the distance of a candidate
-  const auto left = static_cast<double>(search_fp16(held, some, lists).size());
+  const std::int64_t batch = std::min(all, kMaxMinimaBytes / batch_query_bytes(held.rows(), neighbors));
+  const auto left = static_cast<double>(search_fp16(held, some, lists, batch).size());
   const double measured = kDistance * static_cast<double>(lists.candidates) / static_cast<double>(held.rows());
   return (left + measured) / static_cast<double>(count);
 }
 
-/// Whether searches like those so far have taken longer than finding groups that could be pruned. Where a query needs
-/// most of the rows in a tree, it needs most groups.
+/// What finding groups of rows may save.
+struct GroupSavings {
+  bool by_pruning = false;    // searches like those so far have taken longer, where groups could be left out
+  bool by_precision = false;  // ambiguous products have taken longer
+};
+
+/// Where a query needs most of the rows in a tree, it needs most groups.
 template <class T>
-bool groups_may_pay(const HeldRows<T>& held, std::int64_t neighbors, std::int64_t count) {
+GroupSavings group_savings(const HeldRows<T>& held, std::int64_t neighbors, std::int64_t count) {
   constexpr double kLargestShare = 0.6;
-  if (held.cells.share > kLargestShare) return false;
-  if (!can_search_fp16(held, Measure::squared_euclidean, neighbors)) return false;
+  const Cells<T>& cells = held.cells;
+  if (!can_search_fp16(held, Measure::squared_euclidean, neighbors)) return {};
   const std::int64_t d = held.columns();
   const double pairs = pairs_of(count, held.rows()), products = product_seconds(pairs, d, 0.0);
-  const double saved_by_tree = std::min(1.0, cell_seconds(pairs * held.cells.share, d) / products);
-  return held.cells.requested_seconds * saved_by_tree > grouping_seconds(held.rows(), d);
+  const double ambiguous = product_seconds(pairs, d, cells.ambiguous), cost = grouping_seconds(held.rows(), d);
+  const double saved_by_tree = std::min(1.0, cell_seconds(pairs * cells.share, d) / products);
+  const double requested = std::max(cells.requested_seconds, ambiguous);
+  return {cells.share <= kLargestShare && cells.requested_seconds * saved_by_tree > cost,
+          requested * (1.0 - products / ambiguous) > cost};
+}
+
+/// Makes groups where they may pay and have not been tried. all: number of queries.
+template <class T>
+void try_groups(const HeldRows<T>& held, const Queries& queries, const SearchSample& sample, std::int64_t neighbors,
+                std::int64_t all) {
+  Cells<T>& cells = held.cells;
+  if (cells.groups != nullptr || held.rows() < 2) return;
+  const bool is_forced = held.context->forced.groups;
+  const GroupSavings savings = group_savings(held, neighbors, all);
+  const bool for_pruning = savings.by_pruning && !cells.tried_pruning;
+  const bool for_precision =
+      is_forced || (!cells.tried_precision && (cells.too_dense || (savings.by_precision && !for_pruning)));
+  cells.tried_pruning = cells.tried_pruning || for_pruning;
+  cells.tried_precision = cells.tried_precision || for_precision;
+  if (!is_forced && !fits(queries, group_bytes(held))) return;
+  if (for_precision) cells.groups = make_centered_groups(held, sample, GroupPurpose::precision);
+  if (cells.groups == nullptr && for_pruning) {
+    cells.groups = make_centered_groups(held, sample, GroupPurpose::pruning);
+  }
 }
 
 /// The share of the pairs that a tree costs, by the distances and bounds that were computed: a box has two sides.
@@ -149,7 +188,7 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   const std::int64_t count = (q + query_stride - 1) / query_stride;
   // One more than in the whole set, since a query may be a row of the sample.
   const std::int64_t k = std::min(neighbors / stride + 2, kMostCellNeighbors);
-  SearchSample sample{Matrix<double>(count, d), {}, 0.0};
+  SearchSample sample{Matrix<double>(count, d), {}, 0.0, n / smallest_group(neighbors)};
   for (std::int64_t i = 0; i < count; ++i) {
     // One of each query_stride, not always the same one, since the queries may repeat with a period.
     const std::int64_t left = std::min(query_stride, q - i * query_stride);
@@ -178,17 +217,9 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   sample.error = rounding.relative;
   held.cells.share = share_of(computed, pairs_of(count, rows));
   held.cells.neighbors = neighbors;
-  held.cells.ambiguous = ambiguous_share(held, queries, sample, rounding.error, neighbors);
+  held.cells.ambiguous = ambiguous_share(held, queries, sample, rounding.error, neighbors, all);
   held.cells.too_dense = held.cells.ambiguous > kTooDense;
-  const bool is_forced = held.context->forced.groups;
-  if (held.cells.groups != nullptr || n < 2) return;
-  if (!is_forced &&
-      !((held.cells.too_dense || groups_may_pay(held, neighbors, all)) && fits(queries, group_bytes(held))))
-    return;
-  held.cells.tried_groups = true;
-  const bool for_precision = held.cells.too_dense || is_forced;
-  held.cells.groups =
-      make_centered_groups(held, sample, for_precision ? GroupPurpose::precision : GroupPurpose::pruning);
+  try_groups(held, queries, sample, neighbors, all);
 }
 
 /// Whether the share is known for lists of about this length.
@@ -218,12 +249,14 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
       cells.requested_seconds += product_seconds(pairs, d, cells.ambiguous);
       const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
       if (cells.tree.is_empty() && cells.groups == nullptr && !pays) return SearchMethod::products;
-      const bool tries_groups = !cells.tried_groups && cells.neighbors > 0 && groups_may_pay(held, neighbors, count);
-      cells.tried_groups = cells.tried_groups || tries_groups;
+      const GroupSavings savings = cells.neighbors > 0 ? group_savings(held, neighbors, count) : GroupSavings{};
+      const bool tries_groups = cells.groups == nullptr && ((savings.by_pruning && !cells.tried_pruning) ||
+                                                            (savings.by_precision && !cells.tried_precision));
       if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors, count);
       const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.ambiguous);
       if (cells.groups != nullptr) {
-        const double grouped = group_seconds(count, n, d, cells.groups->share, std::ssize(cells.groups->groups));
+        const double grouped =
+            group_seconds(count, n, d, cells.groups->share, std::ssize(cells.groups->groups), neighbors);
         if (forced.groups || grouped < std::min(walk, products)) return SearchMethod::groups;
       }
       if (walk > products) return SearchMethod::products;

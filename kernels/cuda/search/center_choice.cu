@@ -38,6 +38,7 @@ class Samples {
       : sample_(sample),
         rows_(draw_sample(held, kSampleRows, 1)),
         context_(*held.context),
+        pool_(held.pool()),
         values_(held.pool(), all() * rows_.columns()),
         centers_(held.pool(), kMostCenters * rows_.columns()),
         squared_(held.pool(), all() * kMostCenters) {
@@ -60,6 +61,15 @@ class Samples {
     context_.stream.download(squared.data(), squared_.data(), squared.size());
     return squared;
   }
+  /// Squared distances between all rows. Waits for the device.
+  Matrix<double> distances_between_rows() const {
+    const std::int64_t rows = rows_.rows();
+    Matrix<double> between(rows, rows);
+    const Buffer<double> on_device(pool_, between.size());
+    measure_centers(context_, values_.data(), rows, rows_.columns(), values_.data(), {on_device.data(), rows});
+    context_.stream.download(between.data(), on_device.data(), between.size());
+    return between;
+  }
 
  private:
   std::int64_t all() const { return rows_.rows() + sample_.queries.rows(); }
@@ -67,6 +77,7 @@ class Samples {
   const SearchSample& sample_;
   Matrix<double> rows_;
   const Context& context_;
+  Pool& pool_;
   Buffer<double> values_, centers_, squared_;
 };
 
@@ -98,10 +109,13 @@ class FirstCenters {
       const double at = total.back() * std::ldexp(static_cast<double>(random_bits(0, 0, draw) >> 12), -52);
       row = std::min<std::int64_t>(std::upper_bound(total.begin(), total.end(), at) - total.begin(), rows - 1);
     }
-    const Matrix<double> squared = samples_.distances(chosen_rows(samples_.rows(), {row}));
+    constexpr std::uint64_t kFew = 8;  // centers; more take less time with all distances at once
+    if (draw == kFew) between_ = samples_.distances_between_rows();
+    const Matrix<double> one = draw < kFew ? samples_.distances(chosen_rows(samples_.rows(), {row})) : Matrix<double>();
+    const double* squared = draw < kFew ? one.data() : between_.row(row).data();
     for (std::int64_t i = 0; i < rows; ++i) {
       double& nearest = distance_[static_cast<std::size_t>(i)];
-      nearest = std::min(nearest, squared(i, 0));
+      nearest = std::min(nearest, squared[i]);
     }
     chosen_.push_back(row);
     return true;
@@ -111,6 +125,7 @@ class FirstCenters {
 
  private:
   const Samples& samples_;
+  Matrix<double> between_;        // the rows, once there are many centers
   std::vector<double> distance_;  // D to the nearest center
   std::vector<std::int64_t> chosen_;
 };
@@ -284,8 +299,9 @@ ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample
   const Samples samples(held, sample);
   FirstCenters first(samples);
   std::optional<CenterTrial> best;
-  for (std::int64_t centers = 1; centers <= kMostCenters && first.add(); ++centers) {
-    if ((centers & (centers - 1)) != 0) continue;
+  const std::int64_t most = held.context->forced.groups ? kMostCenters : std::min(kMostCenters, sample.most_centers);
+  for (std::int64_t centers = 1; centers <= most && first.add(); ++centers) {
+    if ((centers & (centers - 1)) != 0 && centers != most) continue;
     CenterTrial trial = try_centers(samples, first.centers());
     const bool enough = purpose == GroupPurpose::precision && decides(samples, trial);
     const bool better = purpose == GroupPurpose::precision || !best || trial.share < kFewer * best->share;

@@ -24,8 +24,8 @@ constexpr int kTogether = 4;  // rows of a warp at a time
 /// Finds the group of each row: 2 c for the near rows of center c, 2 c + 1 for those whose squared distance is above
 /// limit[c]. centers: (d, kMostCenters). The first `count` of them, a multiple of 32, are compared; a place without a
 /// center repeats the first. largest: (kMostGroups) bits of an upper bound of the largest squared distance to the
-/// center.
-template <class T>
+/// center. kCenters: of a lane at a time.
+template <class T, int kCenters>
 __global__ void __launch_bounds__(kBlock)
     groups_kernel(const T* values, std::int64_t n, std::int64_t d, const CellSide<T>* centers, const float* limit,
                   int count, std::uint64_t* key, std::int32_t* row, unsigned* largest) {
@@ -43,24 +43,36 @@ __global__ void __launch_bounds__(kBlock)
     int nearest[kTogether] = {};
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) best[i] = ~0U;
-    for (int c = lane; c < count; c += kWarp) {
-      Side sum[kTogether] = {};
+    for (int at = lane; at < count; at += kWarp * kCenters) {
+      Side sum[kTogether][kCenters] = {};
       for (std::int64_t j = 0; j < d; ++j) {
-        const Side center = __ldg(centers + j * kMostCenters + c);
+        Side center[kCenters];
+#pragma unroll
+        for (int s = 0; s < kCenters; ++s) center[s] = __ldg(centers + j * kMostCenters + at + s * kWarp);
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
-          const Side difference = static_cast<Side>(__ldg(x[i] + j)) - center;
-          sum[i] = fma(difference, difference, sum[i]);
+          const Side x_j = static_cast<Side>(__ldg(x[i] + j));
+#pragma unroll
+          for (int s = 0; s < kCenters; ++s) {
+            const Side difference = x_j - center[s];
+            sum[i][s] = fma(difference, difference, sum[i][s]);
+          }
         }
       }
 #pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        // Covers the rounding of up to 4000 terms, and squares that vanish.
-        static_assert(kMostCellColumns <= 4000);
-        const float bound = __fmaf_ru(static_cast<float>(sum[i]), 1.0F + 0x1p-12F, static_cast<float>(d) * 0x1p-120F);
-        if (__float_as_uint(bound) >= best[i]) continue;
-        best[i] = __float_as_uint(bound);
-        nearest[i] = c;
+      for (int s = 0; s < kCenters; ++s) {
+        const int c = at + s * kWarp;
+        if (c >= count) continue;
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+          // Covers the rounding of up to 4000 terms, and squares that vanish.
+          static_assert(kMostCellColumns <= 4000);
+          const float bound =
+              __fmaf_ru(static_cast<float>(sum[i][s]), 1.0F + 0x1p-12F, static_cast<float>(d) * 0x1p-120F);
+          if (__float_as_uint(bound) >= best[i]) continue;
+          best[i] = __float_as_uint(bound);
+          nearest[i] = c;
+        }
       }
     }
 #pragma unroll
@@ -132,7 +144,8 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   stream.upload(device_centers.data(), transposed.data(), d * kMostCenters);
   stream.upload(device_limits.data(), limits.data(), kMostCenters);
   stream.fill(largest.data(), 0, kMostGroups);
-  groups_kernel<<<context.grid(n, kBlockWarps * kTogether), kBlock, 0, stream>>>(
+  const auto kernel = count <= kWarp ? groups_kernel<T, 1> : groups_kernel<T, kMostCenters / kWarp>;
+  kernel<<<context.grid(n, kBlockWarps * kTogether), kBlock, 0, stream>>>(
       held.resident.data(), n, d, device_centers.data(), device_limits.data(),
       static_cast<int>((count + kWarp - 1) / kWarp * kWarp), order.key[0], order.row[0], largest.data());
   check(cudaGetLastError());
@@ -162,6 +175,7 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   constexpr std::int64_t kAligned = 256 / sizeof(T);  // as allocations are
   made->values = Buffer<T>(held.pool(), n * d + 2 * count * kAligned);
   T* values = made->values.data();
+  std::vector<Preparation<T>> preparations;  // all of them queued before the first is waited for
   for (std::size_t g = 0; g < static_cast<std::size_t>(2 * count); ++g) {
     const std::int64_t first = begin[g], size = begin[g + 1] - first;
     if (size == 0) continue;
@@ -178,8 +192,9 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
     values += (size * d + kAligned - 1) / kAligned * kAligned;
     DataPlan plan = held.plan;
     plan.screen = screen_around(measured.row(group.center), group.reach.radius, held.plan.screen);
-    prepare(*group.rows, plan);
+    preparations.emplace_back(*group.rows, plan);
   }
+  for (Preparation<T>& preparation : preparations) preparation.finish();
   return made;
 }
 

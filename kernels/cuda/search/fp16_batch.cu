@@ -9,7 +9,6 @@
 #include "kernels/cuda/search/fp16_batch.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/few_query_minima.h"
@@ -30,16 +29,20 @@ bool needs_second_product(std::int64_t rows, std::int64_t queries, std::int64_t 
          static_cast<double>(tiled) * static_cast<double>(rows);
 }
 
-/// Candidates of a dense query, at most; a power of two.
-std::int64_t dense_capacity(const Context& context, std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
+/// Bytes of the minima of a query.
+std::int64_t minima_bytes(std::int64_t rows) { return row_groups_of(rows) * kQuarters * 5; }
+
+constexpr std::int64_t kListedShare = 2;  // bytes of minima / bytes of listed candidates of many queries
+
+/// Candidates that a second product lists for a query, at most.
+template <class T>
+std::int64_t listed_capacity(const HeldRows<T>& held, const BatchSearch& search) {
   // A distance by the definition takes as long as the float32 products of so many rows.
-  constexpr std::int64_t kDistance = 16, kMostBytes = std::int64_t{1} << 24;
-  const auto power = [](std::int64_t count) {
-    return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count)));
-  };
-  const std::int64_t wanted = std::min({largest_candidate_capacity(context), power(rows / kDistance),
-                                        power(kMostBytes / (queries * std::int64_t{sizeof(std::int32_t)}))});
-  return std::max(wanted, candidate_capacity(neighbors));
+  constexpr std::int64_t kDistance = 16, kMostBytes = std::int64_t{1} << 26, kShare = 16;
+  const std::int64_t few = std::min(kMostBytes, held.pool().available() / kShare) / search.alike();
+  const std::int64_t bytes = std::max(few, minima_bytes(held.rows()) / kListedShare);
+  return std::max(std::min(held.rows() / kDistance, bytes / std::int64_t{sizeof(std::int32_t)}),
+                  candidate_capacity(search.neighbors));
 }
 
 }  // namespace
@@ -50,7 +53,8 @@ ListLimits limits_of_query(std::int64_t rows, std::int64_t neighbors) {
 }
 
 std::int64_t batch_query_bytes(std::int64_t base, std::int64_t neighbors) {
-  return row_groups_of(base) * kQuarters * 5 + candidate_capacity(neighbors) * std::int64_t{sizeof(std::int32_t)};
+  return minima_bytes(base) + std::max(minima_bytes(base) / kListedShare,
+                                       candidate_capacity(neighbors) * std::int64_t{sizeof(std::int32_t)});
 }
 
 bool can_hold_apart(Measure measure, std::int64_t neighbors) {
@@ -73,9 +77,8 @@ template <class T>
 Fp16Batch<T>::Fp16Batch(const HeldRows<T>& held, const BatchSearch& search)
     : held_(held),
       neighbors_(search.neighbors),
-      lists_all_(needs_second_product(held.rows(), search.most, search.neighbors)),
-      listed_capacity_(lists_all_ ? candidate_capacity(neighbors_)
-                                  : dense_capacity(*held.context, held.rows(), search.most, neighbors_)),
+      lists_all_(needs_second_product(held.rows(), search.alike(), search.neighbors)),
+      listed_capacity_(listed_capacity(held, search)),
       apart_(can_hold_apart(search.measure, search.neighbors)),
       base_(apart_ ? without_long_rows(held, search.max_query_norm, score_base_) : search_base(held, search.measure)),
       minima_{nullptr, nullptr, base_.tile_count()},

@@ -2,6 +2,7 @@
 // fp16 product, base rows its columns.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/cuda/search/cell_kernel.h"
@@ -43,13 +44,16 @@ struct BatchSearch {
   std::int64_t neighbors = 0;   // length of the lists
   std::int64_t most = 0;        // queries of a batch, at most
   double max_query_norm = 0.0;  // in the unit of the fp16 rows; 0 for the usual limit
+  std::int64_t sampled = 0;     // the queries are a sample of so many, and have the limits of these; 0: they are not
+
+  std::int64_t alike() const { return std::max(most, sampled); }
 };
 
 /// What a query may take before it is dense.
 ListLimits limits_of_query(std::int64_t rows, std::int64_t neighbors);
 
-/// Bytes of device memory of each query of a batch, besides the query and its lists: minima and listed candidates. A
-/// few dense queries may list more, in 16 MiB for all of them. base: rows that are searched.
+/// Bytes of device memory of each query of a batch, besides the query and its lists: minima and listed candidates. Few
+/// queries may list more, in 64 MiB for all of them. base: rows that are searched.
 std::int64_t batch_query_bytes(std::int64_t base, std::int64_t neighbors);
 
 /// Searches of some held rows. Requires that can_search_fp16(), and that the rows stay where they are.

@@ -35,25 +35,35 @@ __global__ void limits_kernel(const SearchBase<T> base, const SearchQueries quer
 template <class T, Measure M>
 __global__ void __launch_bounds__(kMaxListThreads)
     listed_kernel(const SearchBase<T> base, const SearchQueries queries, const RowLists listed,
-                  const DenseQueries dense, const ListOutput out) {
+                  const DenseQueries dense, const ListOutput out, unsigned capacity) {
   extern __shared__ __align__(16) unsigned char candidate_memory[];
   __shared__ ListShared shared;
   if (dense.count != nullptr && blockIdx.x >= *dense.count) return;
   const std::int64_t q = dense.count != nullptr ? dense.query[blockIdx.x] : blockIdx.x;
   const std::int64_t excluded = excluded_by(queries, q, base.rows);
-  const Candidates candidates = candidates_in(candidate_memory, listed.capacity, &shared.count);
-  const unsigned count = listed.count[blockIdx.x];
-  // Only if the list overflowed, the count includes rows that are not in it.
-  if (threadIdx.x == 0) shared.count = count > listed.capacity ? count : 0;
-  __syncthreads();
+  const Candidates candidates = candidates_in(candidate_memory, capacity, &shared.count);
+  const unsigned count = listed.count[blockIdx.x];  // includes rows that are not in a list that overflowed
   const std::int32_t* rows = listed.row + listed.first(blockIdx.x);
-  for (unsigned first = threadIdx.x / kWarp * kWarp; first < min(count, listed.capacity); first += blockDim.x) {
-    const unsigned i = first + lane_index();
-    const std::int32_t row = i < min(count, listed.capacity) ? rows[i] : kNoRow;
-    candidates.append(row != kNoRow && row != excluded, row);
+  ListedCandidates found{0, 0, count <= listed.capacity};
+  // As many at a time as fit in shared memory, with the nearest of those before.
+  for (unsigned begin = 0; found.complete && begin < count;) {
+    const unsigned end = min(begin + capacity - found.ordered, count);
+    if (threadIdx.x == 0) shared.count = found.ordered;
+    __syncthreads();
+    for (unsigned first = begin + threadIdx.x / kWarp * kWarp; first < end; first += blockDim.x) {
+      const unsigned i = first + lane_index();
+      const std::int32_t row = i < end ? rows[i] : kNoRow;
+      candidates.append(row != kNoRow && row != excluded, row);
+    }
+    __syncthreads();
+    const unsigned held = shared.count;
+    order_candidates<M>(base, queries, q, candidates, found.ordered, held);
+    found.all += held - found.ordered;
+    found.ordered = min(held, static_cast<unsigned>(queries.neighbors));
+    begin = end;
   }
-  __syncthreads();
-  write_list<M>(base, queries, q, candidates, out, queries.neighbors);
+  found.complete = found.complete && found.all >= queries.neighbors;
+  write_ordered(base, queries, q, candidates, found, out);
 }
 
 }  // namespace
@@ -96,7 +106,9 @@ void finish_lists(const Context& context, const SearchBase<T>& base, const Searc
                   const RowLists& listed, const ListOutput& out, const DenseQueries& dense) {
   const auto kernel = base.measure == Measure::inner_product ? listed_kernel<T, Measure::inner_product>
                                                              : listed_kernel<T, Measure::squared_euclidean>;
-  launch_lists(context, kernel, queries.count, listed.capacity, base, queries, listed, dense, out);
+  const std::int64_t capacity = candidate_capacity(queries.neighbors);
+  launch_lists(context, kernel, queries.count, capacity, base, queries, listed, dense, out,
+               static_cast<unsigned>(capacity));
 }
 
 #define KITH_INSTANTIATE(T)                                                                               \

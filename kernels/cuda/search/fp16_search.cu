@@ -32,13 +32,14 @@ std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std:
 template <class T>
 class Fp16Search {
  public:
-  /// max_query_norm: 0 for the usual limit.
-  Fp16Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists, double max_query_norm)
+  /// max_query_norm, sampled: as in BatchSearch.
+  Fp16Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists, double max_query_norm,
+             std::int64_t sampled)
       : held_(held),
         queries_(queries),
         lists_(lists),
         size_(batch_queries(held, queries, k())),
-        batch_(held, {queries.measure, k(), size_, max_query_norm}),
+        batch_(held, {queries.measure, k(), size_, max_query_norm, sampled}),
         candidates_(held.pool(), 1) {
     for (int i = 0; i < (size_ < queries.values.rows ? 2 : 1); ++i) {
       buffers_[i].queries = allocate_fp16_queries(held, queries.measure, size_);
@@ -131,8 +132,9 @@ bool can_search_fp16(const HeldRows<T>& held, Measure measure, std::int64_t neig
 }
 
 template <class T>
-std::vector<std::int64_t> search_fp16(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  return Fp16Search<T>(held, queries, lists, 0).run();
+std::vector<std::int64_t> search_fp16(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists,
+                                      std::int64_t sampled) {
+  return Fp16Search<T>(held, queries, lists, 0, sampled).run();
 }
 
 namespace {
@@ -172,7 +174,7 @@ std::vector<std::int64_t> search_long_queries(const HeldRows<T>& held, const Que
     if (is_long) longest = std::max(longest, norm);
   }
   search_gathered(queries, chosen, lists, [&](const Queries& long_queries, NeighborLists& found) {
-    Fp16Search<T>(held, long_queries, found, longest * kRounding).run();
+    Fp16Search<T>(held, long_queries, found, longest * kRounding, 0).run();
   });
   for (const std::int64_t q : chosen) {
     if (lists.index(q, 0) < 0) remaining.push_back(q);
@@ -181,10 +183,10 @@ std::vector<std::int64_t> search_long_queries(const HeldRows<T>& held, const Que
   return remaining;
 }
 
-#define KITH_INSTANTIATE(T)                                                                           \
-  template bool can_search_fp16(const HeldRows<T>&, Measure, std::int64_t);                           \
-  template std::vector<std::int64_t> search_fp16(const HeldRows<T>&, const Queries&, NeighborLists&); \
-  template std::vector<std::int64_t> search_long_queries(const HeldRows<T>&, const Queries&,          \
+#define KITH_INSTANTIATE(T)                                                                                         \
+  template bool can_search_fp16(const HeldRows<T>&, Measure, std::int64_t);                                         \
+  template std::vector<std::int64_t> search_fp16(const HeldRows<T>&, const Queries&, NeighborLists&, std::int64_t); \
+  template std::vector<std::int64_t> search_long_queries(const HeldRows<T>&, const Queries&,                        \
                                                          const std::vector<std::int64_t>&, NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -153,24 +153,24 @@ __device__ void find_candidates(const SearchBase<T>& base, const SearchQueries& 
   }
 }
 
-/// Computes the candidates' distances. Reads d values of a row per candidate.
+/// Computes the distances of candidates begin .. end - 1. Reads d values of a row per candidate.
 template <Measure M, class T>
 __device__ void measure_candidates(const SearchBase<T>& base, const double* query, const Candidates& candidates,
-                                   unsigned count) {
+                                   unsigned begin, unsigned end) {
   constexpr int kPairs = 4;  // of a warp at a time
-  for (unsigned first = threadIdx.x / kWarp * kPairs; first < count; first += blockDim.x / kWarp * kPairs) {
+  for (unsigned first = begin + threadIdx.x / kWarp * kPairs; first < end; first += blockDim.x / kWarp * kPairs) {
     const T* x[kPairs];
     const double* c[kPairs];
 #pragma unroll
     for (unsigned i = 0; i < kPairs; ++i) {
-      x[i] = base.values + candidates.row[min(first + i, count - 1)] * base.d;
+      x[i] = base.values + candidates.row[min(first + i, end - 1)] * base.d;
       c[i] = query;
     }
     double sum[kPairs];
     accumulate_pairs<M>(x, c, base.d, sum);
     const double distance = add_lanes<kPairs, M>(sum);
     const unsigned pair = first + lane_index() / (kWarp / kPairs);
-    if (lane_index() % (kWarp / kPairs) == 0 && pair < count) candidates.distance[pair] = distance;
+    if (lane_index() % (kWarp / kPairs) == 0 && pair < end) candidates.distance[pair] = distance;
   }
 }
 
@@ -232,27 +232,47 @@ __device__ inline Candidates candidates_in(unsigned char* candidate_memory, unsi
   return {distances, reinterpret_cast<std::int32_t*>(distances + capacity), capacity, count};
 }
 
-/// Computes the distances of the candidates, sorts them, and writes the list. Requires all candidates to be appended.
-/// least: fewer candidates are too few. otherwise: the index of all entries if there are too many candidates, or too
-/// few.
+/// Measures the candidates from number `begin` on, and sorts all of them. All threads of the block call it when the
+/// candidates are complete.
+template <Measure M, class T>
+__device__ void order_candidates(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
+                                 const Candidates& candidates, unsigned begin, unsigned count) {
+  measure_candidates<M>(base, queries.values + queries.number_of(q) * base.d, candidates, begin, count);
+  __syncthreads();
+  sort_candidates(candidates, count);
+}
+
+/// The list that candidates give.
+struct ListedCandidates {
+  unsigned ordered = 0;  // of the nearest ones, which are in order
+  unsigned all = 0;
+  bool complete = false;  // there are neither too many nor too few
+};
+
+/// Writes the list. otherwise: the index of all entries if it is not complete.
+template <class T>
+__device__ void write_ordered(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
+                              const Candidates& candidates, const ListedCandidates& listed, const ListOutput& out,
+                              std::int64_t otherwise = -1) {
+  const std::int64_t k = queries.neighbors, list = out.list != nullptr ? out.list[q] : q;
+  for (std::int64_t i = threadIdx.x; i < k; i += blockDim.x) {
+    const bool exists = listed.complete && i < listed.ordered;
+    out.distance[list * k + i] = exists ? candidates.distance[i] : std::numeric_limits<double>::infinity();
+    out.index[list * k + i] = exists ? base.number_of(candidates.row[i]) : listed.complete ? -1 : otherwise;
+  }
+  if (threadIdx.x == 0 && listed.complete) atomicAdd(out.candidates, Word{listed.all});
+}
+
+/// Orders the candidates and writes the list. Requires all candidates to be appended. least: fewer candidates are too
+/// few. otherwise: the index of all entries if there are too many candidates, or too few.
 template <Measure M, class T>
 __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
                            const Candidates& candidates, const ListOutput& out, std::int64_t least,
                            std::int64_t otherwise = -1) {
-  const std::int64_t k = queries.neighbors, list = out.list != nullptr ? out.list[q] : q;
   const unsigned count = *candidates.count;
   const bool complete = count <= candidates.capacity && count >= least;
-  if (complete) {
-    measure_candidates<M>(base, queries.values + queries.number_of(q) * base.d, candidates, count);
-    __syncthreads();
-    sort_candidates(candidates, count);
-  }
-  for (std::int64_t i = threadIdx.x; i < k; i += blockDim.x) {
-    const bool exists = complete && i < count;
-    out.distance[list * k + i] = exists ? candidates.distance[i] : std::numeric_limits<double>::infinity();
-    out.index[list * k + i] = exists ? base.number_of(candidates.row[i]) : complete ? -1 : otherwise;
-  }
-  if (threadIdx.x == 0 && complete) atomicAdd(out.candidates, Word{count});
+  if (complete) order_candidates<M>(base, queries, q, candidates, 0, count);
+  write_ordered(base, queries, q, candidates, {count, count, complete}, out, otherwise);
 }
 
 /// Measures query q against all base rows, which the candidate memory holds, and writes the list. All threads of the

@@ -1,8 +1,8 @@
 // Finds rows that are far longer than the others: those beyond a few times the length that nearly all rows of a sample
 // have. A tree of boxes (cell_build.h) holds them, which a search visits after its lists hold the nearest other rows.
 //
-// The sample is a copy of some thousand norms; only where it shows that there may be long rows, all norms are read, 8 n
-// bytes on the device, once.
+// The sample is a copy of some thousand norms, where the longest row is far longer than half of them; only where it
+// shows that there may be long rows, all norms are read, 8 n bytes on the device, once.
 #include "kernels/cuda/search/long_rows.h"
 
 #include <algorithm>
@@ -20,6 +20,7 @@ namespace {
 constexpr std::int64_t kSample = 4096;
 constexpr double kQuantile = 0.95;   // of the sampled norms: that of an ordinary row
 constexpr float kRatio = 3.0F;       // norm of a long row / norm of an ordinary row, at least
+constexpr double kBelowUsual = 0.8;  // the first norm of a bin of Fp16Rows::usual_norm / the last one, at most
 constexpr std::int64_t kShare = 32;  // at most 1 / kShare of the rows are held apart
 
 __global__ void sample_kernel(const float* norm, std::int64_t stride, std::int64_t count, float* out) {
@@ -114,7 +115,10 @@ const LongRows<T>& find_long_rows(const HeldRows<T>& held) {
   if (parted.examined) return parted;
   parted.others = held.fp16.largest;
   parted.max_norm = std::numeric_limits<float>::infinity();
-  if (!held.sent && held.columns() <= kMostCellColumns) {
+  // Half of the rows are at least this long, nearly.
+  const double half = static_cast<double>(held.fp16.usual_norm) * kBelowUsual;
+  const bool may_be_long = held.fp16.largest.norm > static_cast<double>(kRatio) * half;
+  if (may_be_long && !held.sent && held.columns() <= kMostCellColumns) {
     const float max_norm = max_ordinary_norm(held);
     if (max_norm < std::numeric_limits<float>::infinity() && held.fp16.largest.norm > static_cast<double>(max_norm)) {
       part_rows(held, max_norm, parted);
