@@ -1,4 +1,7 @@
 // iterate() on every backend against one operation at a time.
+#include <algorithm>
+#include <random>
+
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
@@ -76,6 +79,30 @@ TEST_CASE("iterate() equals iterations made of single operations", "[kmeans][ite
         INFO(tested.name << ", " << c.what << ", " << name_of(value_class));
         check_same(expected, on(*tested.backend, values, value_class, options));
       }
+    }
+  }
+}
+
+// Copies of the farthest row fill the empty clusters with equal centroids, of which all but one are empty again.
+TEST_CASE("relocations in many iterations equal those of single operations", "[kmeans][iterate]") {
+  constexpr std::int64_t kDifferent = 400, kColumns = 48;
+  std::mt19937_64 random(11);
+  std::normal_distribution<float> normal;
+  Matrix<double> different(kDifferent, kColumns), values(9000, kColumns);
+  for (std::int64_t i = 0; i < different.size(); ++i) different.data()[i] = normal(random);
+  for (std::int64_t i = 0; i < values.rows(); ++i) {
+    const auto from = different.row(static_cast<std::int64_t>(random() % kDifferent));
+    std::copy(from.begin(), from.end(), values.row(i).begin());
+  }
+  const KMeansOptions options{
+      .clusters = 150, .init = Init::random, .max_iterations = 40, .tolerance = 0.0, .seed = 3, .keep_distances = true};
+  const KMeansResult expected = run(*reference_points(values.view()), options);
+  CHECK(std::count_if(expected.history.begin(), expected.history.end(),
+                      [](const auto& iteration) { return iteration.relocated > 0; }) >= 8);
+  for (const Tested& tested : every_backend()) {
+    for (const ValueClass value_class : {ValueClass::f32, ValueClass::f64}) {
+      INFO(tested.name << ", " << name_of(value_class));
+      check_same(expected, on(*tested.backend, values, value_class, options));
     }
   }
 }

@@ -3,7 +3,8 @@
 //
 // Each pass counts one byte of the keys: 8 bytes of distance, and as many bytes of row number as n needs. The last
 // thread block to finish chooses the byte, so that the host waits once; passes after one that separates the rows do
-// nothing. The first two passes read n distances, the others those of the rows that are selected or still undecided.
+// nothing. The first two passes read n distances, the others those of the rows that are selected or still undecided. If
+// these are few, one thread block makes all choices.
 #include "kernels/cuda/assign/farthest.h"
 
 #include <algorithm>
@@ -34,27 +35,21 @@ struct Selection {
   bool done;          // all keys with these bytes are selected
 };
 
-/// Rows whose keys are not above Selection::last.
-struct KeptRows {
-  std::int64_t* row = nullptr;  // (capacity) in any order
-  Word* length = nullptr;       // (1)
-  Word capacity = 0;
-
-  __device__ bool are_all() const { return row != nullptr && *length <= capacity; }
-};
-
-/// Distances of which some are kept.
+/// Distances, and the rows whose keys are not above Selection::last, or that may be selected.
 struct FarDistances {
   const double* distance;  // (rows)
   std::int64_t rows;
-  KeptRows kept;
+  FarCandidates kept;
 
   /// work(row, distance) for the kept rows, or for all if they are not known. The threads of the grid divide them.
   template <class Work>
   __device__ void for_each(const Work& work) const {
     if (kept.are_all()) {
       const auto count = static_cast<std::int64_t>(*kept.length);
-      for (std::int64_t i = thread_index(); i < count; i += thread_count()) work(kept.row[i], distance[kept.row[i]]);
+      for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
+        const std::int32_t row = kept.row[i];
+        work(std::int64_t{row}, distance[row]);
+      }
       return;
     }
     constexpr int kTogether = 4;  // loads
@@ -112,13 +107,69 @@ __global__ void __launch_bounds__(kBlock)
 /// Keeps the rows whose keys are not above the last one; counts those beyond the capacity, too.
 __global__ void keep_kernel(FarDistances distances, const Selection* selection) {
   const Key last = selection->last;
-  const KeptRows kept = distances.kept;
+  const FarCandidates kept = distances.kept;
   const std::int64_t padded = (distances.rows + kWarp - 1) / kWarp * kWarp;  // whole warps
   for (std::int64_t row = thread_index(); row < padded; row += thread_count()) {
     const bool keeps = row < distances.rows && key_of(distances.distance[row], row) <= last;
     const Word slot = reserve_slot(keeps, kept.length);
-    if (keeps && slot < kept.capacity) kept.row[slot] = row;
+    if (keeps && slot < kept.capacity) kept.row[slot] = static_cast<std::int32_t>(row);
   }
+}
+
+constexpr int kFinishThreads = 1024, kFinishEach = 8;  // kept rows of a thread
+
+/// Makes all choices from the byte at `shift` on if the kept rows are few. One thread block.
+__global__ void __launch_bounds__(kFinishThreads)
+    finish_kernel(FarDistances distances, int shift, Selection* selection) {
+  __shared__ unsigned counts[kDigits];
+  __shared__ Selection shared;
+  const int thread = static_cast<int>(threadIdx.x), lane = lane_index();
+  if (selection->done || !distances.kept.are_all() || *distances.kept.length > kFinishThreads * kFinishEach) return;
+  const int length = static_cast<int>(*distances.kept.length);
+  Key key[kFinishEach];
+#pragma unroll
+  for (int i = 0; i < kFinishEach; ++i) {
+    const int at = thread + i * kFinishThreads;
+    const std::int32_t row = at < length ? distances.kept.row[at] : 0;
+    key[i] = at < length ? key_of(distances.distance[row], row) : Key{0};
+  }
+  if (thread == 0) shared = *selection;
+  __syncthreads();
+  for (; shift >= 0 && !shared.done; shift -= kDigitBits) {
+    const Key pattern = shared.pattern, mask = ~((Key{1} << shift << kDigitBits) - 1);
+    if (thread < kDigits) counts[thread] = 0;
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kFinishEach; ++i) {
+      if (thread + i * kFinishThreads < length && (key[i] & mask) == pattern)
+        atomicAdd(&counts[static_cast<int>(key[i] >> shift) & (kDigits - 1)], 1U);
+    }
+    __syncthreads();
+    if (thread < kWarp) {
+      constexpr int kEach = kDigits / kWarp;
+      Word own = 0;
+      for (int i = 0; i < kEach; ++i) own += counts[lane * kEach + i];
+      Word before = own;
+#pragma unroll
+      for (int w = 1; w < kWarp; w *= 2) {
+        const Word lower = __shfl_up_sync(kAllLanes, before, w);
+        if (lane >= w) before += lower;
+      }
+      before -= own;
+      const Word rank = shared.rank;
+      __syncwarp();
+      for (int i = 0; i < kEach; ++i) {
+        const Word count = counts[lane * kEach + i];
+        if (before < rank && before + count >= rank) {  // for one digit of one lane
+          const Key chosen = pattern | static_cast<Key>(lane * kEach + i) << shift;
+          shared = {chosen, chosen | ((Key{1} << shift) - 1), rank - before, 0, before + count == rank};
+        }
+        before += count;
+      }
+    }
+    __syncthreads();
+  }
+  if (thread == 0) *selection = shared;
 }
 
 __global__ void collect_kernel(FarDistances distances, const std::int32_t* label, const Selection* selection,
@@ -136,28 +187,34 @@ __global__ void collect_kernel(FarDistances distances, const std::int32_t* label
 }  // namespace
 
 template <class T>
-Buffer<FarRow> select_farthest(const HeldRows<T>& held, const Word* wanted, std::int64_t most) {
+Buffer<FarRow> select_farthest(const HeldRows<T>& held, const Word* wanted, std::int64_t most,
+                               const FarCandidates& candidates) {
   constexpr std::int64_t kKeptShare = 8;          // of the rows, after passes over all of them
   constexpr int kPassesOverAll = 2, kBlocks = 4;  // of a multiprocessor
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t n = held.rows();
+  const bool keeps = candidates.row == nullptr && n <= INT32_MAX;
   Buffer<FarRow> far(held.pool(), most);
   const Buffer<Selection> selection(held.pool(), 1);
   const Buffer<Word> histogram(held.pool(), kDigits), lengths(held.pool(), 2);  // of the kept and of the collected rows
-  const Buffer<std::int64_t> kept(held.pool(), most + n / kKeptShare);
-  FarDistances distances{held.distance.data(), n, {}};
+  const Buffer<std::int32_t> kept(held.pool(), keeps ? most + n / kKeptShare : 0);
+  FarDistances distances{held.distance.data(), n, candidates};
   stream.fill(far.data(), kNoRow, most);
   start_kernel<<<1, kDigits, 0, stream>>>(wanted, most, selection.data(), histogram.data(), lengths.data());
   check(cudaGetLastError());
   const auto one_each = std::min(context.grid(n, kBlock), static_cast<unsigned>(context.multiprocessors));
-  unsigned blocks = std::min(context.grid(n, kBlock), kBlocks * one_each);
+  unsigned blocks = candidates.row == nullptr ? std::min(context.grid(n, kBlock), kBlocks * one_each) : one_each;
   int passes = 0;
   for (int shift = 128 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     if (shift < 64 && (n - 1) >> shift == 0) continue;  // no row number has this byte
+    if (passes == (keeps ? kPassesOverAll : 0) && (keeps || candidates.row != nullptr)) {
+      finish_kernel<<<1, kFinishThreads, 0, stream>>>(distances, shift, selection.data());
+      check(cudaGetLastError());
+    }
     choose_digit_kernel<<<blocks, kBlock, 0, stream>>>(distances, shift, selection.data(), histogram.data());
     check(cudaGetLastError());
-    if (++passes != kPassesOverAll) continue;
+    if (++passes != kPassesOverAll || !keeps) continue;
     distances.kept = {kept.data(), lengths.data(), static_cast<Word>(kept.size())};
     keep_kernel<<<blocks, kBlock, 0, stream>>>(distances, selection.data());
     check(cudaGetLastError());
@@ -187,12 +244,12 @@ std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count) {
   const Buffer<Word> wanted(held.pool(), 1);
   const auto rank = static_cast<Word>(count);
   held.stream().upload(wanted.data(), &rank, 1);
-  return download_far(held, select_farthest(held, wanted.data(), count));
+  return download_far(held, select_farthest(held, wanted.data(), count, {}));
 }
 
-#define KITH_INSTANTIATE(T)                                                               \
-  template Buffer<FarRow> select_farthest(const HeldRows<T>&, const Word*, std::int64_t); \
-  template std::vector<FarRow> download_far(const HeldRows<T>&, const Buffer<FarRow>&);   \
+#define KITH_INSTANTIATE(T)                                                                                     \
+  template Buffer<FarRow> select_farthest(const HeldRows<T>&, const Word*, std::int64_t, const FarCandidates&); \
+  template std::vector<FarRow> download_far(const HeldRows<T>&, const Buffer<FarRow>&);                         \
   template std::vector<FarRow> farthest(const HeldRows<T>&, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -197,7 +197,7 @@ class PartIterations {
   /// Relocates rows of the only part to empty clusters, and makes the centroids again; clusters that stay empty keep
   /// theirs. Returns the number of these rows.
   std::int64_t fill_empty_clusters(PartExchange& exchange) {
-    const std::int64_t moved = with_memory(held_, [&] { return relocate(held_, lloyd_); });
+    const std::int64_t moved = with_memory(held_, [&] { return relocate(held_, lloyd_, far_bounds_); });
     if (moved > 0) {
       const ClusterTotals totals = lloyd_.totals(changed_.data());
       held_.for_blocks([&](const Block<T>& block) { updater_.update(held_, block, totals); });
@@ -234,6 +234,7 @@ class PartIterations {
   SumUpdater<T> updater_;
   Buffer<Word> changed_;           // (1)
   Buffer<ClusterChange> changes_;  // (k)
+  FarBounds<T> far_bounds_;
 };
 
 /// Downloads centroids and totals after iterations, those of each part added.

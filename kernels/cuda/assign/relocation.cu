@@ -1,8 +1,8 @@
-// Measures all rows, selects the farthest, and relabels some of them; the host only chooses.
+// Measures the rows that may be among the farthest, selects these, and relabels some of them; the host only chooses.
 //
 // Rows that are alone in their clusters, or at D = 0, cannot move, and are not selected. Of the others, twice as many
 // as there are empty clusters suffice: a row that moves leaves at most one other alone in its cluster, which is passed
-// over then. Reads n d values and four times n distances: 10^6 x 128 float32 at least 0.16 ms on an H200.
+// over then. Reads n d values the first time, and four times n distances.
 #include "kernels/cuda/assign/relocation.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ __global__ void cluster_kernel(const double* centroids, std::int64_t clusters, s
 
 /// What the selection of rows depends on.
 struct Movable {
-  Word empty;   // clusters
+  Word most;    // rows that the choice may look at: two for each empty cluster
   Word rows;    // that are not alone in their clusters, at D > 0
   Word any;     // 1: one of them does not lie on its centroid
   Word wanted;  // rows to select
@@ -55,15 +55,19 @@ __global__ void count_empty_kernel(const ClusterState* states, std::int64_t clus
   Word empty = 0;
   for (std::int64_t c = threadIdx.x; c < clusters; c += kBlock) empty += states[c].rows == 0 ? 1 : 0;
   empty = block_sum(empty);
-  if (threadIdx.x == 0) *movable = {empty, 0, 0, 0};
+  if (threadIdx.x == 0) *movable = {2 * empty, 0, 0, 0};
 }
 
-/// Counts the rows that can move, and sets the distances of rows that are alone in their clusters to 0.
+/// Counts the rows that can move among the candidates, or among all rows, and sets the distances of rows that are alone
+/// in their clusters to 0.
 __global__ void movable_kernel(double* distance, const std::int32_t* label, std::int64_t rows,
-                               const ClusterState* states, Movable* movable) {
+                               const FarCandidates candidates, const ClusterState* states, Movable* movable) {
   Word count = 0;
   bool any = false;
-  for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
+  const bool listed = candidates.are_all();
+  const std::int64_t length = listed ? static_cast<std::int64_t>(*candidates.length) : rows;
+  for (std::int64_t i = thread_index(); i < length; i += thread_count()) {
+    const std::int64_t row = listed ? candidates.row[i] : i;
     const ClusterState state = states[label[row]];
     const bool is_alone = state.rows == 1;
     const double of_row = distance[row];
@@ -78,7 +82,7 @@ __global__ void movable_kernel(double* distance, const std::int32_t* label, std:
 }
 
 __global__ void want_kernel(Movable* movable) {
-  movable->wanted = movable->any != 0 ? min(2 * movable->empty, movable->rows) : 0;
+  movable->wanted = movable->any != 0 ? min(movable->most, movable->rows) : 0;
 }
 
 /// bound: of core/bounds.h; null: none.
@@ -94,26 +98,28 @@ __global__ void relabel_kernel(const Relabelling* chosen, std::int64_t count, st
 }  // namespace
 
 template <class T>
-std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd) {
+std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd, FarBounds<T>& bounds) {
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t k = lloyd.clusters(), d = held.columns(), n = held.rows();
+  const Word* counts_on_device = lloyd.totals() + lloyd.limbs() * k * d;
   const Buffer<ClusterState> states(held.pool(), k);
   const Buffer<Movable> movable(held.pool(), 1);
   cluster_kernel<<<context.grid(k, kBlockWarps), kBlock, 0, stream>>>(
-      lloyd.centroids(), k, d, lloyd.mean_grid().shift, lloyd.mean_grid().low_bits,
-      lloyd.totals() + lloyd.limbs() * k * d, states.data());
+      lloyd.centroids(), k, d, lloyd.mean_grid().shift, lloyd.mean_grid().low_bits, counts_on_device, states.data());
   check(cudaGetLastError());
   count_empty_kernel<<<1, kBlock, 0, stream>>>(states.data(), k, movable.data());
   check(cudaGetLastError());
-  held.for_blocks([&](const Block<T>& block) { measure_distances(held, block, lloyd.centroids()); });
-  movable_kernel<<<context.grid(n, kBlock), kBlock, 0, stream>>>(held.distance.data(), held.label.data(), n,
+  const FarCandidates candidates =
+      bounds.measure(held, {lloyd.centroids(), counts_on_device, k}, &movable.data()->most);
+  movable_kernel<<<context.grid(n, kBlock), kBlock, 0, stream>>>(held.distance.data(), held.label.data(), n, candidates,
                                                                  states.data(), movable.data());
   check(cudaGetLastError());
   want_kernel<<<1, 1, 0, stream>>>(movable.data());
   check(cudaGetLastError());
-  const Buffer<FarRow> selected = select_farthest(held, &movable.data()->wanted, std::min(2 * k, n));
+  const Buffer<FarRow> selected = select_farthest(held, &movable.data()->wanted, std::min(2 * k, n), candidates);
   const std::vector<FarRow> far = download_far(held, selected);
+  bounds.note_measured(held);
   if (far.empty()) return 0;
   std::vector<ClusterState> clusters(static_cast<std::size_t>(k));
   stream.download(clusters.data(), states.data(), k);
@@ -135,7 +141,7 @@ std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd) {
   return moved;
 }
 
-#define KITH_INSTANTIATE(T) template std::int64_t relocate(HeldRows<T>&, const DeviceLloyd<T>&);
+#define KITH_INSTANTIATE(T) template std::int64_t relocate(HeldRows<T>&, const DeviceLloyd<T>&, FarBounds<T>&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
