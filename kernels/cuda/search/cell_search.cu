@@ -14,6 +14,7 @@
 #include "core/philox.h"
 #include "kernels/cuda/search/cell_build.h"
 #include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/search/center_choice.h"
 #include "kernels/cuda/search/centered_groups.h"
 #include "kernels/cuda/search/fp16_batch.h"
 #include "kernels/cuda/search/fp16_search.h"
@@ -51,6 +52,16 @@ double grouping_seconds(std::int64_t rows, std::int64_t d) {
 }
 /// Rows of a group in which products find the nearest: few enough of its minima of 32 rows are those of neighbours.
 std::int64_t smallest_group(std::int64_t neighbors) { return 64 * (neighbors + 2); }
+/// Rows of a group that are all measured.
+std::int64_t largest_measured(std::int64_t neighbors) { return candidate_capacity(neighbors); }
+/// How many centers leave groups for which one of the two serves: others are searched in trees, which is slow.
+std::int64_t most_centers(std::int64_t rows, std::int64_t neighbors) {
+  constexpr double kSmaller = 0.8;  // not all groups have the average size
+  const bool any =
+      smallest_group(neighbors) <= largest_measured(neighbors) ||
+      static_cast<double>(rows) <= kSmaller * static_cast<double>(largest_measured(neighbors) * kMostCenters);
+  return any ? kMostCenters : std::min(kMostCenters, rows / smallest_group(neighbors));
+}
 
 /// Of products of `count` queries with the groups that each needs: a share of the rows.
 double group_seconds(std::int64_t count, std::int64_t rows, std::int64_t d, double share, std::int64_t groups,
@@ -64,7 +75,8 @@ double group_seconds(std::int64_t count, std::int64_t rows, std::int64_t d, doub
   const double each = static_cast<double>(rows) / all;                              // rows of a group
   const double searches = static_cast<double>(count) * std::max(share * all, 1.0);  // of a query in a group
   const double searched = std::min(all, searches);
-  const bool by_trees = each < kSmaller * static_cast<double>(smallest_group(neighbors));
+  const bool by_trees = each > static_cast<double>(largest_measured(neighbors)) &&
+                        each < kSmaller * static_cast<double>(smallest_group(neighbors));
   const double pairs = by_trees ? searches * each * columns * kTree
                                 : std::max(searches, kTile * searched) * each * (kScore + columns * kProduct);
   return kStart + searches * kList + pairs + searched * each * columns * 2.0 * kByte +
@@ -136,7 +148,7 @@ double ambiguous_share(const HeldRows<T>& held, const Queries& queries, const Se
 /// What finding groups of rows may save.
 struct GroupSavings {
   bool by_pruning = false;    // searches like those so far have taken longer, where groups could be left out
-  bool by_precision = false;  // ambiguous products have taken longer
+  bool by_precision = false;  // ambiguous products of this search take longer
 };
 
 /// Where a query needs most of the rows in a tree, it needs most groups.
@@ -149,9 +161,8 @@ GroupSavings group_savings(const HeldRows<T>& held, std::int64_t neighbors, std:
   const double pairs = pairs_of(count, held.rows()), products = product_seconds(pairs, d, 0.0);
   const double ambiguous = product_seconds(pairs, d, cells.ambiguous), cost = grouping_seconds(held.rows(), d);
   const double saved_by_tree = std::min(1.0, cell_seconds(pairs * cells.share, d) / products);
-  const double requested = std::max(cells.requested_seconds, ambiguous);
-  return {cells.share <= kLargestShare && cells.requested_seconds * saved_by_tree > cost,
-          requested * (1.0 - products / ambiguous) > cost};
+  return {!cells.too_dense && cells.share <= kLargestShare && cells.requested_seconds * saved_by_tree > cost,
+          ambiguous - products > cost};
 }
 
 /// Makes groups where they may pay and have not been tried. all: number of queries.
@@ -188,7 +199,7 @@ void sample_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t 
   const std::int64_t count = (q + query_stride - 1) / query_stride;
   // One more than in the whole set, since a query may be a row of the sample.
   const std::int64_t k = std::min(neighbors / stride + 2, kMostCellNeighbors);
-  SearchSample sample{Matrix<double>(count, d), {}, 0.0, n / smallest_group(neighbors)};
+  SearchSample sample{Matrix<double>(count, d), {}, 0.0, most_centers(n, neighbors)};
   for (std::int64_t i = 0; i < count; ++i) {
     // One of each query_stride, not always the same one, since the queries may repeat with a period.
     const std::int64_t left = std::min(query_stride, q - i * query_stride);

@@ -299,7 +299,7 @@ ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample
   const Samples samples(held, sample);
   FirstCenters first(samples);
   std::optional<CenterTrial> best;
-  const std::int64_t most = held.context->forced.groups ? kMostCenters : std::min(kMostCenters, sample.most_centers);
+  const std::int64_t most = held.context->forced.groups ? kMostCenters : sample.most_centers;
   for (std::int64_t centers = 1; centers <= most && first.add(); ++centers) {
     if ((centers & (centers - 1)) != 0 && centers != most) continue;
     CenterTrial trial = try_centers(samples, first.centers());

@@ -46,7 +46,7 @@ struct SearchSample {
   Matrix<double> queries;
   std::vector<double> nearest;    // D from each query to a near row
   double error = 0.0;             // of D by fp16, for rows at distance 1 from their center
-  std::int64_t most_centers = 0;  // that leave groups large enough for products
+  std::int64_t most_centers = 0;  // at most kMostCenters
 };
 
 /// Few groups that serve the purpose for the sampled queries; null if there are none. Requires resident rows. Throws
