@@ -38,8 +38,11 @@ double product_seconds(double pairs, std::int64_t d, double ambiguous) {
   return pairs * candidates * (0.3e-12 + static_cast<double>(d) * 1.6e-15) +
          ambiguous * pairs * (2e-12 + static_cast<double>(d) * 0.35e-12);
 }
-/// Of `pairs` distances in leaves, with the boxes on the way.
-double cell_seconds(double pairs, std::int64_t d) { return pairs * (5e-12 + static_cast<double>(d) * 0.5e-12); }
+/// Of `pairs` distances in leaves, with the boxes on the way, of which fewer fit in caches if there are many columns.
+double cell_seconds(double pairs, std::int64_t d) {
+  const auto columns = static_cast<double>(d);
+  return pairs * (5e-12 + columns * (1 + columns / 1024) * 0.5e-12);
+}
 /// Of building the tree.
 double build_seconds(std::int64_t rows, std::int64_t d) {
   const auto levels = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(rows / (4 * d + 32))));

@@ -56,10 +56,14 @@ __global__ void __launch_bounds__(kMaxListThreads)
       candidates.append(row != kNoRow && row != excluded, row);
     }
     __syncthreads();
-    const unsigned held = shared.count;
-    order_candidates<M>(base, queries, q, candidates, found.ordered, held);
+    unsigned held = shared.count;
     found.all += held - found.ordered;
-    found.ordered = min(held, static_cast<unsigned>(queries.neighbors));
+    measure_candidates<M>(base, queries.values + queries.number_of(q) * base.d, candidates, found.ordered, held);
+    __syncthreads();
+    const auto neighbors = static_cast<unsigned>(queries.neighbors);
+    if (found.ordered == neighbors) held = drop_behind(candidates, neighbors - 1, neighbors, held);
+    sort_candidates(candidates, held);
+    found.ordered = min(held, neighbors);
     begin = end;
   }
   found.complete = found.complete && found.all >= queries.neighbors;

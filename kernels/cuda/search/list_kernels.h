@@ -232,14 +232,25 @@ __device__ inline Candidates candidates_in(unsigned char* candidate_memory, unsi
   return {distances, reinterpret_cast<std::int32_t*>(distances + capacity), capacity, count};
 }
 
-/// Measures the candidates from number `begin` on, and sorts all of them. All threads of the block call it when the
-/// candidates are complete.
-template <Measure M, class T>
-__device__ void order_candidates(const SearchBase<T>& base, const SearchQueries& queries, std::int64_t q,
-                                 const Candidates& candidates, unsigned begin, unsigned count) {
-  measure_candidates<M>(base, queries.values + queries.number_of(q) * base.d, candidates, begin, count);
+/// Leaves out those of candidates begin .. count - 1, which have been measured, that are behind candidate `last`.
+/// Returns the number of all that remain. All threads of the block call it.
+__device__ inline unsigned drop_behind(const Candidates& candidates, unsigned last, unsigned begin, unsigned count) {
+  const double last_distance = candidates.distance[last];
+  const std::int32_t last_row = candidates.row[last];
+  if (threadIdx.x == 0) *candidates.count = begin;
+  // A remaining candidate moves to a place that has been read.
+  for (unsigned first = begin; first < count; first += blockDim.x) {
+    const unsigned i = first + threadIdx.x;
+    const double distance = i < count ? candidates.distance[i] : 0.0;
+    const std::int32_t row = i < count ? candidates.row[i] : kNoRow;
+    __syncthreads();
+    if (i >= count || !(distance < last_distance || (distance == last_distance && row < last_row))) continue;
+    const unsigned place = atomicAdd(candidates.count, 1U);
+    candidates.distance[place] = distance;
+    candidates.row[place] = row;
+  }
   __syncthreads();
-  sort_candidates(candidates, count);
+  return *candidates.count;
 }
 
 /// The list that candidates give.
@@ -271,7 +282,11 @@ __device__ void write_list(const SearchBase<T>& base, const SearchQueries& queri
                            std::int64_t otherwise = -1) {
   const unsigned count = *candidates.count;
   const bool complete = count <= candidates.capacity && count >= least;
-  if (complete) order_candidates<M>(base, queries, q, candidates, 0, count);
+  if (complete) {
+    measure_candidates<M>(base, queries.values + queries.number_of(q) * base.d, candidates, 0, count);
+    __syncthreads();
+    sort_candidates(candidates, count);
+  }
   write_ordered(base, queries, q, candidates, {count, count, complete}, out, otherwise);
 }
 
