@@ -3,7 +3,7 @@
 //
 // Each pass counts one byte of the keys: 8 bytes of distance, and as many bytes of row number as n needs. The last
 // thread block to finish chooses the byte, so that the host waits once; passes after one that separates the rows do
-// nothing. The first two passes read n distances, the others those of the rows that are selected or still undecided. If
+// nothing. The first two passes read n distances, the others those of the rows that are selected or may be. If
 // these are few, one thread block makes all choices.
 #include "kernels/cuda/assign/farthest.h"
 
