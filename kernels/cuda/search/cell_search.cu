@@ -39,9 +39,10 @@ double product_seconds(double pairs, std::int64_t d, double ambiguous) {
          ambiguous * pairs * (2e-12 + static_cast<double>(d) * 0.35e-12);
 }
 /// Of `pairs` distances in leaves, with the boxes on the way, of which fewer fit in caches if there are many columns.
-double cell_seconds(double pairs, std::int64_t d) {
+double cell_seconds(double pairs, std::int64_t d, std::int64_t neighbors) {
   const auto columns = static_cast<double>(d);
-  return pairs * (5e-12 + columns * (1 + columns / 1024) * 0.5e-12);
+  const double lists = 1 + static_cast<double>(neighbors) / 100;  // long lists leave room for fewer queries at a time
+  return pairs * (5e-12 + columns * (1 + columns / 1024) * 0.5e-12) * lists;
 }
 /// Of building the tree.
 double build_seconds(std::int64_t rows, std::int64_t d) {
@@ -163,7 +164,7 @@ GroupSavings group_savings(const HeldRows<T>& held, std::int64_t neighbors, std:
   const std::int64_t d = held.columns();
   const double pairs = pairs_of(count, held.rows()), products = product_seconds(pairs, d, 0.0);
   const double ambiguous = product_seconds(pairs, d, cells.ambiguous), cost = grouping_seconds(held.rows(), d);
-  const double saved_by_tree = std::min(1.0, cell_seconds(pairs * cells.share, d) / products);
+  const double saved_by_tree = std::min(1.0, cell_seconds(pairs * cells.share, d, neighbors) / products);
   return {!cells.too_dense && cells.share <= kLargestShare && cells.requested_seconds * saved_by_tree > cost,
           ambiguous - products > cost};
 }
@@ -267,7 +268,8 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
       const bool tries_groups = cells.groups == nullptr && ((savings.by_pruning && !cells.tried_pruning) ||
                                                             (savings.by_precision && !cells.tried_precision));
       if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors, count);
-      const double walk = cell_seconds(pairs * cells.share, d), products = product_seconds(pairs, d, cells.ambiguous);
+      const double walk = cell_seconds(pairs * cells.share, d, neighbors),
+                   products = product_seconds(pairs, d, cells.ambiguous);
       if (cells.groups != nullptr) {
         const double grouped =
             group_seconds(count, n, d, cells.groups->share, std::ssize(cells.groups->groups), neighbors);
