@@ -41,7 +41,7 @@ double product_seconds(double pairs, std::int64_t d, double ambiguous) {
 /// Of `pairs` distances in leaves, with the boxes on the way, of which fewer fit in caches if there are many columns.
 double cell_seconds(double pairs, std::int64_t d, std::int64_t neighbors) {
   const auto columns = static_cast<double>(d);
-  const double lists = 1 + static_cast<double>(neighbors) / 100;  // long lists leave room for fewer queries at a time
+  const double lists = 1 + static_cast<double>(neighbors) / 100;  // long lists leave memory for fewer queries at a time
   return pairs * (5e-12 + columns * (1 + columns / 1024) * 0.5e-12) * lists;
 }
 /// Of building the tree.
