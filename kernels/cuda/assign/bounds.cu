@@ -8,7 +8,8 @@
 #include <numeric>
 
 #include "core/bounds.h"
-#include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/assign/centroid_shift.h"
+#include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {
 namespace {
@@ -17,13 +18,7 @@ namespace {
 __global__ void shift_kernel(const double* now, double* before, std::int64_t clusters, std::int64_t d, double unit,
                              float* shift, Word* largest) {
   for (std::int64_t c = warp_index(); c < clusters; c += warp_count()) {
-    double sum[1] = {0.0};
-    for (std::int64_t j = lane_index(); j < d; j += kWarp) {
-      const double value = now[c * d + j];
-      sum[0] = add_square(value, before[c * d + j], sum[0]);
-      before[c * d + j] = value;
-    }
-    const float bound = shift_bound(add_lanes<1>(sum), d, unit);
+    const float bound = shift_bound(squared_shift_of(now + c * d, before + c * d, d), d, unit);
     if (lane_index() != 0) continue;
     shift[c] = bound;
     atomicMax(&largest[0], Word{__float_as_uint(bound)} << 32 | static_cast<Word>(c));  // shifts are not negative

@@ -8,6 +8,7 @@
 #include "kernels/cuda/assign/far_bounds.h"
 
 #include "core/bounds.h"
+#include "kernels/cuda/assign/centroid_shift.h"
 #include "kernels/cuda/assign/measure.h"
 #include "kernels/cuda/assign/pruned_assign.h"
 #include "kernels/cuda/device/definition.h"
@@ -35,13 +36,7 @@ __global__ void begin_kernel(const double* distance, const std::int32_t* label, 
 __global__ void shift_kernel(const double* now, double* before, std::int64_t clusters, std::int64_t d, double unit,
                              float* shift) {
   for (std::int64_t c = warp_index(); c < clusters; c += warp_count()) {
-    double sum[1] = {0.0};
-    for (std::int64_t j = lane_index(); j < d; j += kWarp) {
-      const double value = now[c * d + j];
-      sum[0] = add_square(value, before[c * d + j], sum[0]);
-      before[c * d + j] = value;
-    }
-    const double squared = add_lanes<1>(sum);
+    const double squared = squared_shift_of(now + c * d, before + c * d, d);
     if (lane_index() == 0) shift[c] = shift_bound(squared, d, unit);
   }
 }

@@ -27,6 +27,7 @@ namespace {
 constexpr std::int64_t kSampleRows = 1 << 15;
 constexpr std::int64_t kSampleQueries = 128;
 constexpr double kTooDense = 0.125;  // share of the queries
+constexpr double kSmaller = 0.8;     // rows of the smaller groups / of a group of average size
 
 // Estimated durations on an H200; a wrong one costs time only.
 /// Of products of `pairs` rows and queries. Where a tree of many columns leaves out most rows, these are in clusters,
@@ -60,7 +61,6 @@ std::int64_t smallest_group(std::int64_t neighbors) { return 64 * (neighbors + 2
 std::int64_t largest_measured(std::int64_t neighbors) { return candidate_capacity(neighbors); }
 /// How many centers leave groups for which one of the two serves: others are searched in trees, which is slow.
 std::int64_t most_centers(std::int64_t rows, std::int64_t neighbors) {
-  constexpr double kSmaller = 0.8;  // not all groups have the average size
   const bool any =
       smallest_group(neighbors) <= largest_measured(neighbors) ||
       static_cast<double>(rows) <= kSmaller * static_cast<double>(largest_measured(neighbors) * kMostCenters);
@@ -72,9 +72,8 @@ double group_seconds(std::int64_t count, std::int64_t rows, std::int64_t d, doub
                      std::int64_t neighbors) {
   constexpr double kTile = 128.0;  // queries that are multiplied together
   constexpr double kStart = 0.15e-3, kProduct = 3e-15, kScore = 0.3e-12, kByte = 0.5e-12, kDistance = 1e-12;
-  constexpr double kTree = 8e-12;   // of a distance in the tree of a small group, of which a query measures most rows
-  constexpr double kSmaller = 0.8;  // not all groups have the average size
-  constexpr double kList = 50e-9;   // the list of a query in a group, merged with its others
+  constexpr double kTree = 8e-12;  // of a distance in the tree of a small group, of which a query measures most rows
+  constexpr double kList = 50e-9;  // the list of a query in a group, merged with its others
   const auto all = static_cast<double>(groups), columns = static_cast<double>(d);
   const double each = static_cast<double>(rows) / all;                              // rows of a group
   const double searches = static_cast<double>(count) * std::max(share * all, 1.0);  // of a query in a group
