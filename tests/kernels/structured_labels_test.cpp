@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <random>
 #include <span>
 #include <string>
 #include <tuple>
@@ -303,5 +304,38 @@ TEST_CASE("labels of few columns at the limits of float32 equal the definition",
         }
       }
     }
+  }
+}
+
+// All centroids are candidates of these rows, and there are more of them than a list of candidates holds.
+TEST_CASE("long rows at equal distances from all centroids have the lowest label", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 530'000, kEvery = 64, kClusters = 520, kWidth = 40;
+  std::vector<Tested> backends = every_backend();
+  std::erase_if(backends, [](const Tested& tested) { return !tested.name.starts_with("cuda"); });
+  if (backends.empty()) return;  // every_backend() says why
+  std::mt19937_64 random(9);
+  std::uniform_int_distribution<int> step(-8, 8);
+  Matrix<double> centroids(kClusters, kWidth), values(kRows, kWidth);
+  for (std::int64_t c = 0; c < kClusters; ++c) {
+    centroids(c, 0) = 0.0;
+    for (std::int64_t j = 1; j < kWidth; ++j) centroids(c, j) = random() % 2 == 0 ? 1.0 : -1.0;
+  }
+  std::vector<std::int32_t> wanted(kRows), labels(kRows);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    const bool is_long = i % kEvery == kEvery - 1;
+    const auto label = static_cast<std::int32_t>(is_long ? 0 : i % kClusters);
+    wanted[static_cast<std::size_t>(i)] = label;
+    for (std::int64_t j = 0; j < kWidth; ++j) values(i, j) = is_long ? 0.0 : centroids(label, j) + step(random) / 64.0;
+    if (is_long) values(i, 0) = i / kEvery % 2 == 0 ? 100.0 : -100.0;
+  }
+  const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+  for (const Tested& tested : backends) {
+    INFO(tested.name);
+    const auto points = tested.backend->hold({view_of(stored), 0});
+    points->prepare(make_plan(*points));
+    Assignment assignment(kClusters);
+    points->assign({centroids.view()}, assignment);
+    points->labels(labels);
+    CHECK(labels == wanted);
   }
 }

@@ -193,10 +193,9 @@ class NearestFinder {
   void take_longer(const Block<T>& block, Word candidates, IterationRecord& record) {
     std::int64_t count = 0;
     const AmbiguousRows longer = longer_.of(held_, block, count);
-    // Distances to all centroids, eight rows at a time, cost less than those of single pairs, and are not listed.
+    if (candidates > static_cast<Word>(workspace_.capacity())) return decide_in_float32(block, longer, count, record);
+    // Distances to all centroids are measured eight rows at a time, which costs less than single pairs.
     const bool are_all = candidates == static_cast<Word>(count * clusters_);
-    if (!are_all && candidates > static_cast<Word>(workspace_.capacity()))
-      return decide_in_float32(block, longer, count, record);
     work_.pairs += static_cast<double>(candidates) / (are_all ? 8.0 : 1.0);
     add_refined(static_cast<Word>(count), candidates, record);
   }

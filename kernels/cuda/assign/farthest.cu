@@ -205,10 +205,11 @@ Buffer<FarRow> select_farthest(const HeldRows<T>& held, const Word* wanted, std:
   check(cudaGetLastError());
   const auto one_each = std::min(context.grid(n, kBlock), static_cast<unsigned>(context.multiprocessors));
   unsigned blocks = candidates.row == nullptr ? std::min(context.grid(n, kBlock), kBlocks * one_each) : one_each;
+  const int finish_after = keeps ? kPassesOverAll : candidates.row != nullptr ? 0 : -1;  // passes; -1: never
   int passes = 0;
   for (int shift = 128 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     if (shift < 64 && (n - 1) >> shift == 0) continue;  // no row number has this byte
-    if (passes == (keeps ? kPassesOverAll : 0) && (keeps || candidates.row != nullptr)) {
+    if (passes == finish_after) {
       finish_kernel<<<1, kFinishThreads, 0, stream>>>(distances, shift, selection.data());
       check(cudaGetLastError());
     }

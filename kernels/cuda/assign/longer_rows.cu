@@ -97,7 +97,11 @@ void LongerRows::queue(const HeldRows<T>& held, const Block<T>& block, Float32Sc
   PrunedRows all;
   all.rows = {longer.row, count};
   all.nearest = held.label.data() + block.first;
-  if (decide_few_rows(held, held.on_device(block), centroids, clusters, all, &counts->longer_candidates)) return;
+  // Their number is that of the candidates, which must not exceed the capacity.
+  if (count * clusters <= workspace.capacity() &&
+      decide_few_rows(held, held.on_device(block), centroids, clusters, all, &counts->longer_candidates)) {
+    return;
+  }
   float32.prepare(held, centroids);
   const Stream& stream = held.stream();
   const Context& context = *held.context;

@@ -152,9 +152,11 @@ double ambiguous_share(const HeldRows<T>& held, const Queries& queries, const Se
 struct GroupSavings {
   bool by_pruning = false;    // searches like those so far have taken longer, where groups could be left out
   bool by_precision = false;  // ambiguous products of this search take longer
+
+  bool any() const { return by_pruning || by_precision; }
 };
 
-/// Where a query needs most of the rows in a tree, it needs most groups.
+/// Nothing by what has been tried. Where a query needs most of the rows in a tree, it needs most groups.
 template <class T>
 GroupSavings group_savings(const HeldRows<T>& held, std::int64_t neighbors, std::int64_t count) {
   constexpr double kLargestShare = 0.6;
@@ -164,8 +166,9 @@ GroupSavings group_savings(const HeldRows<T>& held, std::int64_t neighbors, std:
   const double pairs = pairs_of(count, held.rows()), products = product_seconds(pairs, d, 0.0);
   const double ambiguous = product_seconds(pairs, d, cells.ambiguous), cost = grouping_seconds(held.rows(), d);
   const double saved_by_tree = std::min(1.0, cell_seconds(pairs * cells.share, d, neighbors) / products);
-  return {!cells.too_dense && cells.share <= kLargestShare && cells.requested_seconds * saved_by_tree > cost,
-          ambiguous - products > cost};
+  const bool by_pruning = !cells.tried_pruning && !cells.too_dense && cells.share <= kLargestShare &&
+                          cells.requested_seconds * saved_by_tree > cost;
+  return {by_pruning, !cells.tried_precision && ambiguous - products > cost};
 }
 
 /// Makes groups where they may pay and have not been tried. all: number of queries.
@@ -176,9 +179,9 @@ void try_groups(const HeldRows<T>& held, const Queries& queries, const SearchSam
   if (cells.groups != nullptr || held.rows() < 2) return;
   const bool is_forced = held.context->forced.groups;
   const GroupSavings savings = group_savings(held, neighbors, all);
-  const bool for_pruning = savings.by_pruning && !cells.tried_pruning;
+  const bool for_pruning = savings.by_pruning;
   const bool for_precision =
-      is_forced || (!cells.tried_precision && (cells.too_dense || (savings.by_precision && !for_pruning)));
+      is_forced || (!cells.tried_precision && cells.too_dense) || (savings.by_precision && !for_pruning);
   cells.tried_pruning = cells.tried_pruning || for_pruning;
   cells.tried_precision = cells.tried_precision || for_precision;
   if (!is_forced && !fits(queries, group_bytes(held))) return;
@@ -264,8 +267,7 @@ SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std:
       const bool pays = kImpatience * cells.requested_seconds > build_seconds(n, d) || forced.groups;
       if (cells.tree.is_empty() && cells.groups == nullptr && !pays) return SearchMethod::products;
       const GroupSavings savings = cells.neighbors > 0 ? group_savings(held, neighbors, count) : GroupSavings{};
-      const bool tries_groups = cells.groups == nullptr && ((savings.by_pruning && !cells.tried_pruning) ||
-                                                            (savings.by_precision && !cells.tried_precision));
+      const bool tries_groups = cells.groups == nullptr && savings.any();
       if (!knows_share(cells, neighbors) || tries_groups) sample_cells(held, queries, neighbors, count);
       const double walk = cell_seconds(pairs * cells.share, d, neighbors),
                    products = product_seconds(pairs, d, cells.ambiguous);
