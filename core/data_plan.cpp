@@ -26,21 +26,35 @@ double largest_magnitude(const ColumnRange& range, std::int64_t j) {
   return std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
 }
 
-/// Throws unless the squared diagonal of the bounding box fits: it bounds every D between points and their means.
-void check_box(const ColumnRange& range) {
-  double box = 0.0;
+/// The square of the diagonal of the bounding box, which bounds every D between points and their means, and its widest
+/// column.
+struct Box {
+  double squared_diagonal = 0.0;
   std::size_t widest = 0;
+  double width = 0.0;  // of that column
+};
+
+Box box_of(const ColumnRange& range) {
+  Box box;
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
     const double width = range.maximum[j] - range.minimum[j];
-    if (width > range.maximum[widest] - range.minimum[widest]) widest = j;
-    box += width * width;
+    if (width > box.width) box.widest = j, box.width = width;
+    box.squared_diagonal += width * width;
   }
-  if (box < std::numeric_limits<double>::max() / 4) return;
+  return box;
+}
+
+[[noreturn]] void refuse_box(const ColumnRange& range, const Box& box, const char* expected) {
   throw Error(ExitCode::data,
-              fmt::format("column {} (counted from 1) ranges from {} to {}: squared distances leave the "
-                          "range of float64; expected columns whose width squared stays below 1e307; "
-                          "divide the values by a power of ten",
-                          widest + 1, range.minimum[widest], range.maximum[widest]));
+              fmt::format("column {} (counted from 1), the widest, ranges from {} to {}: squared distances leave the "
+                          "range of float64; {}",
+                          box.widest + 1, range.minimum[box.widest], range.maximum[box.widest], expected));
+}
+
+void check_box(const ColumnRange& range) {
+  const Box box = box_of(range);
+  if (box.squared_diagonal < std::numeric_limits<double>::max() / 4) return;
+  refuse_box(range, box, "expected columns whose width squared stays below 1e307; divide the values by a power of ten");
 }
 
 ColumnScales grids(const ColumnRange& range, const Weights& weights) {
@@ -122,6 +136,15 @@ ScreenTransform screen_transform(const DataPlan& plan, bool integral) {
 }
 
 }  // namespace
+
+void require_digits(const ColumnRange& range, Measure measure) {
+  // 2^122 above the smallest normal number: also rows much nearer to each other than the box is wide keep their digits.
+  constexpr double kLeast = 0x1p-900;
+  const Box box = box_of(range);
+  if (measure != Measure::squared_euclidean || box.width == 0.0 || box.squared_diagonal >= kLeast) return;
+  refuse_box(range, box,
+             "expected a column whose width squared is above 1e-270; multiply the values by a power of ten");
+}
 
 DataPlan make_plan(const PointSet& points) { return make_plan(points, equal_weights(points.rows())); }
 

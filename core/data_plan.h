@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/matrix.h"
+#include "core/measure.h"
 #include "core/weights.h"
 
 namespace kith {
@@ -60,6 +61,10 @@ struct DataPlan {
   std::vector<double> mean;           // (d) from the integer sums
   std::vector<std::string> warnings;  // columns that lose digits in the sums
 };
+
+/// Throws Error(data) if squared distances between all points of a set, which this range is of, could lose digits
+/// because their squares are too small for float64. Equal points are not refused.
+void require_digits(const ColumnRange& range, Measure measure);
 
 /// Makes the plan in two passes over the points. weights: those that the points hold. Throws Error(data) if squared
 /// distances could leave the range of float64.

@@ -111,10 +111,12 @@ void check_queries(const PointNeighbors& base, const PointsView& queries, Measur
     largest = std::max({largest, std::abs(range.minimum[j]), std::abs(range.maximum[j])});
   }
   const double bound = largest * largest_value(queries) * static_cast<double>(base.columns());
-  if (bound < 0x1p1020) return;
-  throw Error(ExitCode::data, fmt::format("inner products of these values may reach {:g}, beyond the range of float64; "
-                                          "divide the values by a power of two",
-                                          bound));
+  const bool small = bound > 0.0 && bound < 0x1p-900;
+  if (bound < 0x1p1020 && !small) return;
+  throw Error(ExitCode::data,
+              fmt::format("inner products of these values may reach {:g}, {} the range of float64; {} "
+                          "the values by a power of two",
+                          bound, small ? "so that most leave" : "beyond", small ? "multiply" : "divide"));
 }
 
 bool complete_join(const PointNeighbors& points, std::int64_t first_row, const SelfJoin& join, NeighborLists& lists) {

@@ -32,8 +32,22 @@ std::int64_t number_of(const PreparedRows& rows, std::int64_t row) {
   return rows.rows.empty() ? rows.first + row : rows.rows[static_cast<std::size_t>(row)];
 }
 
+/// Calls visit(first, count, place) for rows whose numbers in the data set follow one another.
+template <class Visit>
+void for_places(const PreparedRows& rows, const char* purpose, const Visit& visit) {
+  const std::int64_t count = rows_of(view_of(rows.values));
+  if (rows.rows.empty()) return visit(0, count, RowPlace{rows.name, rows.first, purpose});
+  for (std::int64_t i = 0; i < count; ++i) visit(i, 1, RowPlace{rows.name, number_of(rows, i), purpose});
+}
+
 void scale(const PreparedRows& rows, const Preparation& preparation, const Workers& workers) {
-  if (preparation.scaling == Scaling::unit) return normalize_prepared_rows(rows, "scaling to length 1");
+  if (preparation.scaling == Scaling::unit) {
+    return visit_floats(rows, [&](auto& values) {
+      for_places(rows, "scaling to length 1", [&](std::int64_t first, std::int64_t count, const RowPlace& place) {
+        normalize_rows(values.view().middle(first, count), place);
+      });
+    });
+  }
   if (!scales_columns(preparation.scaling)) return;
   visit_floats(rows, [&](auto& values) {
     const std::int64_t beyond = scale_columns(values.view(), preparation.columns, workers);
@@ -96,14 +110,11 @@ void apply_preparation(const PreparedRows& rows, const Preparation& preparation,
   if (preparation.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, preparation.pca, workers); });
 }
 
-void normalize_prepared_rows(const PreparedRows& rows, const char* purpose) {
-  visit_floats(rows, [&](auto& values) {
-    if (rows.rows.empty()) return normalize_rows(values.view(), {rows.name, rows.first, purpose});
-    RowPlace place{rows.name, 0, purpose};
-    for (std::int64_t i = 0; i < values.rows(); ++i) {
-      place.first_row = number_of(rows, i);
-      normalize_rows(values.view().middle(i, 1), place);
-    }
+void take_directions(const PreparedRows& rows) {
+  auto& values = std::get<Matrix<double>>(rows.values);
+  for_places(rows, "--metric cosine", [&](std::int64_t first, std::int64_t count, const RowPlace& place) {
+    const MatrixView<double> some = values.view().middle(first, count);
+    write_directions<double>(some, some, place);
   });
 }
 

@@ -54,8 +54,8 @@ Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest
 /// Prepares rows with existing parameters, which determine d.
 void apply_preparation(const PreparedRows& rows, const Preparation& preparation, const Workers& workers);
 
-/// Normalises rows to length 1. purpose: for messages (RowPlace). Throws Error(data) naming the row.
-void normalize_prepared_rows(const PreparedRows& rows, const char* purpose);
+/// Replaces prepared rows, which are held as float64, by their directions. Throws Error(data) naming the row.
+void take_directions(const PreparedRows& rows);
 
 /// Maps points (m, D) of the prepared space back to the units of the data set (m, d), within the span of the principal
 /// components if there are any. Returns nothing for Scaling::unit, which cannot be inverted.

@@ -10,10 +10,11 @@ namespace kith {
 /// `text` for people to read: control characters, characters that change the direction of text, and bytes that are not
 /// UTF-8 become \n, \x1b, \u202e. A text of more than `most` bytes is cut off, with "..." after it.
 std::string quoted(std::string_view text, std::size_t most = 200);
-/// The same; without it, a call with a std::string would find std::quoted.
+/// The same; without these, a call with a std::string would find std::quoted.
 inline std::string quoted(const std::string& text, std::size_t most = 200) {
   return quoted(std::string_view(text), most);
 }
+inline std::string quoted(std::string& text, std::size_t most = 200) { return quoted(std::string_view(text), most); }
 inline std::string quoted(const char* text, std::size_t most = 200) { return quoted(std::string_view(text), most); }
 
 }  // namespace kith

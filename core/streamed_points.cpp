@@ -48,8 +48,8 @@ RowState StreamedPoints::state(std::int64_t first, std::int64_t count) const {
 }
 
 template <class Work>
-void StreamedPoints::for_read_blocks(const Work& work) const {
-  if (held_rows_ == rows()) return;
+ColumnRange StreamedPoints::for_read_blocks(const Work& work) const {
+  if (held_rows_ == rows()) return plan_.range;
   std::int64_t first = held_rows_;
   std::unique_ptr<Points> before;
   ColumnRange seen = plan_.range;
@@ -68,12 +68,14 @@ void StreamedPoints::for_read_blocks(const Work& work) const {
     first += count;
     before = std::move(points);
   }
+  return seen;
 }
 
 template <class Work>
-void StreamedPoints::for_blocks(const Work& work) const {
+void StreamedPoints::for_blocks(const Work& work, std::optional<Measure> measure) const {
   if (held_) work(*held_, std::int64_t{0});
-  for_read_blocks(work);
+  const ColumnRange seen = for_read_blocks(work);
+  if (only_searched_ && measure) require_digits(seen, *measure);
 }
 
 void StreamedPoints::add_range(ColumnRange& range) const {
@@ -298,23 +300,25 @@ double StreamedPoints::commit_candidate(std::int64_t chosen) {
 }
 
 void StreamedPoints::search(const Queries& queries, NeighborLists& lists) const {
-  for_blocks([&](const Points& points, std::int64_t) { points.search(queries, lists); });
+  for_blocks([&](const Points& points, std::int64_t) { points.search(queries, lists); }, queries.measure);
 }
 
 void StreamedPoints::search_radius(const Queries& queries, RadiusLists& lists) const {
   Queries bounded = queries;
   bounded.host_bytes = bounded.cell_bytes = kSearchBytes;
-  for_blocks([&](const Points& points, std::int64_t) { points.search_radius(bounded, lists); });
+  for_blocks([&](const Points& points, std::int64_t) { points.search_radius(bounded, lists); }, queries.measure);
 }
 
 void StreamedPoints::all_distances(const Queries& queries, MatrixView<double> out) const {
-  for_blocks([&](const Points& points, std::int64_t first) {
-    Matrix<double> block(queries.values.rows, points.rows());
-    points.all_distances(queries, block.view());
-    for (std::int64_t q = 0; q < block.rows(); ++q) {
-      std::copy_n(block.row(q).data(), block.columns(), out.row(q).data() + first);
-    }
-  });
+  for_blocks(
+      [&](const Points& points, std::int64_t first) {
+        Matrix<double> block(queries.values.rows, points.rows());
+        points.all_distances(queries, block.view());
+        for (std::int64_t q = 0; q < block.rows(); ++q) {
+          std::copy_n(block.row(q).data(), block.columns(), out.row(q).data() + first);
+        }
+      },
+      queries.measure);
 }
 
 void StreamedPoints::cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,12 +69,14 @@ class StreamedPoints final : public Points {
 
  private:
   /// Calls work(points, first) for the rows that are held and then for each block that is read; `first` is its first
-  /// row among these. Blocks are prepared if a plan is known, or for themselves if they are only searched.
+  /// row among these. Blocks are prepared if a plan is known, or for themselves if they are only searched; measure: of
+  /// the search, in which no distance may lose its digits.
   template <class Work>
-  void for_blocks(const Work& work) const;
-  /// Calls work(points, first) for each block that is read, with its state.
+  void for_blocks(const Work& work, std::optional<Measure> measure = {}) const;
+  /// Calls work(points, first) for each block that is read, with its state. Returns the range of the rows that are held
+  /// and, if the points are only searched, of all rows.
   template <class Work>
-  void for_read_blocks(const Work& work) const;
+  ColumnRange for_read_blocks(const Work& work) const;
   std::span<const double> weights_of(std::int64_t first, std::int64_t count) const;
   /// The state of `count` rows from `first` on, which are read.
   RowState state(std::int64_t first, std::int64_t count) const;

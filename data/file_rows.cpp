@@ -22,7 +22,6 @@ constexpr std::int64_t kReadSampleBytes = 512;  // of a read
 
 FileRows::FileRows(PointSource& source, const FileRowsOptions& options)
     : source_(source),
-      metric_(options.metric),
       file_(source.watched_file()),
       row_bytes_(source.columns() * size_of(source.held_as())),
       block_rows_(
@@ -115,21 +114,15 @@ PointsMatrix FileRows::gather(std::span<const std::int64_t> rows) {
   return all;
 }
 
-template <class T>
-void FileRows::read_values(std::int64_t first, MatrixView<T> out) {
-  source_.read(first, out);
-  if (metric_ == Metric::cosine) normalize_rows(out, {source_.name(), first, "--metric cosine"});
-}
-
 void FileRows::read(std::int64_t first, std::int64_t count, PointsMatrix& buffer) {
-  std::visit([&](auto& values) { read_values(first, values.view().middle(0, count)); }, buffer);
+  std::visit([&](auto& values) { source_.read(first, values.view().middle(0, count)); }, buffer);
 }
 
 void FileRows::read(std::int64_t first, std::int64_t count, std::byte* out) {
   constexpr std::int64_t kSampled = 16;  // one read in this many is compared
   std::visit(
       [&]<class T>(MatrixView<const T>) {
-        read_values(first, MatrixView<T>{reinterpret_cast<T*>(out), count, columns()});
+        source_.read(first, MatrixView<T>{reinterpret_cast<T*>(out), count, columns()});
       },
       shape_);
   counts_->shared_bytes += count * row_bytes_;

@@ -17,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/metric.h"
 #include "core/row_reader.h"
 #include "data/source.h"
 
@@ -25,7 +24,6 @@ namespace kith::data {
 
 struct FileRowsOptions {
   std::int64_t block_bytes = std::int64_t{16} << 20;  // of values; at least one row
-  Metric metric = Metric::euclidean;                  // cosine: rows are scaled to length 1 as they are read
 };
 
 /// What has been read so far; other threads may look at any time.
@@ -52,7 +50,7 @@ class FileRows final : public RowReader {
   std::int64_t columns() const override { return source_.columns(); }
   /// Throws std::bad_alloc and Error(data).
   void begin(std::int64_t first) override;
-  /// Throws what PointSource::read() and normalize_rows() throw, and Error(data) for a file that has changed.
+  /// Throws what PointSource::read() throws, and Error(data) for a file that has changed.
   PointsView next() override;
   PointsMatrix gather(std::span<const std::int64_t> rows) override;
   bool is_shared() const override { return source_.is_shared(); }
@@ -80,8 +78,6 @@ class FileRows final : public RowReader {
   std::int64_t all_bytes() const { return std::max<std::int64_t>(rows() * row_bytes_, 1); }
   std::int64_t blocks() const { return (rows() - first_ + block_rows_ - 1) / block_rows_; }
   std::int64_t rows_of_block(std::int64_t block) const;
-  template <class T>
-  void read_values(std::int64_t first, MatrixView<T> out);
   /// Reads rows first .. first + count - 1 into a buffer.
   void read(std::int64_t first, std::int64_t count, PointsMatrix& buffer);
   void compare_sample(std::int64_t block, const PointsMatrix& buffer);
@@ -90,7 +86,6 @@ class FileRows final : public RowReader {
   void end_pass();
 
   PointSource& source_;
-  Metric metric_;
   std::string file_;
   std::int64_t row_bytes_, block_rows_;
   Identity identity_;

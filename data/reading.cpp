@@ -21,7 +21,6 @@ Reading::Reading(PointSource& source, const ReadingOptions& options)
       spooled_(options.spooled),
       from_(spooled_ != nullptr ? *spooled_ : source),
       rows_(options.rows > 0 ? options.rows : from_.rows()),
-      metric_(spooled_ != nullptr ? Metric::euclidean : options.metric),
       values_(allocate_points(from_, rows_)) {
   if (options.drop_missing && spooled_ == nullptr) missing_.emplace(source);
   try {
@@ -62,7 +61,7 @@ void Reading::read_all() {
           for (std::int64_t first = 0; first < all;) {
             const std::int64_t rows = std::min(block_rows, all - first);
             from_.read(first, values.view().middle(first, rows));
-            prepare(values, first, rows);
+            if (missing_) drop_missing(values, first, rows);
             if (missing_ && first + rows == all) {
               missing_->check();
               values.reshape(std::ssize(missing_->kept()), values.columns());
@@ -80,20 +79,11 @@ void Reading::read_all() {
 }
 
 template <class T>
-void Reading::prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows) {
-  const bool normalize = metric_ == Metric::cosine;
-  RowPlace place{source_.name(), first, "--metric cosine"};
-  if (!missing_) {
-    if (normalize) normalize_rows(values.view().middle(first, rows), place);
-    return;
-  }
-  for (; place.first_row < first + rows; ++place.first_row) {
-    const std::span<const T> row = std::as_const(values).row(place.first_row);
-    if (!missing_->keep(row, place.first_row)) continue;
-    if (missing_->dropped() > 0)
-      std::copy(row.begin(), row.end(), values.row(std::ssize(missing_->kept()) - 1).begin());
-    if (!normalize) continue;
-    normalize_rows(values.view().middle(std::ssize(missing_->kept()) - 1, 1), place);
+void Reading::drop_missing(Matrix<T>& values, std::int64_t first, std::int64_t rows) {
+  for (std::int64_t i = first; i < first + rows; ++i) {
+    const std::span<const T> row = std::as_const(values).row(i);
+    if (!missing_->keep(row, i) || missing_->dropped() == 0) continue;
+    std::copy(row.begin(), row.end(), values.row(std::ssize(missing_->kept()) - 1).begin());
   }
 }
 

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "core/backend.h"
-#include "core/metric.h"
 #include "data/missing_rows.h"
 #include "data/source.h"
 #include "data/spooled_rows.h"
@@ -17,10 +16,9 @@
 namespace kith::data {
 
 struct ReadingOptions {
-  Metric metric = Metric::euclidean;  // cosine: rows are scaled to length 1 as they are read
-  bool drop_missing = false;          // drop rows with NaN or infinity; needs a source with Missing::keep
-  std::int64_t rows = 0;              // read only the first ones; 0: all
-  SpooledRows* spooled = nullptr;     // the rows of the source, prepared, to read in its place
+  bool drop_missing = false;       // drop rows with NaN or infinity; needs a source with Missing::keep
+  std::int64_t rows = 0;           // read only the first ones; 0: all
+  SpooledRows* spooled = nullptr;  // the rows of the source, prepared, to read in its place
 };
 
 /// Reads the rows of a source, in order, on its own thread. Until all rows have arrived or the object is destroyed,
@@ -34,7 +32,7 @@ class Reading final : public Arrival {
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
 
-  /// As in Arrival; rethrows what PointSource::read() or normalize_rows() threw, or that every row was dropped. Rows
+  /// As in Arrival; rethrows what PointSource::read() threw, or that every row was dropped. Rows
   /// arrive in blocks of about 100 MB. Counts rows of the source, including dropped ones.
   std::int64_t wait_for(std::int64_t rows) override;
   /// The number of rows to read, including those that are dropped.
@@ -60,8 +58,9 @@ class Reading final : public Arrival {
     return spooled_ != nullptr ? spooled_->missing() : missing_ ? &*missing_ : nullptr;
   }
   void read_all();
+  /// Moves the rows that are kept of these to the front.
   template <class T>
-  void prepare(Matrix<T>& values, std::int64_t first, std::int64_t rows);
+  void drop_missing(Matrix<T>& values, std::int64_t first, std::int64_t rows);
   /// Publishes the number of rows that have arrived. Returns false if the reading is to stop.
   bool announce(std::int64_t rows);
 
@@ -69,7 +68,6 @@ class Reading final : public Arrival {
   SpooledRows* spooled_;
   PointSource& from_;  // one of the two
   std::int64_t rows_;
-  Metric metric_;
   std::optional<MissingRows> missing_;
   PointsMatrix values_;
   std::mutex mutex_;

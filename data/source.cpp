@@ -11,6 +11,7 @@
 #include "data/arrays/vectors.h"
 #include "data/arrow/arrow_table.h"
 #include "data/format/column_choice.h"
+#include "data/format/directions.h"
 #include "data/format/filled.h"
 #include "data/format/transposed.h"
 #include "data/hdf5/hdf5_root.h"
@@ -83,7 +84,7 @@ std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOpti
   const FormatEntry& format = format_of(location.file);
   std::unique_ptr<PointSource> source = with_columns(format.open(location, options), options);
   if (options.transpose) source = transposed(std::move(source), options.scratch);
-  return filled(std::move(source), options.fill);
+  return in_form(filled(std::move(source), options.fill), options);
 }
 
 std::unique_ptr<PointSource> open_centroids(const std::string& name) {

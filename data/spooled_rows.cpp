@@ -30,7 +30,7 @@ SpooledRows::SpooledRows(PointSource& source, const SpoolOptions& options,
     const auto fill = [&](auto& values) {
       const auto block = values.view().middle(0, std::min(block_rows_, all - first));
       source.read(first, block);
-      const std::int64_t kept = prepare(block, first, options.metric);
+      const std::int64_t kept = drop_missing(block, first);
       if (written.valid()) written.get();
       written = std::async(
           [this, block, kept, at = rows_] { file_.write(at * row_bytes(), block.data, kept * row_bytes()); });
@@ -45,12 +45,12 @@ SpooledRows::SpooledRows(PointSource& source, const SpoolOptions& options,
 
 /// Moves the rows that are kept to the front of the block, and returns their number.
 template <class T>
-std::int64_t SpooledRows::prepare(MatrixView<T> block, std::int64_t first, Metric metric) {
+std::int64_t SpooledRows::drop_missing(MatrixView<T> block, std::int64_t first) {
+  if (!missing_) return block.rows;
   std::int64_t kept = 0;
   for (std::int64_t i = 0; i < block.rows; ++i) {
-    if (missing_ && !missing_->keep<T>(block.row(i), first + i)) continue;
+    if (!missing_->keep<T>(block.row(i), first + i)) continue;
     if (kept < i) std::copy(block.row(i).begin(), block.row(i).end(), block.row(kept).begin());
-    if (metric == Metric::cosine) normalize_rows(block.middle(kept, 1), {name(), first + i, "--metric cosine"});
     ++kept;
   }
   return kept;

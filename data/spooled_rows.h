@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "core/metric.h"
 #include "data/format/point_source.h"
 #include "data/io/scratch_file.h"
 #include "data/missing_rows.h"
@@ -18,7 +17,6 @@ struct SpoolOptions {
   std::string folder;
   std::int64_t block_bytes = std::int64_t{16} << 20;  // of values; at least one row. Two blocks are in memory
   std::int64_t least_rows = 1;                        // of a block
-  Metric metric = Metric::euclidean;                  // cosine: rows are scaled to length 1
   bool drop_missing = false;                          // as in ReadingOptions
 };
 
@@ -66,7 +64,7 @@ class SpooledRows final : public PointSource {
     file_.read(first * row_bytes(), out.rows * row_bytes(), out.data);
   }
   template <class T>
-  std::int64_t prepare(MatrixView<T> block, std::int64_t first, Metric metric);
+  std::int64_t drop_missing(MatrixView<T> block, std::int64_t first);
 
   PointSource& source_;
   std::optional<MissingRows> missing_;

@@ -45,7 +45,7 @@ ClusterResult cluster(const PointData& points, std::int64_t clusters, const Clus
                             options.runs, options.max_iterations, options.tolerance));
   }
   Reporter reporter(options.run);
-  const OpenPoints open = open_points(points, metric, false, options.run, reporter);
+  const OpenPoints open = open_points(points, metric, options.run, reporter);
   const KMeansResult found = kmeans(*open.points, open.plan,
                                     {.clusters = clusters,
                                      .init = init,
@@ -68,7 +68,7 @@ ClusterResult assign(const PointData& points, const OwnedMatrix<double>& centroi
   std::copy(centroids.values.begin(), centroids.values.end(), given.data());
   if (metric == Metric::cosine) normalize_centroids(given.view(), "centroids");
   Reporter reporter(options.run);
-  const OpenPoints open = open_points(points, metric, false, options.run, reporter);
+  const OpenPoints open = open_points(points, metric, options.run, reporter);
   return result_of(assign_only(*open.points, open.plan, std::as_const(given).view(), reporter), given);
 }
 

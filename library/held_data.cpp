@@ -121,34 +121,34 @@ Metric metric_named(const std::string& name, bool means) {
   throw Error(ExitCode::usage, fmt::format("metric: expected {}, found '{}'", fmt::join(known, ", "), name));
 }
 
-PointsView values_for(const PointData& points, Metric metric, bool wide, PointsMatrix& scaled) {
+PointsView values_for(const PointData& points, Metric metric, Matrix<double>& directions) {
   const PointsView& view = points.held().view;
   if (metric != Metric::cosine) return view;
-  const auto scale = [&]<class T>(Matrix<T> copy) {
-    std::visit(
-        [&](const auto& v) {
-          std::transform(v.data, v.data + v.size(), copy.data(), [](auto x) { return static_cast<T>(x); });
-        },
-        view);
-    normalize_rows(copy.view(), {.name = "points"});
-    scaled = std::move(copy);
+  directions = Matrix<double>(points.rows(), points.columns());
+  const auto write = [&]<class T>(MatrixView<const T> rows) {
+    return write_directions(rows, directions.view(), {.name = "points"});
   };
-  if (wide || class_of(view) == ValueClass::f64) {
-    scale(Matrix<double>(points.rows(), points.columns()));
-  } else {
-    scale(Matrix<float>(points.rows(), points.columns()));
-  }
-  return view_of(scaled);
+  std::visit(
+      [&]<class T>(MatrixView<const T> rows) {
+        if constexpr (std::is_floating_point_v<T>) {
+          write(rows);
+        } else {
+          std::copy(rows.data, rows.data + rows.size(), directions.data());
+          write(std::as_const(directions).view());
+        }
+      },
+      view);
+  return std::as_const(directions).view();
 }
 
-OpenPoints open_points(const PointData& points, Metric metric, bool wide, const RunOptions& options,
-                       Reporter& reporter) {
+OpenPoints open_points(const PointData& points, Metric metric, const RunOptions& options, Reporter& reporter) {
   OpenPoints open;
   reporter.phase("prepare", 0);
-  open.view = values_for(points, metric, wide, open.scaled);
+  open.view = values_for(points, metric, open.directions);
   open.backend = open_backend(options);
   open.points = open.backend->hold({.values = open.view});
   open.plan = make_plan(*open.points);
+  require_digits(open.plan.range, measure_of(metric));
   for (const std::string& warning : open.plan.warnings) reporter.warning(warning);
   open.points->prepare(open.plan);
   return open;

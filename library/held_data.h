@@ -37,7 +37,7 @@ class Reporter final : public Observer {
 
 /// Points in a backend, with their plan.
 struct OpenPoints {
-  PointsMatrix scaled;  // copies of length 1 for cosine
+  Matrix<double> directions;  // of the points, for cosine
   PointsView view;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Points> points;
@@ -46,11 +46,9 @@ struct OpenPoints {
 
 /// Throws Error(usage) for an unknown name; `means`: only metrics that k-means supports.
 Metric metric_named(const std::string& name, bool means);
-/// The values, scaled to length 1 into `scaled` for cosine; wide: as float64 then, as the command line does if the
-/// other of two sets is float64.
-PointsView values_for(const PointData& points, Metric metric, bool wide, PointsMatrix& scaled);
-OpenPoints open_points(const PointData& points, Metric metric, bool wide, const RunOptions& options,
-                       Reporter& reporter);
+/// The values or, for cosine, their directions, which are written to `directions`.
+PointsView values_for(const PointData& points, Metric metric, Matrix<double>& directions);
+OpenPoints open_points(const PointData& points, Metric metric, const RunOptions& options, Reporter& reporter);
 
 /// An owned copy of a matrix.
 template <class T>

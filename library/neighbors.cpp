@@ -22,17 +22,15 @@ double shown(double d, Metric metric) {
 struct Search {
   Search(const PointData& base, const PointData* queries, const SearchOptions& options)
       : metric(metric_named(options.metric, false)), reporter(options.run) {
-    const bool wide = queries != nullptr && class_of(queries->held().view) == ValueClass::f64;
-    open = open_points(base, metric, wide, options.run, reporter);
-    const bool base_wide = class_of(base.held().view) == ValueClass::f64;
-    values = queries == nullptr ? open.view : values_for(*queries, metric, base_wide, scaled);
+    open = open_points(base, metric, options.run, reporter);
+    values = queries == nullptr ? open.view : values_for(*queries, metric, directions);
   }
 
   Metric metric;
   Reporter reporter;
   OpenPoints open;
-  PointsMatrix scaled;
-  PointsView values;  // of the queries
+  Matrix<double> directions;  // of the queries, for cosine
+  PointsView values;          // of the queries
 };
 
 NeighborTable find(const PointData& base, const PointData* queries, std::int64_t k, const SearchOptions& options) {

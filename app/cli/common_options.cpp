@@ -275,7 +275,7 @@ data::ReadOptions read_options(const CommonOptions& common) {
   constexpr std::int64_t kMostReaders = 8;
   const std::int64_t threads = common.threads > 0 ? common.threads : cpu::usable_threads();
   options.threads = static_cast<int>(std::min(threads, kMostReaders));
-  options.keep_bytes = metric_of(common) != Metric::cosine;  // rows of length 1 are not whole numbers
+  options.keep_bytes = true;
   return options;
 }
 

@@ -203,11 +203,8 @@ void add_gaps(HeldPoints& held, const Series& series, Sweep& sweep, Job& job) {
     PointsMatrix values = reference_points(held.plan, class_of(held.values->values()),
                                            static_cast<std::uint64_t>(options.common.seed), b);
     if (metric_of(options.common) == Metric::cosine) {
-      std::visit(
-          [&]<class T>(Matrix<T>& rows) {
-            if constexpr (std::is_floating_point_v<T>) normalize_rows(rows.view(), {"reference set", 0});
-          },
-          values);
+      auto& rows = std::get<Matrix<double>>(values);
+      write_directions<double>(rows.view(), rows.view(), {"reference set", 0});
     }
     const std::unique_ptr<Points> points = held.backend->hold({view_of(values), 0});
     const DataPlan plan = make_plan(*points);

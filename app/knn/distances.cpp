@@ -183,7 +183,6 @@ void DistancesJob::plan_blocks() {
 template <class Visit>
 void DistancesJob::for_blocks(const Visit& visit) {
   data::PointSource& a = a_again_ ? *a_again_ : held.spooled && !inputs.second ? *held.spooled : *inputs.first;
-  const bool normalizes = metric_of(common) == Metric::cosine && &a != held.spooled.get();
   PointsMatrix rows = data::allocate_points(a, reads_blocks_ ? block_ : 0);
   for (std::int64_t first = 0; first < a.rows(); first += block_) {
     const std::int64_t here = std::min(block_, a.rows() - first);
@@ -197,7 +196,6 @@ void DistancesJob::for_blocks(const Visit& visit) {
           const auto block = values.view().middle(0, here);
           const PhaseWithin phase(progress, "read");
           a.read(first, block);
-          if (normalizes) normalize_rows(block, {a.name(), first, "--metric cosine"});
         },
         rows);
     visit(first, std::visit([&](const auto& values) -> PointsView { return values.view().middle(0, here); }, rows));

@@ -49,6 +49,7 @@ class AnnBenchmarks final : public NeighborOutput {
  public:
   explicit AnnBenchmarks(const NeighborOutputRequest& request)
       : unit_(request.head.metric == Metric::cosine ? Unit::cosine_distance : Unit::root),
+        value_class_(request.head.value_class),
         file_(request.path, request.options) {
     const std::int64_t lists = rows_of(request.query_values);
     file_.attribute("distance", data::Text{request.head.metric == Metric::cosine ? "angular" : "euclidean"});
@@ -71,9 +72,9 @@ class AnnBenchmarks final : public NeighborOutput {
   void finish() override { file_.finish(); }
 
  private:
-  /// As float32, or as float64 where the values need it.
+  /// In the class of the run: directions of float32 rows, which are held as float64, are rounded.
   void write_points(const std::string& name, const PointsView& values) {
-    class_of(values) == ValueClass::f32 ? write_as<float>(name, values) : write_as<double>(name, values);
+    value_class_ == ValueClass::f32 ? write_as<float>(name, values) : write_as<double>(name, values);
   }
   template <class T>
   void write_as(const std::string& name, const PointsView& values) {
@@ -86,7 +87,7 @@ class AnnBenchmarks final : public NeighborOutput {
       std::visit(
           [&](const auto& view) {
             const auto part = view.middle(first, here);
-            std::copy(part.data, part.data + part.size(), block.data());
+            std::transform(part.data, part.data + part.size(), block.data(), [](auto x) { return static_cast<T>(x); });
           },
           values);
       file_.write_rows<T>(name, first, std::as_const(block).view().middle(0, here));
@@ -94,6 +95,7 @@ class AnnBenchmarks final : public NeighborOutput {
   }
 
   Unit unit_;
+  ValueClass value_class_;
   data::ResultFile file_;
 };
 

@@ -21,10 +21,7 @@
 namespace kith::app {
 namespace {
 
-/// Rows are scaled for --metric cosine after any preparation.
-data::ReadingOptions reading_options(const CommonOptions& common, const PreparationStep& step) {
-  return {.metric = step.is_none() ? metric_of(common) : Metric::euclidean, .drop_missing = common.nan == "drop"};
-}
+data::ReadingOptions reading_options(const CommonOptions& common) { return {.drop_missing = common.nan == "drop"}; }
 
 /// Shows the progress of reading, and separates its time from that of copying rows to the device.
 class ShownArrival final : public Arrival {
@@ -105,7 +102,6 @@ std::unique_ptr<data::SpooledRows> spool(data::PointSource& source, Job& job, co
                                           data::SpoolOptions{.folder = job.common.scratch,
                                                              .block_bytes = stream.block_bytes,
                                                              .least_rows = job.common.pca > 0 ? kRowsOfBlocks : 1,
-                                                             .metric = reading.metric,
                                                              .drop_missing = reading.drop_missing},
                                           [&job](std::int64_t read) { job.progress.progress(read); });
   if (!step.is_none()) {
@@ -122,7 +118,10 @@ std::unique_ptr<data::SpooledRows> spool(data::PointSource& source, Job& job, co
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
                                               const Preparation* given) {
   data::ReadOptions options = read_options(common);
-  if (given != nullptr || !preparation_request(common).is_none()) options.keep_bytes = false;
+  const bool prepares = !PreparationStep{preparation_request(common), given}.is_none();
+  if (prepares) options.keep_bytes = false;
+  // Prepared rows get their directions after the preparation.
+  if (metric_of(common) == Metric::cosine) options.form = prepares ? data::RowForm::wide : data::RowForm::directions;
   return data::open_points(location, options);
 }
 
@@ -136,7 +135,8 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   CommonOptions of_second = job.common;
   of_second.like_columns = pair.first->column_names();
   if (!second.empty()) pair.second = open_input(second, of_second);
-  const bool unchanged = preparation_request(job.common).is_none() && metric_of(job.common) != Metric::cosine;
+  // With cosine, all rows are held as float64.
+  const bool unchanged = preparation_request(job.common).is_none() || metric_of(job.common) == Metric::cosine;
   if (!pair.second || unchanged) return pair;
   const auto in_class_of_run = [&](std::unique_ptr<data::PointSource>& source, const std::string& location,
                                    const CommonOptions& common) {
@@ -173,7 +173,7 @@ std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, const Preparation* given) {
   const PreparationStep step{{}, given};
-  auto reading = std::make_unique<data::Reading>(source, reading_options(job.common, step));
+  auto reading = std::make_unique<data::Reading>(source, reading_options(job.common));
   ShownArrival(*reading, false, job).wait_for_all();
   warn_of_dropped_rows(*reading, job.progress);
   if (!step.is_none()) {
@@ -200,7 +200,7 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
     held.preparation = fit(all, job.common);
     step.given = &held.preparation;
   }
-  data::ReadingOptions options = reading_options(job.common, step);
+  data::ReadingOptions options = reading_options(job.common);
   // A device with its own memory takes the rows from the file, so that they need none of the host's.
   const std::int64_t values = source.rows() * source.columns();
   if (stream)
@@ -246,9 +246,8 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
       arrival.wait_for_all();
       held.in_passes = !stream->optional;
       if (held.in_passes) bypass_full_cache(streamed, options.rows);
-      held.reader = std::make_unique<data::FileRows>(
-          streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes,
-                                          .metric = held.spooled ? Metric::euclidean : options.metric});
+      held.reader =
+          std::make_unique<data::FileRows>(streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes});
       if (stream->only_searched || (held.in_passes && !direct)) job.progress.show_reads(held.reader->counts());
       if (direct) {
         held.points = hold_directly(held, share.first, own_weights, stream->only_searched, job);
@@ -281,6 +280,7 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
   job.progress.phase("prepare", 0);
   try {
     held.plan = make_plan(*held.points, weights);
+    require_digits(held.plan.range, measure_of(metric_of(job.common)));
   } catch (const Error& error) {  // core/ does not know the name of the file
     throw Error(error.code(), fmt::format("{}: {}", source.name(), error.what()));
   }

@@ -28,8 +28,7 @@ struct InputPair {
   ValueClass value_class() const;                    // of the run: f64 if either set is
 };
 /// Opens both as open_input() does; `second` may be empty. Its columns are found by the names of the first. If rows are
-/// prepared, or scaled for --metric cosine, both are read in the class of the run, to which prepared values are
-/// rounded.
+/// prepared, both are read in the class of the run, to which prepared values are rounded.
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job);
 /// Number of columns of the prepared points.
 std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common);

@@ -137,7 +137,7 @@ Preparation prepare(data::Reading& reading, const PreparationStep& step, const C
   } else {
     apply_preparation(rows, *step.given, workers);
   }
-  if (metric_of(common) == Metric::cosine) normalize_prepared_rows(rows, "--metric cosine");
+  if (metric_of(common) == Metric::cosine) take_directions(rows);
   return parameters;
 }
 
@@ -162,7 +162,7 @@ Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const 
   rows.rewrite([&](PointsMatrix& block, std::int64_t first) {
     const PreparedRows part = named(block, first);
     apply_preparation(part, step.given == nullptr ? parameters : *step.given, workers);
-    if (metric_of(common) == Metric::cosine) normalize_prepared_rows(part, "--metric cosine");
+    if (metric_of(common) == Metric::cosine) take_directions(part);
   });
   return parameters;
 }

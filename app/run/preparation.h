@@ -23,7 +23,7 @@ struct PreparationStep {
   bool is_none() const { return given == nullptr ? request.is_none() : given->is_none(); }
 };
 
-/// Prepares all rows of a complete reading, and scales them to length 1 for --metric cosine. Returns the parameters.
+/// Prepares all rows of a complete reading, and takes their directions for --metric cosine. Returns the parameters.
 /// first_row: the number of row 0 in the data set, for messages.
 Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common,
                     std::int64_t first_row = 0);

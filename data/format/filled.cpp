@@ -10,34 +10,15 @@
 
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
+#include "data/format/source_filter.h"
 
 namespace kith::data {
 namespace {
 
-class Filled final : public PointSource {
+class Filled final : public SourceFilter {
  public:
-  Filled(std::unique_ptr<PointSource> inner, Fill fill) : inner_(std::move(inner)), fill_(fill) {}
+  Filled(std::unique_ptr<PointSource> inner, Fill fill) : SourceFilter(std::move(inner)), fill_(fill) {}
 
-  std::string name() const override { return inner_->name(); }
-  std::string element_type() const override { return inner_->element_type(); }
-  std::int64_t rows() const override { return inner_->rows(); }
-  std::int64_t columns() const override { return inner_->columns(); }
-  ValueClass value_class() const override { return inner_->value_class(); }
-  std::int64_t file_bytes() const override { return inner_->file_bytes(); }
-  std::int64_t changed_values() const override { return inner_->changed_values(); }
-  std::int64_t held_bytes() const override { return inner_->held_bytes(); }
-  std::string only_in_order() const override { return inner_->only_in_order(); }
-  bool is_compressed() const override { return inner_->is_compressed(); }
-  void bypass_cache_from(std::int64_t row) override { inner_->bypass_cache_from(row); }
-  std::string watched_file() const override { return inner_->watched_file(); }
-  bool is_shared() const override { return inner_->is_shared(); }
-  std::vector<std::string> column_names() const override { return inner_->column_names(); }
-  SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
-  std::vector<std::string> kept(Kept which) const override { return inner_->kept(which); }
-  std::optional<TableForm> table_form() const override { return inner_->table_form(); }
-  void visit_records(const std::function<void(std::string_view)>& visit) const override {
-    inner_->visit_records(visit);
-  }
   std::vector<std::string> remarks() const override {
     std::vector<std::string> remarks = inner_->remarks();
     if (!remark_.empty()) remarks.push_back(remark_);
@@ -130,7 +111,6 @@ class Filled final : public PointSource {
                           fill_ == Fill::mean ? "mean" : "median", show_list(shown, kShown));
   }
 
-  std::unique_ptr<PointSource> inner_;
   Fill fill_;
   std::once_flag found_;
   std::vector<double> value_;  // (columns)

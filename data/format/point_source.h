@@ -51,6 +51,9 @@ struct EncodeRule {
   Encode how = Encode::none;
 };
 
+/// How rows are held: in the type of their class, as float64, or scaled to length 1 and as float64.
+enum class RowForm { as_read, wide, directions };
+
 /// Whether the first line of a text file names its columns.
 enum class Header { automatic, yes, no };
 
@@ -77,6 +80,7 @@ struct ReadOptions {
   /// Whether read() accepts NaN, infinities and empty fields of text, which become NaN.
   Missing missing = Missing::refuse;
   Fill fill = Fill::none;  // what replaces the values that Missing::keep keeps
+  RowForm form = RowForm::as_read;
   /// Text files only: fields that stand for a missing value, besides the usual ones ("NA", "null" ...).
   std::vector<std::string> missing_texts = {};
   std::vector<EncodeRule> encode = {};  // text files only

@@ -72,7 +72,7 @@ bool searches_in_parts(const HeldRows<T>& held, const Queries& queries) {
 }
 
 template <class T>
-void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& search) {
+void for_parts(HeldRows<T>& held, Measure measure, const std::function<void(const Points&)>& search) {
   check(cudaSetDevice(held.context->device));
   Buffer<T> kept = held.unread ? memory_for_all(held) : Buffer<T>();
   std::int64_t rows = part_rows(held, kept.size() > 0);
@@ -109,12 +109,13 @@ void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& sear
     }
   }
   parts.reset();
+  if (held.plan.columns == 0) require_digits(seen, measure);
   if (kept.size() > 0) keep(held, std::move(kept));
 }
 
 #define KITH_INSTANTIATE(T)                                            \
   template bool searches_in_parts(const HeldRows<T>&, const Queries&); \
-  template void for_parts(HeldRows<T>&, const std::function<void(const Points&)>&);
+  template void for_parts(HeldRows<T>&, Measure, const std::function<void(const Points&)>&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -15,8 +15,8 @@ bool searches_in_parts(const HeldRows<T>& held, const Queries& queries);
 
 /// Calls search(points) for consecutive parts of the rows. Each is prepared by the plan of all rows or, if there is
 /// none, by its own. Unread rows stay on the device if they fit, and are no longer unread. Frees optional memory, and
-/// makes the parts smaller, where memory is short.
+/// makes the parts smaller, where memory is short. measure: of the search, in which no distance may lose its digits.
 template <class T>
-void for_parts(HeldRows<T>& held, const std::function<void(const Points&)>& search);
+void for_parts(HeldRows<T>& held, Measure measure, const std::function<void(const Points&)>& search);
 
 }  // namespace kith::cuda

@@ -160,7 +160,7 @@ class CudaPoints final : public Points {
 
   void search(const Queries& queries, NeighborLists& lists) const override {
     if (searches_in_parts(held_, queries))
-      return for_parts<T>(held_, [&](const Points& part) { part.search(queries, lists); });
+      return for_parts<T>(held_, queries.measure, [&](const Points& part) { part.search(queries, lists); });
     plan_kept_rows();
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
     if (known_ != nullptr) *known_ = held_.cells.knowledge();
@@ -178,7 +178,7 @@ class CudaPoints final : public Points {
   }
   void search_radius(const Queries& queries, RadiusLists& found) const override {
     if (searches_in_parts(held_, queries))
-      return for_parts<T>(held_, [&](const Points& part) { part.search_radius(queries, found); });
+      return for_parts<T>(held_, queries.measure, [&](const Points& part) { part.search_radius(queries, found); });
     plan_kept_rows();
     with_memory(held_, [&] { cuda::search_radius(held_, queries, found); });
   }

@@ -145,4 +145,13 @@ TEST_CASE("data whose inner products may leave the range of float64 are refused"
                     "power of two");
   CHECK_NOTHROW(check_queries(*base, PointsView(values.view()), Measure::inner_product));
   CHECK_NOTHROW(check_queries(*base, PointsView(queries.view()), Measure::manhattan));
+
+  values(0, 0) = values(1, 0) = queries(0, 0) = 1e-140;
+  const auto tiny = reference_points(values.view());
+  CHECK_THROWS_WITH(
+      check_queries(*tiny, PointsView(queries.view()), Measure::inner_product),
+      "inner products of these values may reach 1e-280, so that most leave the range of float64; multiply "
+      "the values by a power of two");
+  queries(0, 0) = 0.0;
+  CHECK_NOTHROW(check_queries(*tiny, PointsView(queries.view()), Measure::inner_product));
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "core/kmeans.h"
 #include "core/metric.h"
@@ -32,7 +34,7 @@ std::string refused(double value, std::int64_t row) {
   std::fill(values.data(), values.data() + values.size(), 1.0);
   for (double& v : values.row(row)) v = value;
   try {
-    normalize_rows(values.view(), {"points.h5:/train", 100});
+    write_directions<double>(values.view(), values.view(), {"points.h5:/train", 100});
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::data);
     return error.what();
@@ -40,22 +42,16 @@ std::string refused(double value, std::int64_t row) {
   return "";
 }
 
-/// Directions of the rows, rounded to the class.
-PointsMatrix directions(const Matrix<double>& values, ValueClass c) {
-  PointsMatrix stored = as_class(values.view(), c);
-  if (auto* floats = std::get_if<Matrix<float>>(&stored)) normalize_rows(floats->view(), {"values", 0});
-  if (auto* doubles = std::get_if<Matrix<double>>(&stored)) normalize_rows(doubles->view(), {"values", 0});
-  return stored;
-}
-
-Matrix<double> as_doubles(const PointsMatrix& stored) {
-  return std::visit(
-      [](const auto& m) {
-        Matrix<double> wide(m.rows(), m.columns());
-        std::copy(m.data(), m.data() + m.size(), wide.data());
-        return wide;
+/// Directions of the rows of this class.
+Matrix<double> directions(const Matrix<double>& values, ValueClass c) {
+  Matrix<double> out(values.rows(), values.columns());
+  const PointsMatrix stored = as_class(values.view(), c);
+  std::visit(
+      [&]<class T>(const Matrix<T>& rows) {
+        if constexpr (std::is_floating_point_v<T>) write_directions<T>(rows.view(), out.view(), {"values", 0});
       },
       stored);
+  return out;
 }
 
 KMeansResult run_kmeans(Points& points, const KMeansOptions& options) {
@@ -65,29 +61,63 @@ KMeansResult run_kmeans(Points& points, const KMeansOptions& options) {
   return kmeans(points, plan, options, ignored);
 }
 
+template <class T>
+Matrix<double> values_of(const Matrix<T>& rows) {
+  Matrix<double> wide(rows.rows(), rows.columns());
+  std::copy(rows.data(), rows.data() + rows.size(), wide.data());
+  return wide;
+}
+Matrix<double> values_of(const PointsMatrix& rows) {
+  return std::visit([](const auto& m) { return values_of(m); }, rows);
+}
+
 bool same_bytes(const Matrix<double>& a, const Matrix<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
 }  // namespace
 
-TEST_CASE("normalised rows equal the definition", "[metric]") {
+TEST_CASE("directions equal the definition", "[metric]") {
   for (const std::int64_t d : {1, 3, 31, 32, 33, 129, 1025}) {
     for (const int kind : {0, 5, 6, 7, 8, 9}) {
       INFO(kinds()[kind].name << ", d " << d);
       Matrix<double> values = kinds()[kind].make(20, d, 3);
       for (std::int64_t i = 0; i < 20; ++i) values(i, i % d) = values(i, 0) == 0 ? 1.0 : values(i, 0);  // no zero row
-      const Matrix<double> wide = as_doubles(directions(values, ValueClass::f64)),
-                           narrow = as_doubles(directions(values, ValueClass::f32));
-      for (std::int64_t i = 0; i < 20; ++i) {
-        const double length = std::sqrt(squared(std::as_const(values).row(i)));
-        for (std::int64_t j = 0; j < d; ++j) {
-          CHECK(wide(i, j) == values(i, j) / length);
-          CHECK(narrow(i, j) == static_cast<double>(static_cast<float>(values(i, j) / length)));
+      for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
+        Matrix<double> rows = values_of(as_class(values.view(), c));
+        const Matrix<double> actual = directions(values, c);
+        for (std::int64_t i = 0; i < 20; ++i) {
+          const double s = 1.0 / std::sqrt(squared(std::as_const(rows).row(i)));
+          for (std::int64_t j = 0; j < d; ++j) CHECK(actual(i, j) == rows(i, j) * s);
         }
+        // In their own memory.
+        write_directions<double>(rows.view(), rows.view(), {"values", 0});
+        CHECK(same_bytes(rows, actual));
       }
     }
   }
+}
+
+TEST_CASE("rows scaled to length 1 are rounded to their class", "[metric]") {
+  Matrix<float> rows(3, 5);
+  for (std::int64_t i = 0; i < rows.size(); ++i) rows.data()[i] = static_cast<float>(i % 7) - 2.5F;
+  const Matrix<double> before = values_of(as_class(values_of(rows).view(), ValueClass::f32));
+  normalize_rows(rows.view(), {"values", 0});
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const double length = std::sqrt(squared(before.row(i)));
+    for (std::int64_t j = 0; j < 5; ++j) CHECK(rows(i, j) == static_cast<float>(before(i, j) / length));
+  }
+}
+
+TEST_CASE("rows without a direction are dropped if they may be", "[metric]") {
+  Matrix<float> rows(4, 2);
+  std::fill_n(rows.data(), rows.size(), 3.0F);
+  rows(1, 0) = rows(1, 1) = 0.0F;
+  rows(2, 1) = std::numeric_limits<float>::infinity();
+  Matrix<double> out(4, 2);
+  CHECK(write_directions<float>(rows.view(), out.view(), {"values", 0}, true) == 1);
+  CHECK((std::isnan(out(1, 0)) && std::isnan(out(1, 1)) && std::isnan(out(2, 0)) && std::isnan(out(2, 1))));
+  CHECK((out(0, 0) > 0.7 && out(3, 1) > 0.7));
 }
 
 TEST_CASE("the error for a row without a direction names the row", "[metric]") {
@@ -123,14 +153,13 @@ TEST_CASE("rows that cancel do not change their centroid", "[metric]") {
 TEST_CASE("cosine k-means equals the definition on every backend", "[metric]") {
   for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
     for (const int kind : {0, 1, 7}) {
-      const PointsMatrix stored = directions(kinds()[kind].make(1021, 33, 6), c);
-      const Matrix<double> values = as_doubles(stored);
+      const Matrix<double> values = directions(kinds()[kind].make(1021, 33, 6), c);
       const KMeansOptions options{.clusters = 11, .seed = 5, .metric = Metric::cosine, .keep_distances = true};
       const KMeansResult expected = run_kmeans(*reference_points(values.view()), options);
       for (std::int64_t i = 0; i < 11; ++i) CHECK(std::abs(squared(expected.centroids.row(i)) - 1) <= 1e-12);
       for (const Tested& tested : every_backend()) {
         INFO(tested.name << ", " << kinds()[kind].name << ", " << name_of(c));
-        const auto points = tested.backend->hold({view_of(stored), 0});
+        const auto points = tested.backend->hold({values.view(), 0});
         const KMeansResult actual = run_kmeans(*points, options);
         CHECK(actual.labels == expected.labels);
         CHECK(same_bytes(actual.centroids, expected.centroids));
@@ -150,8 +179,8 @@ TEST_CASE("cosine k-means equals the definition on every backend", "[metric]") {
 // Rows of one direction count as lying on its centroid despite rounding, so relocation does not cycle.
 TEST_CASE("k-means with more clusters than directions stops", "[metric]") {
   for (const ValueClass c : {ValueClass::f32, ValueClass::f64}) {
-    const PointsMatrix stored = directions(kinds()[4].make(200, 9, 6), c);  // five different rows
-    const auto points = reference_points(as_doubles(stored).view());
+    const Matrix<double> values = directions(kinds()[4].make(200, 9, 6), c);  // five different rows
+    const auto points = reference_points(values.view());
     const KMeansResult result =
         run_kmeans(*points, {.clusters = 8, .init = Init::first, .tolerance = 0.0, .metric = Metric::cosine});
     CHECK(result.stopped_by == "labels");

@@ -131,7 +131,7 @@ TEST_CASE("batches work with every initialisation, frozen centroids, cosine and 
   for (const int kind : {0, 10}) {
     for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
       Matrix<double> values = kinds()[kind].make(500, 9, 3);
-      if (metric == Metric::cosine) normalize_rows(values.view(), {"values", 0});
+      if (metric == Metric::cosine) write_directions<double>(values.view(), values.view(), {"values", 0});
       const KMeansOptions options{.clusters = 8,
                                   .frozen = values.view().middle(3, 2),
                                   .runs = 2,

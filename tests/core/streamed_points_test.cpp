@@ -138,6 +138,10 @@ TEST_CASE("points that are only searched are read once, in blocks of any size", 
         CHECK(reader.passes == 0);
         CHECK(points.plan().rows == held);
         NeighborLists actual(40, 7);
+        if (kind.name == std::string("tiny float64")) {  // whose squared distances lose their digits
+          CHECK_THROWS_AS(points.search(queries, actual), Error);
+          continue;
+        }
         points.search(queries, actual);
         CHECK(reader.passes == (held < kRows ? 1 : 0));
         check_same(expected, actual);

@@ -269,7 +269,7 @@ TEST_CASE("initialisation counts frozen centroids as chosen", "[variants]") {
     for (const Init init : {Init::kmeans_plus_plus, Init::random, Init::first}) {
       for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
         Matrix<double> directions = copy_of(values.view());
-        if (metric == Metric::cosine) normalize_rows(directions.view(), {"values", 0});
+        if (metric == Metric::cosine) write_directions<double>(directions.view(), directions.view(), {"values", 0});
         const KMeansOptions options{.clusters = shape.k,
                                     .init = init,
                                     .frozen = given.view(),

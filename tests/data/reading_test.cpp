@@ -1,4 +1,5 @@
 // Points that a backend takes while they are read: the same values, labels and errors as after reading.
+#include "core/metric.h"
 #include "data/reading.h"
 
 #include <chrono>
@@ -148,20 +149,31 @@ TEST_CASE("bytes are read unconverted on request, in every layout") {
   }
 }
 
-TEST_CASE("reading rows of length 1 into bytes is refused") {
+TEST_CASE("directions of float32 and byte rows are read as float64, with any number of threads") {
   const Scratch scratch;
-  FileMaker(scratch / "x.h5").dataset("x", H5T_STD_U8LE, {2, 2}, H5T_NATIVE_INT, std::vector<int>{3, 4, 0, 1}.data());
-  data::ReadOptions options;
-  options.keep_bytes = true;
-  const auto source = data::open_points(scratch / "x.h5", options);
-  data::Reading reading(*source, {.metric = Metric::cosine});
-  refused(ExitCode::internal, [&] { reading.wait_for(2); }, {"x.h5:/x", "bytes"});
+  const std::string file = scratch / "x.h5";
+  std::vector<float> values = numbers();
+  for (std::size_t i = 0; i < values.size(); i += kColumns) values[i] += 1.5F;  // no row of zeros
+  FileMaker(file).floats("x", {kRows, kColumns}, values);
+  Matrix<float> rows(kRows, kColumns);
+  std::copy(values.begin(), values.end(), rows.data());
+  Matrix<double> expected(kRows, kColumns);
+  write_directions<float>(std::as_const(rows).view(), expected.view(), {"x", 0});
+  for (const int threads : {1, 3}) {
+    const auto source = data::open_points(file, {.threads = threads, .form = data::RowForm::directions});
+    CHECK(source->value_class() == ValueClass::f32);
+    CHECK(source->held_as() == data::Number::float64);
+    data::Reading reading(*source);
+    reading.wait_for(kRows);
+    const auto actual = std::get<MatrixView<const double>>(reading.values());
+    CHECK(std::memcmp(actual.data, expected.data(), static_cast<std::size_t>(actual.size()) * sizeof(double)) == 0);
+  }
 }
 
 TEST_CASE("a reading drops rows with NaN in all blocks and returns the numbers of the kept rows") {
   const Scratch scratch;
   const std::vector<float> all = numbers();  // of several blocks
-  for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+  for (const data::RowForm form : {data::RowForm::as_read, data::RowForm::directions}) {
     std::vector<float> values = all, kept_values;
     std::vector<std::int64_t> kept;
     for (std::int64_t i = 0; i < kRows; ++i) {
@@ -176,19 +188,22 @@ TEST_CASE("a reading drops rows with NaN in all blocks and returns the numbers o
     const std::string file = scratch / "x.h5", other = scratch / "y.h5";
     FileMaker(file).floats("x", {kRows, kColumns}, values);
     FileMaker(other).floats("x", {kept.size(), kColumns}, kept_values);
-    const auto source = data::open_points(file, {.missing = data::Missing::keep});
-    const auto expected_source = data::open_points(other);
-    data::Reading reading(*source, {.metric = metric, .drop_missing = true});
-    data::Reading expected(*expected_source, {.metric = metric});
+    const auto source = data::open_points(file, {.missing = data::Missing::keep, .form = form});
+    const auto expected_source = data::open_points(other, {.form = form});
+    data::Reading reading(*source, {.drop_missing = true});
+    data::Reading expected(*expected_source);
     CHECK(reading.wait_for(kRows) == kRows);
     expected.wait_for(std::ssize(kept));
     CHECK(reading.dropped_rows() == kRows - std::ssize(kept));
     CHECK(reading.first_dropped_row() == 999);
     CHECK(std::equal(kept.begin(), kept.end(), reading.kept_rows().begin(), reading.kept_rows().end()));
-    const auto a = std::get<MatrixView<const float>>(reading.values());
-    const auto b = std::get<MatrixView<const float>>(expected.values());
-    REQUIRE(a.rows == b.rows);
-    CHECK(std::memcmp(a.data, b.data, static_cast<std::size_t>(a.size()) * sizeof(float)) == 0);
+    std::visit(
+        [&]<class T>(MatrixView<const T> a) {
+          const auto b = std::get<MatrixView<const T>>(expected.values());
+          REQUIRE(a.rows == b.rows);
+          CHECK(std::memcmp(a.data, b.data, static_cast<std::size_t>(a.size()) * sizeof(T)) == 0);
+        },
+        reading.values());
     CHECK(expected.kept_rows().empty());
   }
 }
