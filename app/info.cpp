@@ -59,7 +59,7 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
   } catch (const Error& error) {  // values that cannot be read are a result here
     if (error.code() != ExitCode::data) throw;
     dataset.obstacle = error.what();
-    dataset.failed = dataset.info.is_readable && error.cause() != Cause::value;
+    dataset.failed = dataset.failed || (dataset.info.is_readable && error.cause() != Cause::value);
   }
 }
 

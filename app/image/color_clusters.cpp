@@ -18,6 +18,12 @@ void put(const ColorConverter& convert, const Pixel& pixel, std::span<float> row
   for (int j = 0; j < 3; ++j) row[j] = static_cast<float>(color[j]);
 }
 
+void count_pixels(ColorClusters& clusters, const std::vector<double>& counts) {
+  for (std::size_t i = 0; i < clusters.result.labels.size(); ++i) {
+    clusters.palette[clusters.result.labels[i]].pixels += counts.empty() ? 1 : static_cast<std::int64_t>(counts[i]);
+  }
+}
+
 /// Orders colours and labels by the number of pixels.
 void order_by_pixels(ColorClusters& clusters) {
   std::vector<PaletteColor>& palette = clusters.palette;
@@ -32,6 +38,21 @@ void order_by_pixels(ColorClusters& clusters) {
   }
   palette = std::move(ordered);
   for (std::int32_t& label : clusters.result.labels) label = place[label];
+}
+
+/// Every colour as a cluster of its own, which k-means would find by a seeding of n^2 steps.
+ColorClusters all_colors(const Matrix<float>& rows, const std::vector<double>& counts, ColorSpace space) {
+  ColorClusters out;
+  out.result.stopped_by = "labels";
+  out.result.labels.resize(static_cast<std::size_t>(rows.rows()));
+  std::iota(out.result.labels.begin(), out.result.labels.end(), 0);
+  for (std::int64_t i = 0; i < rows.rows(); ++i) {
+    const auto row = rows.row(i);
+    out.palette.push_back({to_pixel({row[0], row[1], row[2]}, space)});
+  }
+  count_pixels(out, counts);
+  order_by_pixels(out);
+  return out;
 }
 
 }  // namespace
@@ -65,11 +86,11 @@ ColorClusters cluster_colors(const Matrix<float>& rows, const std::vector<double
                              const std::vector<Pixel>& given, const ImageOptions& options, const std::string& name,
                              Backend& backend, Observer& observer) {
   const ColorSpace space = color_space(options);
-  std::int64_t clusters = given.empty() ? options.colors : std::ssize(given);
+  const std::int64_t clusters = given.empty() ? options.colors : std::ssize(given);
   if (given.empty() && clusters > rows.rows()) {
     observer.warning(fmt::format("{} has {} {}, fewer than -k {}; all are kept", name, rows.rows(),
                                  rows.rows() == 1 ? "colour" : "colours", clusters));
-    clusters = rows.rows();
+    return all_colors(rows, counts, space);
   }
   const Weights weights = counts.empty() ? equal_weights(rows.rows()) : checked_weights(counts, "pixels");
   const auto block = backend.hold({.values = rows.view(), .weights = weights.rows});
@@ -93,9 +114,7 @@ ColorClusters cluster_colors(const Matrix<float>& rows, const std::vector<double
     }
     out.result = assign_only(*block, plan, std::as_const(centroids).view(), observer);
   }
-  for (std::size_t i = 0; i < out.result.labels.size(); ++i) {
-    out.palette[out.result.labels[i]].pixels += counts.empty() ? 1 : static_cast<std::int64_t>(counts[i]);
-  }
+  count_pixels(out, counts);
   if (given.empty()) order_by_pixels(out);
   return out;
 }

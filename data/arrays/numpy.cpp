@@ -4,16 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "core/quoted.h"
 #include "data/arrays/numpy_header.h"
+#include "data/arrays/numpy_sparse.h"
 #include "data/format/array_choice.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
-#include "data/format/sparse_rows.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/stream_bytes.h"
@@ -33,6 +32,7 @@ DatasetInfo info_of(const NumpyHeader& header, std::int64_t stored) {
   if (!header.records.fields.empty()) describe_columns(header.records, "a structured array", info);
   info.unreadable = refusal(header, stored, false);
   info.is_readable = refusal(header, stored, true).empty();
+  info.is_damaged = !damage(header, stored).empty();
   return info;
 }
 
@@ -72,6 +72,7 @@ struct Member {
   std::string path;  // "/x" for x.npy
   NumpyHeader header;
   std::string unreadable;  // why it is not an array or cannot be read, else empty
+  bool is_damaged = false;
 };
 
 constexpr std::int64_t kMemberHeaderBytes = std::int64_t{64} << 10;
@@ -95,9 +96,12 @@ std::vector<Member> arrays_of(const InputBytes& input) {
         const std::vector<std::byte> more =
             longer ? extract_begin(input, file, kMemberHeaderBytes) : std::vector<std::byte>();
         member.header = read_numpy_header(text(longer ? more : begin), fmt::format("{}:{}", input.name(), member.path));
+        verify_whole(input, file, longer ? more : begin);
       }
     } catch (const Error& error) {
       member.unreadable = error.what();
+      // Archives of other programs hold texts too, which have no header.
+      member.is_damaged = file.name.ends_with(".npy") || !member.header.type.empty();
     }
     arrays.push_back(std::move(member));
   }
@@ -117,6 +121,7 @@ std::vector<DatasetInfo> describe(const std::vector<Member>& arrays) {
     info.path = member.path;
     info.unreadable = refusal_of(member, false);
     info.is_readable = refusal_of(member, true).empty();
+    info.is_damaged = member.is_damaged || (member.unreadable.empty() && info.is_damaged);
     info.stored_bytes = member.file.stored;
     if (member.file.deflated) info.filters.push_back("deflate");
     list.push_back(std::move(info));
@@ -136,50 +141,53 @@ const Member* find(const std::vector<Member>& arrays, const std::string& path) {
   return found == arrays.end() ? nullptr : &*found;
 }
 
-/// Whether scipy.sparse.save_npz() wrote the archive.
-bool is_sparse(const std::vector<Member>& arrays) {
-  return find(arrays, "/format") != nullptr && find(arrays, "/shape") != nullptr && find(arrays, "/data") != nullptr;
+/// Opens an array of an archive.
+std::unique_ptr<PointSource> open_member(InputBytes input, const Member& member, const ReadOptions& options) {
+  const std::string file = input.name(), name = fmt::format("{}:{}", file, member.path);
+  if (const std::string problem = refusal_of(member, options.vector_as_column); !problem.empty()) {
+    refuse_member(name, problem);
+  }
+  if (!member.file.deflated) {
+    RawTable table = table_of(member.header, name, member.file.at, options);
+    table.verify = [zip = member.file, threads = options.threads](const InputBytes& bytes) {
+      verify_stored(bytes, zip, threads);
+    };
+    return open_raw(std::move(input), table, options);
+  }
+  InputBytes inflated = extract(input, member.file, name, options.scratch);
+  input.check_unchanged();
+  return open_raw(std::move(inflated), table_of(member.header, name, 0, options), options);
 }
 
-/// The matrix of such an archive. Throws Error(data) unless it is in compressed rows or columns.
-SparseMatrix sparse_matrix(const std::string& file, const InputBytes& input, const std::vector<Member>& arrays) {
-  const Member& format = *find(arrays, "/format");
-  std::string text;  // "csr", in 1 or 4 bytes for each letter
-  for (const std::byte byte : extract_begin(input, format.file, kMemberHeaderBytes)) {
-    if (byte != std::byte{0}) text += static_cast<char>(byte);
-  }
-  text.erase(0, std::min(text.size(), text.find('\n')) + 1);
-  if (text != "csr" && text != "csc") {
-    refuse_input(file, fmt::format("expected a sparse matrix in the format csr or csc, found '{}'; save it again: "
-                                   "scipy.sparse.save_npz(FILE, x.tocsr())",
-                                   quoted(text, 20)));
-  }
-  SparseMatrix matrix;
-  matrix.name = file;
-  matrix.by_columns = text == "csc";
-  matrix.kind = matrix.by_columns ? "sparse by columns" : "sparse by rows";
-  matrix.origin = "/indptr";
-  const auto open = [file](const char* part, const ReadOptions& options) { return open_npz({file, part}, options); };
-  const auto sizes = open("/shape", {.precision = Precision::f64, .vector_as_column = true});
-  if (sizes->rows() != 2 || sizes->columns() != 1) {
-    refuse_input(sizes->name(), fmt::format("damaged: expected the 2 sizes of a sparse matrix, found {} values; save "
-                                            "it again",
-                                            sizes->rows() * sizes->columns()));
-  }
-  const auto values = std::get<Matrix<double>>(read_all(*sizes));
-  for (const double size : {values(0, 0), values(1, 0)}) {
-    if (size < 0x1p53 && size >= 0 && size == std::floor(size)) continue;
-    refuse_input(sizes->name(), fmt::format("damaged: expected sizes, found {}; save it again", size));
-  }
-  matrix.rows = static_cast<std::int64_t>(values(0, 0));
-  matrix.columns = static_cast<std::int64_t>(values(1, 0));
-  matrix.open = [open](SparseMatrix::Part part, const ReadOptions& options) {
-    return open(part == SparseMatrix::starts    ? "/indptr"
-                : part == SparseMatrix::indices ? "/indices"
-                                                : "/data",
-                options);
+InputBytes open_archive(const std::string& file) { return InputBytes::open(file, "an archive of NumPy arrays"); }
+
+ArchiveArrays parts_of(const std::string& file, const std::vector<Member>& arrays) {
+  ArchiveArrays parts;
+  parts.file = file;
+  const auto member = [&arrays](const std::string& name) { return find(arrays, "/" + name); };
+  parts.header = [member](const std::string& name) {
+    const Member* const found = member(name);
+    return found != nullptr && !found->header.type.empty() ? &found->header : nullptr;
   };
-  return matrix;
+  parts.open = [member, file](const std::string& name, const ReadOptions& options, bool flat) {
+    Member part = *member(name);
+    if (flat && (!part.header.fortran_order || part.header.shape.size() < 2)) {
+      std::int64_t count = 1;
+      for (const std::int64_t size : part.header.shape) count = capped_product(count, size);
+      part.header.shape = {count};
+    }
+    return open_member(open_archive(file), part, options);
+  };
+  parts.text = [member, file](const std::string& name) {
+    const Member& part = *member(name);
+    if (!part.unreadable.empty()) refuse_member(fmt::format("{}:{}", file, part.path), part.unreadable);
+    std::string text;  // in 1 or 4 bytes for each letter
+    for (const std::byte byte : extract_begin(open_archive(file), part.file, kMemberHeaderBytes)) {
+      if (byte != std::byte{0}) text += static_cast<char>(byte);
+    }
+    return text.erase(0, std::min(text.size(), text.find('\n')) + 1);
+  };
+  return parts;
 }
 
 }  // namespace
@@ -206,36 +214,37 @@ std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions& o
 bool is_npz(const std::string& file) { return has_ending(file, ".npz") && first_bytes(file, 4) == "PK\x03\x04"; }
 
 std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOptions& options) {
-  InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
+  InputBytes input = open_archive(location.file);
   const std::vector<Member> arrays = arrays_of(input);
-  if (location.dataset.empty() && is_sparse(arrays)) {
-    return open_sparse(sparse_matrix(location.file, input, arrays), options);
+  if (location.dataset.empty()) {
+    for (const Member& member : arrays) {  // it may be the one that is meant
+      if (member.header.type.empty() && member.file.name.ends_with(".npy")) {
+        refuse_member(fmt::format("{}:{}", location.file, member.path), member.unreadable);
+      }
+    }
+    const ArchiveArrays parts = parts_of(location.file, arrays);
+    if (is_sparse(parts)) return open_sparse_archive(parts, options);
   }
-  const Member& member = arrays[choose_array(describe(arrays), location, options.vector_as_column)];
-  const std::string name = fmt::format("{}:{}", location.file, member.path);
-  if (const std::string problem = refusal_of(member, options.vector_as_column); !problem.empty()) {
-    refuse_member(name, problem);
-  }
-  if (!member.file.deflated)
-    return open_raw(std::move(input), table_of(member.header, name, member.file.at, options), options);
-  InputBytes inflated = extract(input, member.file, name, options.scratch);
-  input.check_unchanged();
-  return open_raw(std::move(inflated), table_of(member.header, name, 0, options), options);
+  const std::size_t chosen = choose_array(describe(arrays), location, options.vector_as_column);
+  return open_member(std::move(input), arrays[chosen], options);
 }
 
 std::vector<DatasetInfo> list_npz(const Location& location, const ReadOptions&) {
-  const InputBytes input = InputBytes::open(location.file, "an archive of NumPy arrays");
+  const InputBytes input = open_archive(location.file);
   const std::vector<Member> arrays = arrays_of(input);
   std::vector<DatasetInfo> list = describe(arrays);
   if (!location.dataset.empty()) return {list[choose_array(list, location, false)]};
-  if (!is_sparse(arrays)) return list;
-  const SparseMatrix matrix = sparse_matrix(location.file, input, arrays);
+  const ArchiveArrays parts = parts_of(location.file, arrays);
+  const auto damaged = std::find_if(list.begin(), list.end(), [](const DatasetInfo& info) { return info.is_damaged; });
+  if (damaged != list.end() || !is_sparse(parts)) return list;
+  const SparseFacts matrix = describe_sparse(parts);
   const Member& values = *find(arrays, "/data");
   DatasetInfo info = info_of(values.header, 0);
   info.shape = {matrix.rows, matrix.columns};
-  info.layout = matrix.kind;
+  info.layout = matrix.layout;
   info.unreadable = values.unreadable;
   info.is_readable = values.unreadable.empty();
+  info.is_damaged = false;
   for (const Member& member : arrays) info.stored_bytes += member.file.stored;
   if (values.file.deflated) info.filters.push_back("deflate");
   return {info};

@@ -265,9 +265,9 @@ NumpyHeader read_numpy_header(std::string_view begin, const std::string& name) {
   return header;
 }
 
-std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_as_column) {
+std::string damage(const NumpyHeader& header, std::int64_t stored) {
   const bool records = !header.records.fields.empty();
-  if (!header.obstacle.empty() || (!header.element && !records)) return header.obstacle;
+  if (!header.element && !records) return "";
   if (std::string problem = refusal_of_size(header.shape); !problem.empty()) return problem;
   std::int64_t bytes = records ? header.records.bytes : size_of(header.element->number);
   for (const std::int64_t size : header.shape) bytes = capped_product(bytes, size);
@@ -276,6 +276,13 @@ std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_
         "declared as {} {} ({} bytes), but {} bytes are stored; {}", show_shape(header.shape), header.type, bytes,
         stored, bytes > stored ? "it is cut off: copy or save it again" : "save each array in a file of its own");
   }
+  return "";
+}
+
+std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_as_column) {
+  const bool records = !header.records.fields.empty();
+  if (!header.obstacle.empty() || (!header.element && !records)) return header.obstacle;
+  if (std::string problem = damage(header, stored); !problem.empty()) return problem;
   if (records && header.shape.size() != 1) {
     return fmt::format("expected 1 dimension of records, found {} ({}); save x.ravel()", header.shape.size(),
                        show_shape(header.shape));

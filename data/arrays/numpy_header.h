@@ -28,6 +28,9 @@ constexpr std::int64_t kMaxNumpyHeaderBytes = std::int64_t{1} << 20;
 /// messages. Throws Error(data) if the header is damaged.
 NumpyHeader read_numpy_header(std::string_view begin, const std::string& name);
 
+/// What shows that an array with this header and `stored` bytes of values is damaged; empty if nothing does.
+std::string damage(const NumpyHeader& header, std::int64_t stored);
+
 /// Why an array with this header and `stored` bytes of values cannot be read as points; empty if it can.
 std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_as_column);
 

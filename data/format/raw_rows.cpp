@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "data/io/block_readers.h"
@@ -78,6 +79,9 @@ class RawSource final : public PointSource {
     const std::int64_t block_bytes = table_.order == RawTable::columns_together ? kColumnBlockBytes : kBlockBytes;
     const std::int64_t block_rows = std::max<std::int64_t>(1, block_bytes / table_.row_bytes());
     try {
+      std::call_once(verified_, [this] {
+        if (table_.verify) table_.verify(input_);
+      });
       read_in_blocks((out.rows + block_rows - 1) / block_rows, threads_,
                      [&](std::int64_t block, Matrix<std::byte>& buffer) {
                        const std::int64_t begin = block * block_rows;
@@ -145,6 +149,7 @@ class RawSource final : public PointSource {
   std::int64_t element_bytes_;
   int threads_;
   Missing missing_;
+  std::once_flag verified_;
   std::atomic<std::int64_t> changed_ = 0;
 };
 

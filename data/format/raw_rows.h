@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ struct RawTable {
   std::string type = {};  // shown instead of the name of the element
   std::int64_t record_bytes = 0;
   std::vector<RecordField> fields = {};  // of records: one for each column, and `element` is their common type
+  /// Called once, before the first values are read; throws Error(data) if the bytes are damaged.
+  std::function<void(const InputBytes&)> verify = {};
 
   std::int64_t row_bytes() const;  // of a row, including its length if it is stored
   std::int64_t bytes() const;      // throws Error(data) on overflow

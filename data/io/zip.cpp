@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "core/quoted.h"
+#include "data/io/block_readers.h"
 #include "data/io/byte_store.h"
+#include "data/io/checksum.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
@@ -27,6 +29,10 @@ constexpr std::int64_t kMaxCommentBytes = 65535;
 
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
   refuse_input(name, fmt::format("damaged zip archive: {}; copy or save it again; `unzip -t` shows details", what));
+}
+
+void require_checksum(const Checksum& sum, const ZipMember& member, const std::string& archive) {
+  if (sum.value() != member.checksum) fail(archive, fmt::format("the checksum of {} is wrong", quoted(member.name)));
 }
 
 /// A part of the archive that contains little-endian numbers.
@@ -159,6 +165,7 @@ std::vector<ZipMember> zip_members(const InputBytes& input) {
   const Bytes directory(input, location.at, location.bytes);
   std::vector<ZipMember> members;
   std::vector<Extent> extents;
+  std::string other;  // the first member that has another name where it begins
   for (std::int64_t at = 0; at + kEntryBytes <= directory.size();) {
     if (directory.number(at, 4) != 0x02014b50) fail(input.name(), "an entry of its directory has a wrong signature");
     const std::int64_t flags = directory.number(at + 8, 2), method = directory.number(at + 10, 2);
@@ -182,7 +189,13 @@ std::vector<ZipMember> zip_members(const InputBytes& input) {
     const Bytes local(input, local_at, kLocalBytes);
     if (local.number(0, 4) != 0x04034b50)
       fail(input.name(), fmt::format("{} is not at the position in its directory", quoted(member.name)));
-    member.at += kLocalBytes + local.number(26, 2) + local.number(28, 2);
+    const std::int64_t local_name_bytes = local.number(26, 2);
+    const std::string local_name = Bytes(input, local_at + kLocalBytes, local_name_bytes).text(0, local_name_bytes);
+    if (other.empty() && local_name != member.name) {
+      other = fmt::format("expected {} at byte {}, as in its directory, found {}", quoted(member.name), local_at,
+                          quoted(local_name));
+    }
+    member.at += kLocalBytes + local_name_bytes + local.number(28, 2);
     if (member.stored > input.size() || member.at > input.size() - member.stored ||
         (!member.deflated && member.obstacle.empty() && member.stored != member.size) ||
         member.size / kDeflateExpansion > member.stored) {
@@ -194,6 +207,7 @@ std::vector<ZipMember> zip_members(const InputBytes& input) {
     at += kEntryBytes + name_bytes + extra + directory.number(at + 32, 2);
   }
   require_apart(std::move(extents), members, input.name());
+  if (!other.empty()) fail(input.name(), other);
   return members;
 }
 
@@ -211,18 +225,41 @@ std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& m
   return bytes;
 }
 
+void verify_whole(const InputBytes& input, const ZipMember& member, const std::vector<std::byte>& bytes) {
+  if (std::ssize(bytes) != member.size) return;
+  Checksum sum;
+  sum.add(bytes.data(), bytes.size());
+  require_checksum(sum, member, input.name());
+}
+
 InputBytes extract(const InputBytes& input, const ZipMember& member, const std::string& name,
                    const std::string& scratch) {
   ByteStore store(name, scratch, member.size);
-  uLong sum = crc32(0, nullptr, 0);
+  Checksum sum;
   inflate_member(
       input, member, member.size, [&] { return store.next(); },
       [&](std::span<const std::byte> part) {
-        sum = crc32(sum, reinterpret_cast<const Bytef*>(part.data()), static_cast<uInt>(part.size()));
+        sum.add(part.data(), part.size());
         store.add(part.size());
       });
-  if (sum != member.checksum) fail(input.name(), fmt::format("the checksum of {} is wrong", quoted(member.name)));
+  require_checksum(sum, member, input.name());
   return store.finish();
+}
+
+void verify_stored(const InputBytes& input, const ZipMember& member, int threads) {
+  constexpr std::int64_t kBlock = std::int64_t{1} << 20;
+  std::vector<Checksum> sums(static_cast<std::size_t>((member.size + kBlock - 1) / kBlock));
+  const auto bytes_of = [&](std::int64_t block) { return std::min(kBlock, member.size - block * kBlock); };
+  read_in_blocks(std::ssize(sums), threads, [&](std::int64_t block, Matrix<std::byte>& buffer) {
+    if (buffer.size() == 0) buffer = Matrix<std::byte>(1, kBlock);
+    input.read(member.at + block * kBlock, bytes_of(block), buffer.data());
+    sums[static_cast<std::size_t>(block)].add(buffer.data(), static_cast<std::size_t>(bytes_of(block)));
+  });
+  Checksum all;
+  for (std::int64_t block = 0; block < std::ssize(sums); ++block) {
+    all.append(sums[static_cast<std::size_t>(block)], bytes_of(block));
+  }
+  require_checksum(all, member, input.name());
 }
 
 }  // namespace kith::data

@@ -26,9 +26,16 @@ std::vector<ZipMember> zip_members(const InputBytes& input);
 /// The first bytes of a member, at most `count`.
 std::vector<std::byte> extract_begin(const InputBytes& input, const ZipMember& member, std::int64_t count);
 
+/// Throws Error(data) if these bytes are a whole member and its checksum differs from that in the archive.
+void verify_whole(const InputBytes& input, const ZipMember& member, const std::vector<std::byte>& bytes);
+
 /// A whole deflated member under `name`, in memory or in a file of the folder `scratch`. Throws Error(data) if its size
 /// or checksum differs from that in the archive, and as ByteStore does.
 InputBytes extract(const InputBytes& input, const ZipMember& member, const std::string& name,
                    const std::string& scratch);
+
+/// Reads all bytes of a stored member, with several threads. Throws Error(data) if its checksum differs from that in
+/// the archive.
+void verify_stored(const InputBytes& input, const ZipMember& member, int threads);
 
 }  // namespace kith::data

@@ -48,7 +48,7 @@ std::string profile_note(std::span<const unsigned char> profile) {
     }
   }
   if (name.find("sRGB") != name.npos) return "";
-  return "the colour profile" + (name.empty() ? "" : " '" + quoted(name) + "'") +
+  return "the colour profile" + (name.empty() ? "" : " '" + kith::quoted(name) + "'") +
          " is ignored, values are taken as sRGB; convert the picture to sRGB first if exact colours matter";
 }
 

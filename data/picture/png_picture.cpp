@@ -1,4 +1,5 @@
 // PNG pictures by libpng: reading of all types, and writing of palettes and 8-bit pixels.
+#include <fmt/format.h>
 #include <png.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/quoted.h"
 #include "data/io/output_bytes.h"
 #include "data/io/stream_bytes.h"
 #include "data/picture/decoders.h"
@@ -80,9 +82,16 @@ bool read_head(const PngReader& reader, PngState& state) {
   return true;
 }
 
-/// To 16 bits of red, green, blue and alpha. From here on libpng holds rows: the size must have been checked.
-bool begin_rows(const PngReader& reader) {
+/// To 16 bits of red, green, blue and alpha, or to bytes with indices. From here on libpng holds rows: the size must
+/// have been checked.
+bool begin_rows(const PngReader& reader, bool indexed) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
+  if (indexed) {
+    png_set_packing(reader.png);
+    png_set_interlace_handling(reader.png);
+    png_read_update_info(reader.png, reader.info);
+    return true;
+  }
   png_set_expand_16(reader.png);
   png_set_gray_to_rgb(reader.png);
   png_set_add_alpha(reader.png, 0xffff, PNG_FILLER_AFTER);
@@ -97,6 +106,23 @@ bool read_rows(const PngReader& reader, png_bytepp rows) {
   png_read_image(reader.png, rows);
   png_read_end(reader.png, reader.info);
   return true;
+}
+
+/// The colours of a palette; none for other pictures.
+std::vector<Pixel> palette_of(const PngReader& reader) {
+  png_colorp colors = nullptr;
+  png_bytep alphas = nullptr;
+  int count = 0, alpha_count = 0;
+  std::vector<Pixel> palette;
+  if (png_get_color_type(reader.png, reader.info) != PNG_COLOR_TYPE_PALETTE) return palette;
+  png_get_PLTE(reader.png, reader.info, &colors, &count);
+  png_get_tRNS(reader.png, reader.info, &alphas, &alpha_count, nullptr);
+  const auto wide = [](png_byte value) { return static_cast<std::uint16_t>(value * 257); };
+  for (int i = 0; i < count; ++i) {
+    palette.push_back({wide(colors[i].red), wide(colors[i].green), wide(colors[i].blue),
+                       wide(i < alpha_count ? alphas[i] : png_byte{255})});
+  }
+  return palette;
 }
 
 struct PngWriter {
@@ -165,11 +191,29 @@ Picture decode_png(const PictureBytes& in) {
   in.check_size("PNG", picture.size,
                 static_cast<double>(in.bytes.size()) * kDeflateExpansion * 8.0 / (depth * channels));
   picture.pixels.resize(static_cast<std::size_t>(picture.size.pixels()));
+  const std::vector<Pixel> palette = palette_of(reader);
+  const auto width = static_cast<std::size_t>(picture.size.width);
+  // Indices are read into the end of their row of pixels, which then takes their colours from its beginning on.
+  const std::size_t before = palette.empty() ? 0 : (sizeof(Pixel) - 1) * width;
   std::vector<png_bytep> rows(static_cast<std::size_t>(picture.size.height));
   for (std::size_t y = 0; y < rows.size(); ++y) {
-    rows[y] = reinterpret_cast<png_bytep>(picture.pixels.data() + static_cast<std::int64_t>(y) * picture.size.width);
+    rows[y] = reinterpret_cast<png_bytep>(picture.pixels.data() + y * width) + before;
   }
-  if (!begin_rows(reader) || !read_rows(reader, rows.data())) throw in.damaged("PNG", state.at, state.reason);
+  if (!begin_rows(reader, !palette.empty()) || !read_rows(reader, rows.data())) {
+    throw in.damaged("PNG", state.at, state.reason);
+  }
+  for (std::size_t y = 0; y < rows.size() && !palette.empty(); ++y) {
+    for (std::size_t x = 0; x < width; ++x) {
+      const std::size_t index = rows[y][x];
+      if (index >= palette.size()) {
+        throw Error(ExitCode::data,
+                    fmt::format("{}: row {}, column {} (counted from 1): expected one of the {} colours of the "
+                                "palette, found the number {} (counted from 0); save the picture again",
+                                kith::quoted(in.name), y + 1, x + 1, palette.size(), index));
+      }
+      picture.pixels[y * width + x] = palette[index];
+    }
+  }
   png_bytep exif = nullptr, profile = nullptr;
   png_charp name = nullptr;
   int compression = 0;

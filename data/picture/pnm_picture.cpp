@@ -1,6 +1,8 @@
 // PNM pictures: bitmaps, grey maps and pixel maps, as text and binary (P1 to P6).
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "data/picture/decoders.h"
 
 namespace kith::data {
@@ -10,16 +12,28 @@ class PnmReader {
  public:
   explicit PnmReader(const PictureBytes& in) : in_(in) {}
 
-  /// The next number in the text; digits: at most.
-  std::uint32_t number(int digits, const char* what) {
+  /// The next number in the text, of any length; one above `most` is refused.
+  std::int64_t number(std::int64_t most, const char* what) {
     skip_space();
     const std::size_t begin = at_;
-    std::uint32_t value = 0;
-    for (; at_ < in_.bytes.size() && is_digit(in_.bytes[at_]) && digits > 0; ++at_, --digits) {
+    std::int64_t value = 0;
+    for (; at_ < in_.bytes.size() && is_digit(in_.bytes[at_]); ++at_) {
       value = value * 10 + (in_.bytes[at_] - '0');
+      if (value <= most) continue;
+      while (at_ < in_.bytes.size() && is_digit(in_.bytes[at_])) ++at_;
+      const std::string digits(in_.bytes.begin() + begin, in_.bytes.begin() + at_);
+      throw in_.damaged("PNM", at_, fmt::format("expected {} of at most {}, found {}", what, most, digits));
     }
     if (at_ == begin) throw in_.damaged("PNM", at_, fmt::format("expected {}", what));
     return value;
+  }
+  /// The next digit of a bitmap as text, in which no space need follow.
+  std::int64_t bit() {
+    skip_space();
+    if (at_ >= in_.bytes.size() || (in_.bytes[at_] != '0' && in_.bytes[at_] != '1')) {
+      throw in_.damaged("PNM", at_, "expected 0 or 1");
+    }
+    return in_.bytes[at_++] - '0';
   }
   /// The white space that ends the header.
   void end_head() {
@@ -32,6 +46,11 @@ class PnmReader {
   std::size_t at() const { return at_; }
   /// The next byte; the caller has checked that there are enough.
   std::uint32_t byte() { return in_.bytes[at_++]; }
+  /// Whether anything but white space and comments follows.
+  bool has_more() {
+    skip_space();
+    return at_ < in_.bytes.size();
+  }
 
  private:
   static bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
@@ -39,7 +58,7 @@ class PnmReader {
   void skip_space() {
     for (; at_ < in_.bytes.size(); ++at_) {
       if (in_.bytes[at_] == '#') {
-        while (at_ < in_.bytes.size() && in_.bytes[at_] != '\n') ++at_;
+        while (at_ < in_.bytes.size() && in_.bytes[at_] != '\n' && in_.bytes[at_] != '\r') ++at_;
         if (at_ == in_.bytes.size()) return;
       } else if (!is_space(in_.bytes[at_])) {
         return;
@@ -59,12 +78,11 @@ Picture decode_pnm(const PictureBytes& in) {
   const int channels = kind == 3 || kind == 6 ? 3 : 1;
   PnmReader reader(in);
   Picture picture{"PNM"};
-  picture.size.width = reader.number(9, "the width");
-  picture.size.height = reader.number(9, "the height");
-  const std::uint32_t most = is_bitmap ? 1 : reader.number(5, "the largest value");
-  if (most < 1 || most > 65535) {
-    throw in.damaged("PNM", reader.at(), fmt::format("expected a largest value from 1 to 65535, found {}", most));
-  }
+  constexpr std::int64_t kMostSize = std::numeric_limits<std::int32_t>::max();
+  picture.size.width = reader.number(kMostSize, "a width");
+  picture.size.height = reader.number(kMostSize, "a height");
+  const auto most = static_cast<std::uint32_t>(is_bitmap ? 1 : reader.number(65535, "a largest value"));
+  if (most < 1) throw in.damaged("PNM", reader.at(), "expected a largest value from 1 to 65535, found 0");
   reader.end_head();
   picture.bits = most > 255 ? 16 : 8;
   const auto left = static_cast<double>(reader.left());
@@ -80,9 +98,10 @@ Picture decode_pnm(const PictureBytes& in) {
   }
   picture.pixels.resize(static_cast<std::size_t>(picture.size.pixels()));
   const auto sample = [&]() -> std::uint16_t {
-    const std::uint32_t value = is_text      ? reader.number(is_bitmap ? 1 : 5, "a value")
-                                : most > 255 ? reader.byte() << 8 | reader.byte()
-                                             : reader.byte();
+    const auto value = static_cast<std::uint32_t>(kind == 1    ? reader.bit()
+                                                  : is_text    ? reader.number(most, "a value")
+                                                  : most > 255 ? reader.byte() << 8 | reader.byte()
+                                                               : reader.byte());
     if (value > most) {
       throw in.damaged("PNM", reader.at(), fmt::format("expected a value of at most {}, found {}", most, value));
     }
@@ -103,6 +122,7 @@ Picture decode_pnm(const PictureBytes& in) {
     pixel.green = channels == 3 ? sample() : pixel.red;
     pixel.blue = channels == 3 ? sample() : pixel.red;
   }
+  if (reader.has_more()) picture.note = "more follows the first picture of the file, and is not read";
   return picture;
 }
 

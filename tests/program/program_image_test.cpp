@@ -1,4 +1,6 @@
 // kith image: colours, palettes, labels, edges, and what is refused.
+#include <zlib.h>
+
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 #include "tests/support/xml.h"
@@ -17,6 +19,30 @@ std::string stripes(int width, int height) {
     }
   }
   return out;
+}
+
+std::string big_endian(std::size_t value) {
+  std::string bytes;
+  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(value >> shift & 0xff);
+  return bytes;
+}
+
+std::string chunk(const std::string& type, const std::string& bytes) {
+  const std::string summed = type + bytes;
+  const auto sum = crc32(0, reinterpret_cast<const Bytef*>(summed.data()), static_cast<uInt>(summed.size()));
+  return big_endian(bytes.size()) + summed + big_endian(sum);
+}
+
+/// A PNG with a palette of red, green and blue, of 4 x 2 pixels whose numbers have `depth` bits.
+std::string indexed_png(int depth, std::string rows) {
+  std::string packed(100, '\0');
+  uLongf size = packed.size();
+  REQUIRE(compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()),
+                   rows.size()) == Z_OK);
+  packed.resize(size);
+  return "\x89PNG\r\n\x1a\n" +
+         chunk("IHDR", big_endian(4) + big_endian(2) + static_cast<char>(depth) + std::string("\3\0\0\0", 4)) +
+         chunk("PLTE", std::string("\xff\0\0\0\xff\0\0\0\xff", 9)) + chunk("IDAT", packed) + chunk("IEND", "");
 }
 
 Words plus(Words words, const Words& more) {
@@ -181,4 +207,76 @@ TEST_CASE("image refuses what it cannot do, before it reads") {
   const Outcome large = run_kith({"image", "large.ppm", "-k", "2", "--memory", "100MB"}, there);
   CHECK(large.code != 0);
   CHECK(large.says("large.ppm"));
+}
+
+TEST_CASE("numbers of PNM pictures have any length, and no value is above the largest one") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto palette = [&](const std::string& bytes) {
+    write_bytes(folder / "p.pnm", bytes);
+    done({"image", "p.pnm", "-k", "9", "-f", "--palette", "p.txt"}, there);
+    const std::string text = bytes_of(folder / "p.txt");
+    return text.substr(text.find('#', text.find('\n')));
+  };
+  const std::string expected = palette("P2 3 1 255 1 2 3");
+  CHECK(palette("P2\n3 1\n255\n0000000001 0000000002 0000000003\n") == expected);
+  CHECK(palette("P2 0000000003 00000000000000000000001 000000000255 1 2 3 ") == expected);
+  CHECK(palette("P2 # a comment\r3 1 255 1#2\n2 # 4 5\n3 # the end") == expected);
+  CHECK(palette("P5 0000000000003 1 0000000255\n\1\2\3") == expected);
+  for (const auto& [bytes, said] :
+       {std::pair{"P2 1 1 255 4294967297", "expected a value of at most 255, found 4294967297"},
+        std::pair{"P2 1 1 255 0000000256", "expected a value of at most 255, found 0000000256"},
+        std::pair{"P3 1 1 15 1 2 16", "expected a value of at most 15, found 16"},
+        std::pair{"P2 1 1 65536 1", "expected a largest value of at most 65535, found 65536"},
+        std::pair{"P2 1 1 4294967551 1", "found 4294967551"},
+        std::pair{"P2 4294967297 1 255 1", "expected a width of at most 2147483647, found 4294967297"},
+        std::pair{"P5 1 18446744073709551617 255\n1", "found 18446744073709551617"}}) {
+    INFO(bytes);
+    write_bytes(folder / "p.pnm", bytes);
+    refuses(3, {"image", "p.pnm", "-k", "1"}, {"p.pnm: expected an undamaged PNM picture", said}, there);
+  }
+  for (const std::string bytes : {"P5 1 1 255\nab", "P2 1 1 255 97 P2 1 1 255 98"}) {
+    write_bytes(folder / "p.pnm", bytes);
+    CHECK(done({"image", "p.pnm", "-k", "1"}, there).says("more follows the first picture of the file"));
+  }
+}
+
+TEST_CASE("a pixel beyond the palette of a PNG picture is refused by its row and column") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  for (const auto& [depth, good, bad] :
+       {std::tuple{8, std::string("\0\0\1\2\0\0\2\1\0\0", 10), std::string("\0\0\1\2\0\0\2\3\0\0", 10)},
+        std::tuple{4, std::string("\0\x01\x20\0\x21\0", 6), std::string("\0\x01\x20\0\x23\0", 6)},
+        std::tuple{2, std::string("\0\x18\0\x90", 4), std::string("\0\x18\0\xb0", 4)}}) {
+    INFO(depth << " bits");
+    write_bytes(folder / "p.png", indexed_png(depth, good));
+    const std::string colors = done({"image", "p.png", "-k", "3"}, there).out;
+    for (const char* color : {"#ff0000         4", "#00ff00         2", "#0000ff         2"}) {
+      CHECK(colors.find(color) != std::string::npos);
+    }
+    write_bytes(folder / "p.png", indexed_png(depth, bad));
+    refuses(
+        3, {"image", "p.png", "-k", "3"},
+        {"p.png: row 2, column 2 (counted from 1): expected one of the 3 colours of the palette, found the number 3"},
+        there);
+  }
+}
+
+TEST_CASE("more clusters than colours are the colours, without a seeding") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string many = "P6 200 200 255\n";
+  for (int i = 0; i < 40000; ++i) {
+    many += {static_cast<char>(i % 251), static_cast<char>(i / 251), static_cast<char>(i % 7)};
+  }
+  write_bytes(folder / "p.ppm", many);
+  for (const char* space : {"lab", "srgb"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome run = done({"image", "p.ppm", "-k", "65536", "--space", space, "-f", "-o", "o.png"}, there);
+    CHECK(run.says("p.ppm has 40000 colours, fewer than -k 65536; all are kept"));
+    // A seeding of 40000 of as many colours takes many times as long, on any machine.
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+    done({"image", "o.png", "-k", "65536", "-f", "-o", "again.png"}, there);
+    CHECK(bytes_of(folder / "again.png") == bytes_of(folder / "o.png"));
+  }
 }

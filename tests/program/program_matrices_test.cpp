@@ -1,4 +1,4 @@
-// Matrices of other programs: MatrixMarket, svmlight, SciPy's sparse archives, MATLAB, arrays on standard input, zstd.
+// Matrices of other programs: MatrixMarket, svmlight, MATLAB, arrays on standard input, zstd.
 #include <cstring>
 
 #include "tests/support/numpy_files.h"
@@ -178,37 +178,6 @@ TEST_CASE("svmlight files hold the points of the same table, and their labels") 
   refuses(3, {"evaluate", folder / "labels.csv", "--truth", folder / "y.svm:label"},
           {"line 1: expected one number as label"});
   refuses(3, {"cluster", folder / "y.svm:x", "-k", "1"}, {"no such dataset: 'x'", "y.svm:label"});
-}
-
-TEST_CASE("sparse archives of SciPy are read as the matrix, in compressed rows or columns") {
-  const Scratch folder;
-  const std::string file = folder / "x.npz", table = folder / "x.csv";
-  write_bytes(table, kTable);
-  const auto archive = [](const std::string& format, const std::vector<std::int32_t>& starts,
-                          const std::vector<std::int32_t>& indices, const std::vector<double>& values) {
-    return std::vector<Entry>{
-        {"indices.npy", npy("'<i4'", false, "(" + std::to_string(indices.size()) + ",)", raw(indices)), true},
-        {"indptr.npy", npy("'<i4'", false, "(" + std::to_string(starts.size()) + ",)", raw(starts)), true},
-        {"format.npy", npy("'|S3'", false, "()", format), true},
-        {"shape.npy", npy("'<i8'", false, "(2,)", raw(std::vector<std::int64_t>{3, 4})), true},
-        {"data.npy", npy("'<f8'", false, "(" + std::to_string(values.size()) + ",)", raw(values)), false}};
-  };
-  const auto rows = archive("csr", {0, 2, 2, 4}, {3, 0, 1, 3}, {2.5, 1, -3, 4});
-  write_bytes(file, zip(rows));
-  CHECK(rows_of(file) == rows_of(table));
-  CHECK(rows_of(file, {"--transpose"}) == rows_of(table, {"--transpose"}));
-  CHECK(done({"info", file}).out.find("sparse by rows") != std::string::npos);
-  CHECK(done({"info", file, "--stats"}).out.find("-3") != std::string::npos);
-  CHECK(done({"info", file + ":data"}).out.find("/data") != std::string::npos);
-  write_bytes(file, zip(archive("csc", {0, 1, 2, 2, 4}, {0, 2, 0, 2}, {1, -3, 2.5, 4})));
-  CHECK(rows_of(file) == rows_of(table));
-  CHECK(rows_of(file, {"--transpose"}) == rows_of(table, {"--transpose"}));
-  write_bytes(file, zip(archive("coo", {}, {}, {})));
-  refuses(3, {"cluster", file, "-k", "1"}, {"csr or csc, found 'coo'", "scipy.sparse.save_npz(FILE, x.tocsr())"});
-  write_bytes(file, zip(archive("csr", {0, 2, 2, 4}, {3, 0, 1, 4}, {2.5, 1, -3, 4})));
-  refuses(3, {"cluster", file, "-k", "1"}, {"x.npz: damaged: expected a column from 0 to 3, found 4"});
-  write_bytes(file, zip(archive("csr", {0, 2, 1, 4}, {3, 0, 1, 3}, {2.5, 1, -3, 4})));
-  refuses(3, {"cluster", file, "-k", "1"}, {"x.npz: damaged", "/indptr", "do not ascend"});
 }
 
 TEST_CASE("arrays are read from standard input, from compressed files, and as bfloat16") {
