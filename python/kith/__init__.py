@@ -3,146 +3,196 @@
     import kith
     result = kith.cluster(points, 10)
     result.labels, result.centroids, result.inertia
+    kith.assign(others, result).labels
 
-Points are arrays of rows x columns: float32, float64 or integers. Each call runs the program once, through files in
-memory (/dev/shm), so results are the bytes of the command line. Other options of a command are keywords, as in
-cluster(points, 10, n_init=10, metric="cosine"): `kith cluster --help` lists them. True stands for an option without a
-value; False and None leave it out.
+Points are arrays of rows x columns: float32, float64 or integers; masked arrays, whose masked values are NaN; data
+frames and sparse matrices of SciPy. Each call runs the program once, through files in memory (/dev/shm), so results are
+the bytes of the command line. Other options of a command are keywords, as in cluster(points, 10, n_init=10,
+metric="cosine"): `kith cluster --help` lists them. True stands for an option without a value; False and None leave it
+out; an option that takes a file also takes an array, as in cluster(points, 10, weights=w).
 """
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sysconfig
-import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Callable
 
 import h5py
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Clusters", "Error", "Neighbors", "assign", "cluster", "neighbors", "program", "within"]
-Option = "str | int | float | bool | None"
+from ._arrays import column_names, in_order
+from ._errors import Error, Warning
+from ._program import as_file, call, number, program
+
+__all__ = [
+    "Clusters", "Error", "Neighbors", "PreparedCentroids", "Warning", "assign", "cluster", "neighbors", "program",
+    "within",
+]  # fmt: skip
 
 
-class Error(RuntimeError):
-    """What kith refused, in its words. `code` is its exit code: 2 usage, 3 data, 4 device."""
+class PreparedCentroids(np.ndarray[Any, Any]):
+    """Centroids of prepared points: scaled, in principal components, or of length 1. Distances to other points mean
+    nothing, so assign() takes the result instead. Arithmetic gives plain arrays."""
 
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+    preparation = ""  # "scale='zscore'"
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.preparation = getattr(source, "preparation", "")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        def plain(value: Any) -> Any:
+            return value.view(np.ndarray) if isinstance(value, PreparedCentroids) else value
+
+        if "out" in kwargs:
+            kwargs["out"] = tuple(plain(value) for value in kwargs["out"])
+        return getattr(ufunc, method)(*(plain(value) for value in inputs), **kwargs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Clusters:
     """The result of cluster() or assign(). Without rounds of its own, assign() has stopped_by ""."""
 
-    labels: NDArray[np.int32]  # (n)
-    centroids: NDArray[np.float64]  # (k, d)
+    labels: NDArray[np.int32]  # (n) -1: a row that was dropped
+    centroids: NDArray[np.float64]  # (k, d) of the points as they were prepared; then PreparedCentroids
     counts: NDArray[np.int64]  # (k)
     inertia: float
     iterations: int
     stopped_by: str
+    centroids_original: NDArray[np.float64] | None = None  # (k, d) in the units of the points, after scale=
+    distances: NDArray[np.floating[Any]] | None = None  # (n) with save_distances=True
+    medoids: NDArray[np.float64] | None = None  # (k, d) with medoids=True
+    columns: list[str] | None = None  # the names that a data frame gives them
+    _file: bytes | None = field(default=None)  # the result of the program, which holds the preparation
+
+    def __repr__(self) -> str:
+        rounds = f", {self.iterations} iterations, stopped by {self.stopped_by}" if self.stopped_by else ""
+        sizes = f"{len(self.labels)} points, {len(self.counts)} clusters"
+        return f"<kith.Clusters: {sizes}, inertia {self.inertia:.6g}{rounds}>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Neighbors:
     """Lists of k rows each, nearest first, ties to the lowest row."""
 
     rows: NDArray[np.int64]  # (q, k)
     distances: NDArray[np.floating[Any]]  # (q, k)
 
-
-def program() -> str:
-    """The path of the program: the one installed with this module, else the one on PATH."""
-    beside = Path(sysconfig.get_path("scripts")) / "kith"
-    found = str(beside) if beside.exists() else shutil.which("kith")
-    if found is None:
-        raise Error(1, f"the program kith was found neither as {beside} nor on PATH; install the package again")
-    return found
+    def __repr__(self) -> str:
+        return f"<kith.Neighbors: {self.rows.shape[1]} neighbours of each of {self.rows.shape[0]} rows>"
 
 
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    memory = "/dev/shm"
-    return tempfile.TemporaryDirectory(prefix=f"kith-{os.getpid()}-", dir=memory if os.access(memory, os.W_OK) else None)
+def _text(file: h5py.File, name: str) -> str:
+    value = file.attrs.get(name, b"")  # NumPy bytes: kith writes texts of fixed length
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _save(folder: str, name: str, array: ArrayLike) -> str:
-    values = np.asarray(array)
-    if values.ndim != 2:
-        raise Error(2, f"{name}: expected an array of rows x columns, found {values.ndim} dimensions")
-    path = os.path.join(folder, name + ".npy")
-    np.save(path, np.ascontiguousarray(values), allow_pickle=False)
-    return path
+def _preparation(file: h5py.File) -> str:
+    """What was done to the points, as options: "scale='zscore', pca=3"."""
+    done = [f"scale='{_text(file, 'scale')}'"] if "scale" in file.attrs else []
+    done += [f"pca={int(file.attrs['pca'])}"] if "pca" in file.attrs else []
+    done += ["metric='cosine'"] if _text(file, "metric") == "cosine" else []
+    return ", ".join(done)
 
 
-def _run(words: Sequence[str], options: dict[str, Any]) -> None:
-    command = [program(), *words, "-q"]
-    for name, value in options.items():
-        if value is None or value is False:
-            continue
-        option = "--" + name.replace("_", "-")
-        command += [option] if value is True else [f"{option}={value}"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Error(done.returncode, done.stderr.strip().removeprefix("kith: "))
+def _marked(centroids: NDArray[np.float64], preparation: str) -> NDArray[np.float64]:
+    if not preparation:
+        return centroids
+    prepared = centroids.view(PreparedCentroids)
+    prepared.preparation = preparation
+    return prepared
 
 
-def _clusters(path: str, centroids: NDArray[np.float64] | None = None) -> Clusters:
-    with h5py.File(path) as file:
-        stopped_by = file.attrs.get("stopped_by", b"")  # NumPy bytes: kith writes texts of fixed length
-        return Clusters(
-            labels=file["labels"][:],
-            centroids=file["centroids"][:] if centroids is None else centroids,
-            counts=file["counts"][:],
-            inertia=float(file.attrs["inertia"]),
-            iterations=int(file.attrs.get("iterations", 0)),
-            stopped_by=stopped_by.decode() if isinstance(stopped_by, bytes) else str(stopped_by),
+def _clusters(file: h5py.File, centroids: NDArray[np.float64], **more: Any) -> Clusters:
+    return Clusters(
+        labels=file["labels"][:],
+        centroids=centroids,
+        counts=file["counts"][:],
+        inertia=float(file.attrs["inertia"]),
+        iterations=int(file.attrs.get("iterations", 0)),
+        stopped_by=_text(file, "stopped_by"),
+        distances=file["distances"][:] if "distances" in file else None,
+        **more,
+    )
+
+
+def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
+    """k-means: `kith cluster POINTS -k CLUSTERS`. Raises Error."""
+
+    def read(file: h5py.File, path: str) -> Clusters:
+        return _clusters(
+            file,
+            _marked(file["centroids"][:], _preparation(file)),
+            centroids_original=file["centroids_original"][:] if "centroids_original" in file else None,
+            medoids=file["medoids"][:] if "medoids" in file else None,
+            columns=column_names(points),
+            _file=Path(path).read_bytes(),
         )
 
+    def words(folder: str) -> list[str]:
+        return [as_file(folder, "points", points, 2), "-k", number("clusters", clusters)]
 
-def cluster(points: ArrayLike, clusters: int, **options: Option) -> Clusters:
-    """k-means: `kith cluster POINTS -k CLUSTERS`. Raises Error."""
-    with _folder() as folder:
-        out = os.path.join(folder, "result.h5")
-        _run(["cluster", _save(folder, "points", points), "-k", str(clusters), "-o", out], options)
-        return _clusters(out)
+    return call("cluster", words, options, read)
 
 
-def assign(points: ArrayLike, centroids: ArrayLike, **options: Option) -> Clusters:
-    """The nearest centroid of each point: `kith assign POINTS --centroids CENTROIDS`. Raises Error."""
-    given = np.asarray(centroids, dtype=np.float64)
-    with _folder() as folder:
-        out = os.path.join(folder, "result.h5")
-        file = _save(folder, "centroids", given)
-        _run(["assign", _save(folder, "points", points), "--centroids", file, "-o", out], options)
-        return _clusters(out, given)
+def assign(points: ArrayLike, centroids: Clusters | ArrayLike, **options: Any) -> Clusters:
+    """The nearest centroid of each point: `kith assign POINTS --centroids CENTROIDS`. With the result of cluster() the
+    points are prepared as its points were, and columns of a data frame are found by their names. Raises Error."""
+    if isinstance(centroids, Clusters):
+        return _assign(in_order(points, centroids.columns, "points"), centroids, centroids, options)
+    if isinstance(centroids, PreparedCentroids):
+        same_metric = centroids.preparation == "metric='cosine'" and options.get("metric") == "cosine"
+        if not same_metric:
+            raise Error(2, "centroids: expected a result, or centroids of points without a preparation, found those "
+                           f"of points after {centroids.preparation or 'a preparation'}; give the whole result: "
+                           "kith.assign(points, result)")
+    return _assign(points, centroids, None, options)
 
 
-def neighbors(base: ArrayLike, k: int, queries: ArrayLike | None = None, **options: Option) -> Neighbors:
-    """The k nearest rows of `base` for each query, or for each other row: `kith knn`. Raises Error."""
-    with _folder() as folder:
-        out = os.path.join(folder, "result.h5")
-        words = ["knn", _save(folder, "base", base), "-k", str(k), "-o", out]
+def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[str, Any]) -> Clusters:
+    if model is not None and model._file is None:  # of assign() with bare centroids
+        return assign(points, model.centroids, **options)
+
+    def words(folder: str) -> list[str]:
+        given = model if model is not None else np.asarray(centroids, dtype=np.float64)  # a plain array
+        return [as_file(folder, "points", points, 2), "--centroids", as_file(folder, "centroids", given)]
+
+    def read(file: h5py.File, _: str) -> Clusters:
+        if model is None:
+            return _clusters(file, _marked(np.asarray(centroids, dtype=np.float64), _preparation(file)))
+        return _clusters(file, model.centroids, centroids_original=model.centroids_original, columns=model.columns,
+                         _file=model._file)
+
+    return call("assign", words, options, read)
+
+
+def _search(base: ArrayLike, how: list[str], queries: ArrayLike | None) -> Callable[[str], list[str]]:
+    def words(folder: str) -> list[str]:
+        given = [as_file(folder, "base", base, 2), *how]
         if queries is not None:
-            words += ["--queries", _save(folder, "queries", queries)]
-        _run(words, options)
-        with h5py.File(out) as file:
-            return Neighbors(rows=file["neighbors"][:], distances=file["distances"][:])
+            given += ["--queries", as_file(folder, "queries", in_order(queries, column_names(base), "queries"), 2)]
+        return given
+
+    return words
+
+
+def neighbors(base: ArrayLike, k: int, queries: ArrayLike | None = None, **options: Any) -> Neighbors:
+    """The k nearest rows of `base` for each query, or for each other row: `kith knn`. Raises Error."""
+    return call(
+        "knn",
+        _search(base, ["-k", number("k", k)], queries),
+        options,
+        lambda file, _: Neighbors(rows=file["neighbors"][:], distances=file["distances"][:]),
+    )
 
 
 def within(
-    base: ArrayLike, radius: float, queries: ArrayLike | None = None, **options: Option
+    base: ArrayLike, radius: float, queries: ArrayLike | None = None, **options: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.floating[Any]]]:
     """All rows within the radius: `kith knn --radius`. As in scipy.sparse.csr_array: begins, rows, distances."""
-    with _folder() as folder:
-        out = os.path.join(folder, "result.h5")
-        words = ["knn", _save(folder, "base", base), f"--radius={radius!r}", "-o", out]
-        if queries is not None:
-            words += ["--queries", _save(folder, "queries", queries)]
-        _run(words, options)
-        with h5py.File(out) as file:
-            return file["indptr"][:], file["indices"][:], file["distances"][:]
+    return call(
+        "knn",
+        _search(base, [f"--radius={number('radius', radius)}"], queries),
+        options,
+        lambda file, _: (file["indptr"][:], file["indices"][:], file["distances"][:]),
+    )

@@ -1,0 +1,172 @@
+"""Runs the program: options as its words, arrays as files in memory, its errors and warnings as those of Python."""
+from __future__ import annotations
+
+import json
+import operator
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, Callable, Iterator, TypeVar
+
+import h5py
+import numpy as np
+
+from ._arrays import save
+from ._errors import Error, Warning
+
+Result = TypeVar("Result")
+
+MEMORY = "/dev/shm"
+# Options whose value is a file of the command line.
+FILES = {"freeze", "init", "init_labels", "truth", "weights"}
+# Options that print, or write something else than the result that a call returns.
+COMMAND_LINE = {
+    "all_distances", "append", "classify", "components", "dry_run", "explain", "force", "format", "graph", "help",
+    "json", "mutual", "outliers", "output", "quiet", "symmetric", "top", "verbose", "write_obs", "write_obsp",
+}  # fmt: skip
+
+
+class _NoSpace(Exception):
+    """The folder cannot hold the files of the call."""
+
+
+def program() -> str:
+    """The path of the program: the one installed with this module, else the one on PATH."""
+    beside = Path(sysconfig.get_path("scripts")) / "kith"
+    found = str(beside) if beside.exists() else shutil.which("kith")
+    if found is None:
+        raise Error(1, f"the program kith was found neither as {beside} nor on PATH; install the package again")
+    return found
+
+
+def number(name: str, value: Any) -> str:
+    """A number of any type as a word: of Python, NumPy or the standard library, or an array of one value."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    try:
+        return str(operator.index(value))
+    except TypeError:
+        pass
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        real = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise Error(2, f"{name}: expected a number, found {value!r}") from None
+    return str(int(real)) if real.is_integer() and abs(real) < 2**53 else repr(real)
+
+
+def _refuse_outputs(command: str, options: dict[str, Any]) -> None:
+    for name in options:
+        if name in COMMAND_LINE:
+            option = name.replace("_", "-")
+            raise Error(2, f"{name}: what this option prints or writes is not what the call returns; run the program: "
+                           f"kith {command} --{option}")
+
+
+def _words(folder: str, options: dict[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
+        if value is None or (isinstance(value, (bool, np.bool_)) and not value):
+            continue
+        if isinstance(value, (bool, np.bool_)):
+            yield option
+        elif isinstance(value, (str, os.PathLike)):
+            yield f"{option}={os.fspath(value)}"
+        elif name in FILES:
+            yield f"{option}={as_file(folder, name, value)}"
+        elif isinstance(value, (list, tuple)):
+            each = (word if isinstance(word, str) else number(name, word) for word in value)
+            yield f"{option}={','.join(each)}"
+        else:
+            yield f"{option}={number(name, value)}"
+
+
+def as_file(folder: str, argument: str, value: Any, dimensions: int | None = None) -> str:
+    """The path of a file with an array, or with the result of cluster()."""
+    stored = getattr(value, "_file", None)
+    if preparation := getattr(value, "preparation", ""):
+        raise Error(2, f"{argument}: expected centroids of points without a preparation, found those of points after "
+                       f"{preparation}; give the whole result: {argument}=result")
+    try:
+        if not isinstance(stored, bytes):
+            return save(folder, argument, value, dimensions)
+        path = os.path.join(folder, argument + ".h5")
+        Path(path).write_bytes(stored)
+        return path
+    except OSError as error:
+        raise _NoSpace(f"{argument}: cannot be written to {folder}: {error}") from error
+
+
+def _in_words_of_caller(message: str, folder: str) -> str:
+    """The message with the names of arguments in place of their files."""
+    return re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5)(?::/?\w+)?", r"\1", message)
+
+
+def _frames_of_module() -> int:
+    """How many frames below the caller of this function belong to the module: a warning shows the line below them."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        frame, count = frame.f_back, count + 1
+    return count
+
+
+def _run(command: list[str], folder: str) -> None:
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Error(1, f"{command[0]}: cannot be started: {error}; install the package again") from error
+    try:
+        report = json.loads(done.stdout)
+    except ValueError:
+        report = {}
+    if done.returncode == 0:
+        for text in report.get("warnings", []):
+            warnings.warn(_in_words_of_caller(text, folder), Warning, stacklevel=_frames_of_module())
+        return
+    message = report.get("error", {}).get("message") or done.stderr.strip().removeprefix("kith: ")
+    message = _in_words_of_caller(message, folder)
+    if done.returncode == 5:  # the folder is full, unless another output was asked for
+        raise _NoSpace(message)
+    raise Error(done.returncode if done.returncode > 0 else 128 - done.returncode, message)
+
+
+def call(
+    command: str,
+    arguments: Callable[[str], list[str]],
+    options: dict[str, Any],
+    read: Callable[[h5py.File, str], Result],
+) -> Result:
+    """Runs `kith COMMAND ARGUMENTS OPTIONS` and reads its result. arguments: the words, with files in a folder."""
+    _refuse_outputs(command, options)
+    full = Error(5, "")
+    for parent in (MEMORY, None):  # None: the folder for temporary files
+        if parent is not None and not os.access(parent, os.W_OK):
+            continue
+        try:
+            with tempfile.TemporaryDirectory(prefix=f"kith-{os.getpid()}-", dir=parent) as folder:
+                out = os.path.join(folder, "result.h5")
+                words = [command, *arguments(folder), *_words(folder, options), "-q", "--json", "-o", out]
+                _run([program(), *words], folder)
+                return _read(out, read)
+        except _NoSpace as error:
+            full = Error(5, str(error))
+        except OSError as error:
+            full = Error(5, f"the files of the call cannot be written or read: {error}")
+    raise full
+
+
+def _read(out: str, read: Callable[[h5py.File, str], Result]) -> Result:
+    try:
+        with h5py.File(out) as file:
+            return read(file, out)
+    except (KeyError, FileNotFoundError):
+        raise Error(2, "the options make another result than the call returns; run the program itself: kith") from None
