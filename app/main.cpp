@@ -1,6 +1,7 @@
 // The kith program: prepares the process, runs a command, and turns every failure into one message and an exit code.
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,12 @@
 #include "app/commands.h"
 #include "app/processes/launch.h"
 #include "app/run/checkpointing.h"
-#include "core/error.h"
+#include "core/no_memory.h"
 #include "data/hdf5/hdf5_child.h"
 
 namespace {
+
+constexpr const char* kOutOfMemory = "out of memory; free some, or give fewer rows, columns or clusters";
 
 /// Runs the command. Returns the exit code, or ends the process by the signal that has asked the run to stop.
 int run_to_end(const std::vector<std::string>& arguments) {
@@ -51,7 +54,9 @@ int run(int count, char** words) {
   } catch (const Error& error) {
     return app::fail_processes(error.code(), app::message_with_remedy(error));
   } catch (const std::bad_alloc&) {
-    return app::fail_processes(ExitCode::internal, "out of memory; free some, or give fewer rows, columns or clusters");
+    return app::fail_processes(kNoMemory, kOutOfMemory);
+  } catch (const std::length_error&) {  // more elements than addresses
+    return app::fail_processes(kNoMemory, kOutOfMemory);
   } catch (const std::exception& error) {
     return app::fail_processes(ExitCode::internal,
                                std::string("internal error: ") + error.what() + "; please report it");

@@ -49,6 +49,19 @@ std::string lay_out_example(std::string example, std::size_t width) {
 
 HelpForm form = HelpForm::text;
 
+/// The exit codes of every command (core/error.h), as docs/commands.md has them.
+constexpr std::pair<const char*, const char*> kExitStatus[] = {
+    {"0", "done"},
+    {"1", "internal error; or lists that differ from --truth, or a result that is not fresh"},
+    {"2", "usage: options, numbers, k out of range"},
+    {"3", "data: missing, damaged or unsuitable input"},
+    {"4", "device: what was named cannot be used, or a GPU was lost"},
+    {"5", "output: cannot be written, or must not be"},
+    {"6", "memory: the run does not fit in what is free or allowed; the same command can succeed with more"},
+    {"124", "stopped by --time-limit"},
+    {"128 + n", "ended by signal n"},
+};
+
 /// Text, in which only no-break spaces are not ASCII, without meaning for roff.
 std::string roff(const std::string& text) {
   std::string out;
@@ -109,6 +122,8 @@ std::string manual_of(const HelpPage& page) {
   out += ".SH EXAMPLES\n.nf\n";
   for (const std::string& example : page.examples) out += roff(example) + "\n";
   out += ".fi\n";
+  out += ".SH EXIT STATUS\n";
+  for (const auto& [code, meaning] : kExitStatus) out += fmt::format(".TP\n{}\n{}\n", roff(code), roff(meaning));
   return page.closing.empty() ? out : out + fmt::format(".SH NOTES\n{}\n", roff(page.closing));
 }
 

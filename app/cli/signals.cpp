@@ -10,8 +10,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string_view>
 
+#include "core/no_memory.h"
 #include "data/io/temporary_file.h"
 
 namespace kith::app {
@@ -89,15 +91,22 @@ void end_by_library(int status, void*) {
   if (status != -1 && status != 255) return;
   data::remove_temporary_files_from_signal();
   say("kith: the HDF5 library ended the program, out of memory; no output was written; free some memory\n");
-  _exit(1);
+  _exit(static_cast<int>(kNoMemory));
 }
 
 /// Out of memory where nothing catches it: in a destructor, or before main() in a library's variables.
 [[noreturn]] void end_by_exception() {
   data::remove_temporary_files_from_signal();
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    say("kith: out of memory; no output was written; free some memory\n");
+    _exit(static_cast<int>(kNoMemory));
+  } catch (...) {  // which the message below names
+  }
   say("kith: out of memory, or an error where none may occur; no output was written; please report it if memory is "
       "free\n");
-  _exit(1);
+  _exit(static_cast<int>(ExitCode::internal));
 }
 __attribute__((constructor(200))) void prepare_for_exceptions() { std::set_terminate(end_by_exception); }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/no_memory.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
 #include "data/format/transposed.h"
@@ -179,11 +180,12 @@ std::unique_ptr<PointSource> open_sparse(const SparseMatrix& matrix, const ReadO
   const std::int64_t dense_bytes = matrix.rows * matrix.columns * value_bytes;
   const bool reduced = !options.columns.empty() || !options.drop_columns.empty();
   if (options.scratch.empty() && dense_bytes > memory_limit() && (!reduced || matrix.by_columns)) {
-    refuse_input(matrix.name,
-                 fmt::format("the sparse matrix of {} takes {} bytes as a dense matrix, more than this machine's "
-                             "memory; reduce it first (for example with scanpy.pp.pca, to obsm/X_pca), give --scratch "
-                             "DIR, or, if it is compressed by rows, choose columns with --columns",
-                             show_shape(shape), dense_bytes));
+    throw Error(kNoMemory,
+                fmt::format("{}: the sparse matrix of {} takes {} bytes as a dense matrix, more than the {} of memory "
+                            "that the run may use; reduce it first (for example with scanpy.pp.pca, to obsm/X_pca), "
+                            "give a larger --memory or --scratch DIR, or, if it is compressed by rows, choose columns "
+                            "with --columns",
+                            matrix.name, show_shape(shape), dense_bytes, show_bytes(memory_limit())));
   }
   return matrix.by_columns ? transposed(std::move(source), options.scratch) : std::move(source);
 }

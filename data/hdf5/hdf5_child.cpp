@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/no_memory.h"
 #include "data/hdf5/hdf5_handle.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
@@ -109,13 +110,14 @@ std::string Hdf5Child::run(const std::string& place, ChildFunction function, con
       case Status::error: {
         const auto code = static_cast<ExitCode>(in.take<std::uint8_t>());
         const auto message = in.take<std::string>();
-        if (code < ExitCode::internal || code > ExitCode::output) throw UnpackError();
+        if (code < ExitCode::internal || code > kNoMemory) throw UnpackError();
         throw Error(code, message);
       }
       case Status::no_memory:
-        refuse_input(place, fmt::format("reading it takes more than the {} that the HDF5 library may use; if the "
-                                        "file is not damaged, give a larger --memory",
-                                        show_bytes(limits.memory)));
+        throw Error(kNoMemory,
+                    fmt::format("{}: reading it takes more than the {} that the HDF5 library may use; if the file is "
+                                "not damaged, give a larger --memory",
+                                place, show_bytes(limits.memory)));
       case Status::other:
         throw Error(ExitCode::internal, in.take<std::string>());
     }

@@ -25,8 +25,8 @@ std::int64_t requested_memory();
 /// What is left of the limit, in bytes.
 std::int64_t memory_limit();
 
-/// Throws Error if `needed` more bytes do not fit, with both numbers and the remedy: Error(usage) if --memory set the
-/// limit, else Error(internal). `what` is the file or dataset. Call it before the memory is taken.
+/// Throws Error with kNoMemory (core/no_memory.h) if `needed` more bytes do not fit, with both numbers and the remedy.
+/// `what` is the file or dataset. Call it before the memory is taken.
 void require_memory(std::int64_t needed, const std::string& what);
 /// The same for another limit.
 void require_memory(std::int64_t needed, const std::string& what, const MemoryLimit& limit);

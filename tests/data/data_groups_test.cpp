@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/no_memory.h"
 #include "data/source.h"
 #include "tests/support/hdf5_attributes.h"
 #include "tests/support/hdf5_files.h"
@@ -244,13 +245,13 @@ TEST_CASE("damaged sparse matrices are refused") {
   const Scratch folder;
   const std::string file = folder / "x.h5ad";
   const auto refuses_parts = [&](const Parts& parts, const std::vector<std::int64_t>& shape,
-                                 std::initializer_list<const char*> words) {
+                                 std::initializer_list<const char*> words, ExitCode code = ExitCode::data) {
     {
       FileMaker maker(file);
       write_sparse(maker, "X", parts, "csr_matrix", shape);
     }
     refused(
-        ExitCode::data, [&] { read_all(*open_points(file + ":X")); }, words);
+        code, [&] { read_all(*open_points(file + ":X")); }, words);
   };
   const auto changed = [](auto change) {
     Parts parts = kRows;
@@ -267,7 +268,8 @@ TEST_CASE("damaged sparse matrices are refused") {
   refuses_parts(changed([](Parts& p) { p.values[4] = NAN; }), {3, 4},
                 {":/X: row 3, column 4 (counted from 1)", "found NaN"});
   refuses_parts(kRows, {3, std::int64_t{1} << 60}, {"more values than can be counted"});
-  refuses_parts(kRows, {3, std::int64_t{1} << 50}, {"bytes as a dense matrix", "reduce it first", "--columns"});
+  refuses_parts(kRows, {3, std::int64_t{1} << 50}, {"bytes as a dense matrix", "reduce it first", "--columns"},
+                kNoMemory);
   refuses_parts(kRows, {3, 0}, {"expected at least 1 column"});
   refuses_parts(kRows, {3}, {"a sparse matrix without a shape"});
 }

@@ -127,8 +127,9 @@ class Experiment {
       ++crashes_;  // in the HDF5 library, or in the C library whose heap it has damaged
       return "";
     }
-    if (outcome.code > 5) return fmt::format("exit code {}", outcome.code);
-    if (outcome.code == 1 && !(is_memory && outcome.says("out of memory"))) return "internal error";
+    if (outcome.code > 6) return fmt::format("exit code {}", outcome.code);
+    if (outcome.code == 1) return "internal error";
+    if (outcome.code == 6 && !is_memory) return "no lack of memory";
     return outcome.says("kith: ") ? "" : "no message";
   }
 

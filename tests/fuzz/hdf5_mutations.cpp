@@ -197,7 +197,7 @@ std::string problem_of(const Ending& ending) {
   if (ending.code >= 128) return fmt::format("ended by signal {}", ending.code - 128);
   if (ending.code == 1 || ending.code == 127 || ending.message.find("internal error: ") != std::string::npos)
     return "internal error";
-  if (ending.code > 5) return fmt::format("exit code {}", ending.code);
+  if (ending.code > 6) return fmt::format("exit code {}", ending.code);
   if (!kith::testing::kSanitized && ending.kilobytes * 1024 > kMemory + kProgramBytes)
     return fmt::format("took {} kB", ending.kilobytes);
   return "";

@@ -53,10 +53,7 @@ void try_to(const Action& action) {
     action();
   } catch (const Error& error) {
     if (quoted(error.what(), std::string_view(error.what()).size()).empty()) std::abort();
-    if (error.code() == ExitCode::internal &&
-        std::string_view(error.what()).find(" of memory, ") == std::string::npos) {
-      std::abort();
-    }
+    if (error.code() == ExitCode::internal) std::abort();
   }
 }
 

@@ -30,6 +30,8 @@ TEST_CASE("every command has a manual page with all of its options") {
     const std::string command(name), page = done({"man", command}).out, help = done({command, "--help"}).out;
     INFO(command);
     CHECK(page.find(".SH NAME\nkith\\-" + command + " \\- ") != std::string::npos);
+    CHECK(page.find(".SH EXIT STATUS\n") != std::string::npos);
+    CHECK(page.find("\n6\nmemory: ") != std::string::npos);
     for (const std::string& option : options_of(command)) {
       std::string escaped;
       for (const char c : option) escaped += c == '-' ? std::string("\\-") : std::string(1, c);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/no_memory.h"
 #include "kernels/cuda/runtime/injected_fault.h"
 #include "kernels/cuda/runtime/staging.h"
 
@@ -35,9 +36,11 @@ void check(cudaError_t status, std::source_location where) {
   if (status == cudaSuccess) status = injected_call_error();
   if (status == cudaSuccess) return;
   const char* file = std::strstr(where.file_name(), "kernels/");
-  throw Error(ExitCode::device, fmt::format("cuda: {} ({}) at {}:{}; the device cannot be used further in this run",
-                                            cudaGetErrorName(status), cudaGetErrorString(status),
-                                            file != nullptr ? file : where.file_name(), where.line()));
+  // Pinned memory of the host too.
+  const ExitCode code = status == cudaErrorMemoryAllocation ? kNoMemory : ExitCode::device;
+  throw Error(code, fmt::format("cuda: {} ({}) at {}:{}; the device cannot be used further in this run",
+                                cudaGetErrorName(status), cudaGetErrorString(status),
+                                file != nullptr ? file : where.file_name(), where.line()));
 }
 
 void report_in_destructor(cudaError_t status) noexcept {
@@ -55,7 +58,7 @@ std::string readable_bytes(std::int64_t bytes) {
 }
 
 OutOfMemory::OutOfMemory(std::int64_t needed, std::int64_t free)
-    : Error(ExitCode::device,
+    : Error(kNoMemory,
             fmt::format("cuda: out of device memory: needed {} ({} bytes), free {} ({} bytes); stop other users of the "
                         "device, choose another one with --device, or use --backend cpu",
                         readable_bytes(needed), needed, readable_bytes(free), free)) {}

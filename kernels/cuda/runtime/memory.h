@@ -17,8 +17,8 @@
 
 namespace kith::cuda {
 
-/// Throws Error(device) with the name and text of the error and the source location. The context is unusable
-/// afterwards.
+/// Throws Error(device), or with kNoMemory if memory is short, with the name and text of the error and the source
+/// location. The context is unusable afterwards.
 void check(cudaError_t status, std::source_location where = std::source_location::current());
 /// The same for destructors, which must not throw: prints the error to standard error.
 void report_in_destructor(cudaError_t status) noexcept;
