@@ -61,6 +61,9 @@ ColumnScales grids(const ColumnRange& range, const Weights& weights) {
   ColumnScales scales;
   scales.low_bits = term_bits(weights.terms);
   scales.integral_weights = weights.integral;
+  scales.shift.reserve(range.minimum.size());
+  scales.first.reserve(range.minimum.size());
+  scales.second.reserve(range.minimum.size());
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
     const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest_magnitude(range, j)));
     scales.shift.push_back(scale.shift);
@@ -126,6 +129,7 @@ ScreenTransform screen_transform(const DataPlan& plan, bool integral) {
   if (reach > 0.0) exponent = std::max(exponent, exponent_above(reach));
   ScreenTransform screen;
   screen.exponent = std::max(exponent, -126);  // 2^126 is the largest scale of float32
+  screen.center.reserve(plan.mean.size());
   for (const double m : plan.mean) {
     const double center = std::ldexp(m, -screen.exponent);
     const bool rounded = integral && screen.exponent <= kSteps;
@@ -161,6 +165,7 @@ DataPlan make_plan(const PointSet& points, const Weights& weights) {
   points.add_magnitudes(plan.scales, magnitudes);
   plan.scales.limbs = limbs_needed(plan, magnitudes);
   plan.warnings = warnings_of_lost_digits(plan, magnitudes);
+  plan.mean.reserve(static_cast<std::size_t>(plan.columns));
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     plan.mean.push_back(from_fixed(magnitudes.sum[j], plan.scales.shift[j]) / weights.total);
   }

@@ -78,7 +78,9 @@ std::int64_t exact_silhouette_bytes(const ScoreShape& shape) {
   const std::int64_t scored = shape.sample > 0 ? std::min(shape.sample, shape.rows) : shape.rows;
   const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(shape.columns, shape.clusters), 1);
   const std::int64_t block = std::min({fitting, std::max(kMinRows, scored / kSteps), scored});
-  const std::int64_t sums = block * (kPerColumn * shape.columns + kPerCluster * shape.clusters);
+  constexpr std::int64_t kPacked = 160;  // of a column, for each thread: queries and rows of long rows
+  const std::int64_t packed = thread_bytes(shape.rows, kPacked * shape.columns);
+  const std::int64_t sums = packed + block * (kPerColumn * shape.columns + kPerCluster * shape.clusters);
   return (shape.is_weighted ? kOfWeights : sums) + scored * kPerRow +
          checked_product(scored, shape.clusters / 8 + 1, "silhouettes") + mean_distance_bytes(shape);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/instructions/instructions.h"
+#include "kernels/cpu/runtime/held_rows.h"
 #include "kernels/cpu/search/candidate_list.h"
 #include "kernels/cpu/search/tree.h"
 
@@ -25,6 +26,7 @@ class SearchMemory {
     using List = cpu::CandidateList<std::int64_t>;
     const std::int64_t list = List::initial_capacity(s_.neighbors) * static_cast<std::int64_t>(sizeof(List::Entry)) +
                               static_cast<std::int64_t>(sizeof(List));
+    if (cpu::are_few_and_long(s_.rows, s_.queries, s_.columns)) return block();
     return block() + s_.block * (list + kernels_.panel_bytes(s_.columns) / kernels_.lanes);
   }
 
@@ -113,7 +115,8 @@ class SearchMemory {
   bool join_pays(std::int64_t spare) const {
     constexpr std::int64_t kInsertCost = 16384;
     return (s_.measure == Measure::squared_euclidean || s_.measure == Measure::inner_product) &&
-           s_.rows <= spare / 2 / join_list() && s_.columns > kernels_.scan_cost + kInsertCost * s_.neighbors / s_.rows;
+           !cpu::are_few_and_long(s_.rows, s_.rows, s_.columns) && s_.rows <= spare / 2 / join_list() &&
+           s_.columns > kernels_.scan_cost + kInsertCost * s_.neighbors / s_.rows;
   }
   std::int64_t join(std::int64_t spare) const {
     constexpr std::int64_t kPanelBytes = std::int64_t{1} << 28, kNorms = 12;

@@ -169,6 +169,11 @@ std::int64_t row_state_bytes(const data::PointSource& source) {
   return checked_product(source.rows(), kBytesPerRow, "rows");
 }
 
+std::int64_t column_state_bytes(std::int64_t columns) {
+  constexpr std::int64_t kPlan = 48, kCopies = 2;  // range, grid, center and mean; of the program and of the backend
+  return checked_product(columns, kCopies * kPlan, "columns");
+}
+
 std::int64_t points_bytes(const data::PointSource& source) { return value_bytes(source) + source.held_bytes(); }
 
 std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, const Preparation* given) {

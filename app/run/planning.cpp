@@ -64,7 +64,8 @@ class Estimate {
     if (request_.source == nullptr) return plan;
     const std::int64_t besides = request_.program_bytes + kBesides + kBesidesPerThread * plan.threads;
     const std::int64_t required = request_.required_bytes - (device().has_own_memory ? held_row_bytes() : 0);
-    plan.host_bytes = besides + (streams() ? required : request_.use.most);
+    // A run is refused by what it needs at most, whatever it takes.
+    plan.host_bytes = besides + (streams() ? required : std::max(required, request_.use.most));
     plan.least_bytes = besides + (streams() ? required : request_.use.least);
     const data::PointSource& source = *request_.source;
     plan.points =

@@ -100,9 +100,9 @@ std::optional<StreamPlan> PointsJob::require_run_memory() {
   program_bytes = peak_memory();
   if (source == nullptr) return std::nullopt;
   const data::PointSource *first = inputs.first.get(), *second = inputs.second.get();
-  required_bytes = points_bytes(*first) + (second != nullptr ? points_bytes(*second) : 0) +
-                   preparation_bytes(*source, common) + weighting_bytes(weighting, *source) + bytes() -
-                   (value_bytes(*source) - own_value_bytes(*source));
+  required_bytes = column_state_bytes(prepared_columns(*source, common)) + points_bytes(*first) +
+                   (second != nullptr ? points_bytes(*second) : 0) + preparation_bytes(*source, common) +
+                   weighting_bytes(weighting, *source) + bytes() - (value_bytes(*source) - own_value_bytes(*source));
   std::optional<StreamPlan> stream = plan_memory();
   if (stream) stream->only_searched = only_searches() && processes().is_alone();
   return stream;
@@ -222,6 +222,7 @@ std::optional<StreamPlan> PointsJob::plan_memory() const {
   const bool fits = required_bytes <= limit;
   if (fits && !processes().is_alone()) return std::nullopt;
   if (fits && (!source->is_shared() || value_bytes(*source) < kWorthDirect)) return std::nullopt;
+  std::int64_t in_passes = 0;  // bytes that a run needs which reads its rows in passes
   std::string reason = needs_memory();
   if (reason.empty()) reason = why_not_streamed(weighting);
   const std::string spooled = why_spooled(*source, common, given.has_value());
@@ -240,15 +241,17 @@ std::optional<StreamPlan> PointsJob::plan_memory() const {
       stream->spools = !spooled.empty() || (source->is_compressed() && !common.scratch.empty());
       return stream;
     }
-    reason = fmt::format("the memory does not suffice for the run without them, which needs {}",
-                         show_bytes(rest + least_stream_bytes(*source)));
+    in_passes = rest + least_stream_bytes(*source);
+    reason = fmt::format("the memory does not suffice for the run without them, which needs {}", show_bytes(in_passes));
   }
   const data::PointSource* second = inputs.second.get();
+  if (in_passes >= required_bytes) reason.clear();  // buffers for few rows take more than the rows
   const std::string name =
       second != nullptr ? fmt::format("{} and {}", inputs.first->name(), second->name()) : inputs.first->name();
   try {
     require_memory(required_bytes, name, common.memory);
   } catch (const Error& error) {
+    if (reason.empty()) throw;
     throw Error(error.code(), fmt::format("{} (the rows cannot stay in the file: {})", error.what(), reason));
   }
   return std::nullopt;
@@ -303,7 +306,9 @@ void PointsJob::complete(KMeansResult& result) {
 }
 
 void PointsJob::print(const std::string& text) const {
-  if (!common.json) print_out(text);
+  // A quiet run that writes a file has nothing to say.
+  const bool is_written = !target.empty() && target != "-";
+  if (!common.json && !(common.quiet && is_written)) print_out(text);
 }
 
 }  // namespace kith::app

@@ -14,6 +14,7 @@
 #include "app/run/freshness.h"
 #include "core/error.h"
 #include "data/io/checksum.h"
+#include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::app {
 namespace {
@@ -214,18 +215,36 @@ double assignment_flops(std::int64_t rows, std::int64_t columns, std::int64_t cl
   return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(clusters);
 }
 
+std::int64_t thread_bytes(std::int64_t tasks, std::int64_t bytes) {
+  constexpr std::int64_t kUsual = std::int64_t{1} << 20;
+  return std::min<std::int64_t>(cpu::usable_threads(), tasks) * std::max<std::int64_t>(bytes - kUsual, 0);
+}
+
+std::int64_t long_row_bytes(std::int64_t rows, std::int64_t columns, std::int64_t clusters) {
+  constexpr std::int64_t kSums = 16, kTile = 64;  // of a column; columns
+  const std::int64_t sums = thread_bytes(rows, kSums * columns);
+  if (columns < cpu::kLongRow || cpu::are_few_and_long(rows, clusters, columns)) return sums;
+  const cpu::ScreenKernels& screen = cpu::instructions().screen_for(columns, clusters);
+  const std::int64_t centred = thread_bytes(cpu::ceil_div(clusters, kTile), 4 * std::min(kTile, clusters) * columns);
+  return sums + centred + thread_bytes(cpu::ceil_div(rows, screen.lanes), 2 * screen.panel_bytes(columns));
+}
+
 std::int64_t assignment_bytes(const data::PointSource& points, const AssignmentMemory& memory) {
   constexpr std::int64_t kState = 16, kLabel = 4;  // the state is two labels and a distance
   constexpr std::int64_t kBound = 4, kNarrow = 8;  // of a row, if there are more columns
   constexpr std::int64_t kSeed = 8;                // the nearest seed and the candidates that are nearer, before labels
   constexpr std::int64_t kDistances = 12;          // as they are kept and as they are written
   constexpr std::int64_t kBytesPerValue = 64;      // centroids before and after, screened, two limbs of sums
+  constexpr std::int64_t kUnscreened = 40;
   const std::int64_t results = memory.runs > 1 ? 2 : 1;  // the best one and that of the current run
   const std::int64_t bound = points.columns() > kNarrow ? kBound : 0;
   std::int64_t row = kState + std::max(results * kLabel + bound, memory.seeds ? kSeed : 0);
   if (memory.keeps_distances) row += kDistances + (results - 1) * 8;
   const std::int64_t centroids = checked_product(memory.clusters, points.columns(), "centroids");
-  return checked_product(points.rows(), row, "rows") + checked_product(centroids, kBytesPerValue, "centroids") +
+  const bool is_screened = !cpu::are_few_and_long(points.rows(), memory.clusters, points.columns());
+  return long_row_bytes(points.rows(), points.columns(), memory.clusters) +
+         checked_product(points.rows(), row, "rows") +
+         checked_product(centroids, is_screened ? kBytesPerValue : kUnscreened, "centroids") +
          checked_product(points.rows(), listed_row_bytes(points, memory.clusters), "rows");
 }
 

@@ -178,11 +178,33 @@ class ScreenedAssignment {
   Assignment result_;
 };
 
+/// Labels rows by the definition alone, without panels.
+template <class T>
+void assign_by_definition(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
+  const std::int64_t k = request.centroids.rows;
+  held.bounds.skip();
+  std::vector<double> distance(static_cast<std::size_t>(held.rows() * k));
+  held.threads.run(std::ssize(distance), [&](std::int64_t pair, int) {
+    distance[pair] = held.set.template rows<T>().distance(held.row(pair / k), request.centroids.row(pair % k).data(),
+                                                          held.columns());
+  });
+  for (std::int64_t i = 0; i < held.rows(); ++i) {
+    const auto own = distance.begin() + i * k;
+    const auto label = static_cast<std::int32_t>(std::min_element(own, own + k) - own);  // ties to the lowest
+    held.label[i] = label;
+    assignment.changed += held.summed[i] != label;
+    ++assignment.counts[label];
+  }
+  assignment.candidates += std::ssize(distance);
+  held.labelled_clusters = k;
+}
+
 }  // namespace
 
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
   const std::int64_t k = request.centroids.rows;
+  if (held.are_few_and_long(k)) return assign_by_definition(held, request, assignment);
   if (narrow_is_best(held, k) && !bounds_pay(held, k)) return assign_narrow(held, request, assignment);
   const Assignment result = ScreenedAssignment<T>(held, request).run();
   if (held.narrow_backoff.active()) held.narrow_backoff.update(result, k);

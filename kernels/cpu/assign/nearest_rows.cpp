@@ -338,6 +338,7 @@ class NearestRowFinder {
 
 template <class T>
 bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result) {
+  if (held.are_few_and_long(request.centroids.rows)) return false;
   NearestRows found(request.centroids.rows);
   found.best = result.best;
   const bool is_complete = NearestRowFinder<T>(held, request, found).run();

@@ -21,6 +21,14 @@ namespace kith::cpu {
 inline constexpr double kPackCost = 100;       // packing a row or a column
 inline constexpr double kDefinitionCost = 50;  // a distance by the definition
 
+/// Columns from which on memory in proportion to them, rather than to rows, counts.
+inline constexpr std::int64_t kLongRow = std::int64_t{1} << 13;
+
+/// HeldRows::are_few_and_long(), for rows that are not held yet.
+inline bool are_few_and_long(std::int64_t rows, std::int64_t others, std::int64_t columns) {
+  return rows < kMaxLanes && others < kMaxLanes && columns >= kLongRow;
+}
+
 /// a / b, rounded up.
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -155,6 +163,9 @@ struct HeldRows {
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }
+  /// Whether the rows are compared with so many others by the definition, since panels of a screen, which neither would
+  /// fill, would take more memory than the rows themselves.
+  bool are_few_and_long(std::int64_t others) const { return cpu::are_few_and_long(rows(), others, columns()); }
   const T* row(std::int64_t i) const { return values.data + i * values.columns; }
   double scale() const { return power_of_two(-plan.screen.exponent); }
 

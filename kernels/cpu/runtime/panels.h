@@ -117,10 +117,8 @@ class ScreenColumns {
         d_(held.columns()),
         scores_(scores),
         tiles_(ceil_div(capacity, tile_columns(screen)) + (scores == Scores::marked ? kShortTiles : 0)),
-        columns_(scores == Scores::marked ? std::ssize(tiles_) * tile_columns(screen)
-                                          : ceil_div(capacity, screen.panel_columns) * screen.panel_columns,
-                 screen.column_bytes(d_)),
-        half_sq_norm_(columns_.rows()),
+        columns_(scores == Scores::marked ? 0 : padded(capacity), screen.column_bytes(d_)),
+        half_sq_norm_(std::size(tiles_) * tile_columns(screen)),
         centred_(held.threads.count()) {}
 
   /// Packs rows (count, d), count <= capacity, on all threads.
@@ -134,6 +132,7 @@ class ScreenColumns {
       used_ = ceil_div(count, step);
       for (std::int64_t tile = 0; tile < used_; ++tile) tiles_[tile].columns = std::min(step, count - tile * step);
     }
+    place();
     held.threads.run(used_, [&](std::int64_t tile, int thread) { pack_tile(held, rows, tile, centred_[thread]); });
     for (std::int64_t tile = 0; tile < used_; ++tile) update_largest(largest_, tiles_[tile].largest);
     margin_ = margin_of(held, largest_);
@@ -180,8 +179,8 @@ class ScreenColumns {
   void multiply_tile(std::int64_t number, const void* panel, float* tile, const Visit& visit) const {
     const std::int64_t first = number * tile_columns(screen_);
     const std::int64_t columns = tiles_[number].columns;
-    screen_.products(panel, columns_.data() + first * columns_.columns(), tiles_[number].step, d_,
-                     ceil_div(columns, screen_.panel_columns), tile);
+    screen_.products(panel, packed(tiles_[number]), tiles_[number].step, d_, ceil_div(columns, screen_.panel_columns),
+                     tile);
     visit(first, columns, half_sq_norm_.data() + first);
   }
 
@@ -189,10 +188,29 @@ class ScreenColumns {
   static constexpr std::int64_t kShortTiles = 16;
   struct Tile {
     std::int64_t columns = 0;
+    std::int64_t place = 0;  // of its first column in columns_
     float step = 1.0F;
     LargestNorms largest;
     TileError error;
   };
+
+  std::int64_t padded(std::int64_t columns) const {
+    return ceil_div(columns, screen_.panel_columns) * screen_.panel_columns;
+  }
+  std::byte* packed(const Tile& tile) { return columns_.data() + tile.place * columns_.columns(); }
+  const std::byte* packed(const Tile& tile) const { return columns_.data() + tile.place * columns_.columns(); }
+
+  /// Places the tiles one after another: short tiles of long columns then take no memory for a whole one.
+  void place() {
+    std::int64_t end = 0;
+    widest_ = 0;
+    for (std::int64_t t = 0; t < used_; ++t) {
+      tiles_[t].place = end;
+      end += padded(tiles_[t].columns);
+      widest_ = std::max(widest_, tiles_[t].columns);
+    }
+    if (columns_.rows() < end) columns_ = Matrix<std::byte>(end, screen_.column_bytes(d_));
+  }
 
   template <class T>
   ColumnMargin margin_of(const HeldRows<T>& held, LargestNorms largest) const {
@@ -236,7 +254,7 @@ class ScreenColumns {
 
   template <class T, class X>
   void pack_tile(const HeldRows<T>& held, const X* rows, std::int64_t number, Matrix<float>& centred) {
-    if (centred.size() == 0) centred = Matrix<float>(tile_columns(screen_), d_);
+    if (centred.rows() < widest_) centred = Matrix<float>(widest_, d_);
     const std::int64_t first = number * tile_columns(screen_);
     Tile& tile = tiles_[number];
     const std::int64_t count = tile.columns;
@@ -247,7 +265,7 @@ class ScreenColumns {
       half_sq_norm_[first + c] = half_sq_norm_of(scores_, norms, centred.row(c).data(), held.plan.screen.center);
       update_largest(tile.largest, norms);
     }
-    tile.step = pack_centred(screen_, centred, count, tile.largest, columns_.data() + first * columns_.columns());
+    tile.step = pack_centred(screen_, centred, count, tile.largest, packed(tile));
   }
 
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -255,7 +273,7 @@ class ScreenColumns {
   const ScreenKernels& screen_;
   std::int64_t d_;
   Scores scores_;
-  std::int64_t count_ = 0, used_ = 0;
+  std::int64_t count_ = 0, used_ = 0, widest_ = 0;  // columns, tiles, columns of the widest tile
   std::vector<Tile> tiles_;
   Matrix<std::byte> columns_;  // (places, bytes of a column)
   std::vector<float> half_sq_norm_;

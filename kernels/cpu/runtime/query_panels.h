@@ -56,7 +56,7 @@ class QueryPanels {
                                     ? held_.block_rows
                                     : std::max(kBlockBytes / kernels_.column_bytes(held_.columns()), 4 * step);
     const std::int64_t block = std::min(ceil_div(target, step), ceil_div(held_.rows() - first, step)) * step;
-    ScreenColumns base(held_, kernels_, block, scores);
+    ScreenColumns base(held_, kernels_, std::min(block, held_.rows() - first), scores);
     for (; first < held_.rows(); first += block) {
       base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
       begin(base);

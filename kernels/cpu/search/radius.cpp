@@ -33,7 +33,8 @@ class RadiusSearch {
 
   void run() {
     if (rows_ == 0) return;
-    const bool screened = queries_.measure == Measure::squared_euclidean && queries_.values.rows * 3 >= kernels_.lanes;
+    const bool screened = queries_.measure == Measure::squared_euclidean &&
+                          queries_.values.rows * 3 >= kernels_.lanes && !held_.are_few_and_long(queries_.values.rows);
     const std::int64_t groups = ceil_div(queries_.values.rows, screened ? kernels_.lanes : kDirectQueries);
     partitions_ = partitions_for(held_.threads, groups);
     results_.resize(static_cast<std::size_t>(queries_.values.rows * partitions_));

@@ -41,7 +41,7 @@ class Search {
   void run() {
     const bool is_product = queries_.measure == Measure::inner_product;
     if (queries_.measure != Measure::squared_euclidean && !is_product) return search_all_directly();
-    if (queries_.values.rows * 3 < kernels_.lanes) {
+    if (queries_.values.rows * 3 < kernels_.lanes || held_.are_few_and_long(queries_.values.rows)) {
       for (std::int64_t q = 0; q < queries_.values.rows; ++q) search_directly(q);
       return;
     }

@@ -352,6 +352,7 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
     if (tree != nullptr) return join_tree(searcher_of(held, *tree), join);
     const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
     const Queries all{.values = {nullptr, held.rows(), held.columns()}, .host_bytes = join.bytes};
+    if (held.are_few_and_long(held.rows())) return std::nullopt;  // search() by the definition
     if (first_copies_for(held, all, join.neighbors + (join.include_self ? 0 : 1)) != nullptr) {
       return std::nullopt;  // search() among few rows
     }

@@ -13,6 +13,8 @@
 namespace kith::cpu {
 namespace {
 
+constexpr std::int64_t kCandidates = 32;  // at most, at a time: the bits of Seeding::lowered_by
+
 std::int64_t fixed(double distance, FixedScale scale, RowWeight weight) {
   return weighted_fixed(distance, scale.first, scale.second, weight);
 }
@@ -188,14 +190,39 @@ const std::vector<std::int64_t>& inclusive_totals(const HeldRows<T>& held, Fixed
   return held.totals.inclusive;
 }
 
-/// Appends a seed and returns its number.
+/// Appends a seed and returns its number. Seeds serve skip_limits(), which few rows do not use.
 template <class T>
 std::int32_t add_seed(HeldRows<T>& held, std::span<const double> seed) {
   Seeding& seeding = held.seeding;
+  if (held.are_few_and_long(kCandidates)) {
+    seeding.nearest.resize(held.rows(), 0);
+    return 0;
+  }
   const auto number = static_cast<std::int32_t>(std::ssize(seeding.seeds) / held.columns());
   seeding.seeds.insert(seeding.seeds.end(), seed.begin(), seed.end());
   seeding.nearest.resize(held.rows(), 0);
   return number;
+}
+
+/// The gains of candidates by the definition alone, without panels.
+template <class T>
+void try_by_definition(HeldRows<T>& held, std::span<std::int64_t> totals) {
+  Seeding& seeding = held.seeding;
+  const std::int64_t count = seeding.candidates.rows();
+  std::vector<double> distance(static_cast<std::size_t>(held.rows() * count));
+  held.threads.run(std::ssize(distance), [&](std::int64_t pair, int) {
+    distance[pair] = held.set.template rows<T>().distance(held.row(pair / count),
+                                                          seeding.candidates.row(pair % count).data(), held.columns());
+  });
+  for (std::int64_t i = 0; i < held.rows(); ++i) {
+    seeding.lowered_by[i] = 0;
+    const std::int64_t kept = fixed(held.distance[i], seeding.scale, held.weights.of(i));
+    for (std::int64_t t = 0; t < count; ++t) {
+      if (!(distance[i * count + t] < held.distance[i])) continue;
+      totals[t] += fixed(distance[i * count + t], seeding.scale, held.weights.of(i)) - kept;
+      seeding.lowered_by[i] |= 1U << t;
+    }
+  }
 }
 
 }  // namespace
@@ -256,6 +283,7 @@ void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, Fixe
   std::copy(candidates.data, candidates.data + candidates.size(), seeding.candidates.data());
   seeding.lowered_by.resize(held.rows());
   seeding.nearest.resize(held.rows(), 0);  // without seeds if the distances were set
+  if (held.are_few_and_long(kCandidates)) return try_by_definition(held, totals);
   ScreenColumns columns(held, held.set.float32, candidates.rows);
   columns.pack(held, candidates.data, candidates.rows);
   const std::vector<double> skip_limit = skip_limits(held, candidates);

@@ -22,10 +22,47 @@ std::vector<T> repeated(const T* row, std::int64_t d) {
   return values;
 }
 
+/// Whether threads take columns rather than rows: partial results of long rows would take more memory than the rows.
+template <class T>
+bool takes_columns(const HeldRows<T>& held) {
+  return held.columns() >= kLongRow;
+}
+
+/// work(values of a row, first column, last column) for every row, with its columns on one thread.
+template <class T, class Work>
+void for_columns(const HeldRows<T>& held, const Work& work) {
+  constexpr std::int64_t kStep = 4096;  // columns whose results stay in the first or second cache
+  const std::int64_t d = held.columns();
+  held.threads.run(ceil_div(d, kStep), [&](std::int64_t task, int) {
+    for (std::int64_t i = 0; i < held.rows(); ++i) work(held.row(i), task * kStep, std::min((task + 1) * kStep, d));
+  });
+}
+
+/// Adds a value to the magnitudes of column j, with the factors of its grid.
+template <class T>
+void add_magnitude(T x, double first, double second, double small, double lost, std::int64_t j,
+                   ColumnMagnitudes& magnitudes) {
+  const double scaled = static_cast<double>(x) * first * second;
+  const std::int64_t q = __builtin_llrint(scaled);  // to_fixed, as one instruction on any processor
+  magnitudes.sum[j] += q;
+  magnitudes.absolute_sum[j] += q < 0 ? -q : q;
+  magnitudes.on_grid[j] &= static_cast<std::uint8_t>(static_cast<double>(q) == scaled);
+  magnitudes.small[j] += x != 0 && std::abs(scaled) < small;
+  magnitudes.lost[j] += x != 0 && std::abs(scaled) < lost;
+}
+
 }  // namespace
 
 template <class T>
 void add_range(const HeldRows<T>& held, ColumnRange& range) {
+  if (takes_columns(held)) {
+    return for_columns(held, [&](const T* x, std::int64_t first, std::int64_t last) {
+      for (std::int64_t j = first; j < last; ++j) {
+        range.minimum[j] = std::min(range.minimum[j], static_cast<double>(x[j]));
+        range.maximum[j] = std::max(range.maximum[j], static_cast<double>(x[j]));
+      }
+    });
+  }
   const std::int64_t d = held.columns(), width = width_of(d);
   std::mutex merging;
   held.for_ranges(held.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
@@ -51,6 +88,13 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   if (held.weights.weight != nullptr) return add_weighted_magnitudes(held, scales, magnitudes);
   const std::int64_t d = held.columns(), width = width_of(d);
   const double small = scales.small_limit(), lost = scales.lost_limit();
+  if (takes_columns(held)) {
+    return for_columns(held, [&](const T* x, std::int64_t first, std::int64_t last) {
+      for (std::int64_t j = first; j < last; ++j) {
+        add_magnitude(x[j], scales.first[j], scales.second[j], small, lost, j, magnitudes);
+      }
+    });
+  }
   const std::vector<double> first_factor = repeated(scales.first.data(), d);
   const std::vector<double> second_factor = repeated(scales.second.data(), d);
   std::mutex merging;
@@ -60,13 +104,7 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
     for (const T* x = held.row(first); x < end; x += width) {
       const std::int64_t count = std::min<std::int64_t>(width, end - x);
       for (std::int64_t j = 0; j < count; ++j) {
-        const double scaled = static_cast<double>(x[j]) * first_factor[j] * second_factor[j];
-        const std::int64_t q = __builtin_llrint(scaled);  // to_fixed, as one instruction on any processor
-        partial.sum[j] += q;
-        partial.absolute_sum[j] += q < 0 ? -q : q;
-        partial.on_grid[j] &= static_cast<std::uint8_t>(static_cast<double>(q) == scaled);
-        partial.small[j] += x[j] != 0 && std::abs(scaled) < small;
-        partial.lost[j] += x[j] != 0 && std::abs(scaled) < lost;
+        add_magnitude(x[j], first_factor[j], second_factor[j], small, lost, j, partial);
       }
     }
     const std::lock_guard lock(merging);
