@@ -5,6 +5,7 @@
 #include "app/bench/bench.h"
 #include "core/distance.h"
 #include "tests/support/program.h"
+#include "tests/support/skipped.h"
 #include "tests/support/xml.h"
 
 using namespace kith::testing;
@@ -214,7 +215,7 @@ TEST_CASE("bench prints only its table on standard output, aligned or as Markdow
 }
 
 TEST_CASE("every kernel of every ladder is right on a small problem") {
-  if (!has_backend("cuda")) return;
+  if (!has_backend("cuda")) return skipped("no GPU is usable here");
   const std::vector<std::pair<Words, std::size_t>> ladders{
       {{"plane", "--shape", "640x2", "--shape", "128x2"}, 14},
       {{"reduce", "--shape", "524288x1"}, 12},

@@ -1,6 +1,7 @@
 // Parquet and Arrow files, in builds with Arrow C++; other builds refuse them.
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
+#include "tests/support/skipped.h"
 #ifdef KITH_HAS_ARROW
 #include "tests/support/arrow_files.h"
 #endif
@@ -12,7 +13,7 @@ using namespace std::string_literals;
 
 TEST_CASE(
     "a build without Arrow C++ says so, and refuses Parquet and Arrow files with the command that converts them") {
-  WARN("skipped: the tests that read Parquet and Arrow files, since Arrow C++ was not found");
+  skipped("the cases that read Parquet and Arrow files, since Arrow C++ was not found");
   const Scratch folder;
   CHECK(done({"devices", "--json"}).json().at("arrow") == false);
   CHECK(unwrapped(done({"devices"}).out).find("since Arrow C++ was not found") != std::string::npos);

@@ -3,6 +3,7 @@
 
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
+#include "tests/support/skipped.h"
 
 using namespace kith::testing;
 
@@ -286,7 +287,7 @@ TEST_CASE("the shell loop, the Makefile and the workflow of docs/batch.md do the
   run(looped, "sh job.sh");
   CHECK(written() == first);
   if (std::system("make --version > /dev/null 2>&1") != 0) {
-    WARN("make is missing; its file was not run");
+    skipped("the Makefile, since make is not installed");
     return;
   }
   prepare(made);
@@ -296,7 +297,7 @@ TEST_CASE("the shell loop, the Makefile and the workflow of docs/batch.md do the
   CHECK(bytes_of(made / "scores.csv") == scores);
   run(made, "make -q");
   if (std::system("snakemake --version > /dev/null 2>&1") != 0) {
-    WARN("snakemake is missing; its workflow was not run");
+    skipped("the workflow, since snakemake is not installed");
     return;
   }
   const Scratch snake;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tests/support/program.h"
+#include "tests/support/skipped.h"
 
 using namespace kith;
 using namespace kith::testing;
@@ -161,7 +162,7 @@ TEST_CASE("bash completes commands, options, values, files, datasets and columns
 }
 
 TEST_CASE("zsh completes the same in a terminal") {
-  if (!is_installed("zsh")) return;
+  if (!is_installed("zsh")) return skipped("zsh is not installed");
   const Scratch folder;
   make_files(folder);
   done({"completion", "zsh"}, {.standard_output = folder / "_kith"});
@@ -186,7 +187,7 @@ TEST_CASE("zsh completes the same in a terminal") {
 }
 
 TEST_CASE("fish completes the same") {
-  if (!is_installed("fish")) return;
+  if (!is_installed("fish")) return skipped("fish is not installed");
   const Scratch folder;
   make_files(folder);
   done({"completion", "fish"}, {.standard_output = folder / "kith.fish"});

@@ -8,6 +8,7 @@
 
 #include "data/source.h"
 #include "tests/support/program.h"
+#include "tests/support/skipped.h"
 
 using namespace kith::testing;
 
@@ -58,7 +59,7 @@ bool write_zeros(const std::string& file, const std::string& type, std::int64_t 
   head.resize(118, ' ');
   write_bytes(file, std::string("\x93NUMPY\x01\x00\x76\x00", 10) + head);
   if (truncate(file.c_str(), 128 + rows * columns * (type[2] - '0')) == 0) return true;
-  WARN("skipped: no file of such a size can be made");
+  skipped("no file of such a size can be made");
   return false;
 }
 
@@ -82,7 +83,7 @@ class System {
   }
   bool works() const {
     if (run_kith({"--version"}, setting()).code == 0) return true;
-    WARN("skipped: no name space can be made");
+    skipped("no name space can be made");
     return false;
   }
 
@@ -101,7 +102,7 @@ void refuses_within(std::int64_t megabytes, Words words, const std::string& mess
     rusage usage{};
     getrusage(RUSAGE_CHILDREN, &usage);
     const bool small = usage.ru_maxrss * 1024 < (megabytes + 40) * kMegabyte;
-    const bool refused = outcome.code == 2 && outcome.says(message) && outcome.says("give a larger --memory");
+    const bool refused = outcome.code == 6 && outcome.says(message) && outcome.says("give a larger --memory");
     if (!small || !refused)
       std::fprintf(stderr, "%d, %ld KiB: %s\n", outcome.code, usage.ru_maxrss, outcome.err.c_str());
     _exit(small && refused ? 0 : 1);
@@ -152,7 +153,7 @@ TEST_CASE("compressed text and archives larger than the memory are read from --s
   write_bytes(folder / "b.npz", zeros_npz(12'000'000));
   for (const char* file : {"b.csv.gz", "b.npz"}) {
     const Words words{"info", "--stats", folder / file}, little{"info", "--stats", folder / file, "--memory", "6MB"};
-    refuses(2, little, {"inflated", "needs about", "or --scratch DIR"});
+    refuses(6, little, {"inflated", "needs about", "or --scratch DIR"});
     Words spooled = little;
     spooled.insert(spooled.end(), {"--scratch", spool.path().string()});
     CHECK(done(spooled).out == done(words).out);
@@ -163,9 +164,9 @@ TEST_CASE("compressed text and archives larger than the memory are read from --s
 TEST_CASE("generate refuses sizes that fit neither in memory nor on the disk, before it writes") {
   const Scratch folder;
   const std::string out = folder / "x.h5";
-  refuses(2, {"generate", out, "-n", "100000000", "-d", "1", "--memory", "50MB"}, {"x.h5: needs about", "--memory"});
-  refuses(2, {"generate", out, "-n", "2", "-d", "100000000", "--memory", "50MB"}, {"x.h5: needs about"});
-  refuses(1, {"generate", out, "-n", "1099511627776", "-d", "1"}, {"x.h5: needs about"});
+  refuses(6, {"generate", out, "-n", "100000000", "-d", "1", "--memory", "50MB"}, {"x.h5: needs about", "--memory"});
+  refuses(6, {"generate", out, "-n", "2", "-d", "100000000", "--memory", "50MB"}, {"x.h5: needs about"});
+  refuses(6, {"generate", out, "-n", "1099511627776", "-d", "1"}, {"x.h5: needs about"});
   CHECK(run_kith({"generate", out, "-n", "1099511627776", "-d", "1099511627776"}).code != 0);
   CHECK(files_in(folder).empty());
 }
@@ -217,7 +218,7 @@ TEST_CASE("62: the limit of a control group counts") {
   write_zeros(folder / "x.npy", "<f4", 1 << 20, 32);
   const Words run{"cluster", folder / "x.npy", "-k", "2"};
   if (!system.works()) return;
-  refuses(1, {"cluster", folder / "x.npy", "-k", "2", "--explain"},
+  refuses(6, {"cluster", folder / "x.npy", "-k", "2", "--explain"},
           {"x.npy: needs about", "only 66.8 MiB are left of the control group's limit", "--memory"}, system.setting());
   CHECK(done(run, system.setting()).says("of 1048576 rows stayed in memory"));
   system.write("cgroup/memory.max", "max\n");
@@ -229,11 +230,11 @@ TEST_CASE("15: sizes of more than 2 TB") {
   const std::string points = folder / "x.npy";
   if (!write_zeros(points, "<f4", (std::int64_t{1} << 31) + 8, 1024)) return;
   const Words run{"cluster", points, "-k", "2", "--explain"};  // which cannot read the points in passes
-  refuses(2, {"cluster", points, "-k", "2", "--explain", "--memory", "4TB"},
+  refuses(6, {"cluster", points, "-k", "2", "--explain", "--memory", "4TB"},
           {"needs about 8.1 TiB", "3.6 TiB are allowed"});
   System system;
   system.write("meminfo", "MemTotal: 6000000000 kB\nMemAvailable: 5000000000 kB\n");
-  if (system.works()) refuses(1, run, {"needs about 8.1 TiB", "4.7 TiB are free on this machine"}, system.setting());
+  if (system.works()) refuses(6, run, {"needs about 8.1 TiB", "4.7 TiB are free on this machine"}, system.setting());
 }
 
 TEST_CASE("13: more than 2^31 rows are read at their places; a run that does not fit is refused first") {
@@ -251,6 +252,6 @@ TEST_CASE("13: more than 2^31 rows are read at their places; a run that does not
   source->read(kRows - 4, rows.view());
   CHECK(std::vector<float>(rows.data(), rows.data() + 4) == std::vector<float>{0, 7, 8, 9});
   CHECK(done({"info", points}).out.find("2147483656 x 1 ") != std::string::npos);
-  refuses(2, {"cluster", points, "-k", "2", "--memory", "1GB"}, {"x.npy: needs about", "954 MiB are allowed"});
-  refuses(2, {"knn", points, "-k", "1", "--memory", "1GB"}, {"x.npy: needs about", "954 MiB are allowed"});
+  refuses(6, {"cluster", points, "-k", "2", "--memory", "1GB"}, {"x.npy: needs about", "954 MiB are allowed"});
+  refuses(6, {"knn", points, "-k", "1", "--memory", "1GB"}, {"x.npy: needs about", "954 MiB are allowed"});
 }

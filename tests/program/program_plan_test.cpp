@@ -8,6 +8,7 @@
 #include "data/source.h"
 #include "tests/support/hdf5_files.h"
 #include "tests/support/program.h"
+#include "tests/support/skipped.h"
 
 using namespace kith::testing;
 
@@ -87,7 +88,7 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
 }
 
 TEST_CASE("a run takes the memory of its plan, within a tenth") {
-  if (is_sanitized()) return;  // whose memory is another
+  if (is_sanitized()) return skipped("a sanitizer takes memory of its own");
   const Scratch folder;
   const std::string narrow = folder / "2.h5", wide = folder / "32.h5", widest = folder / "128.h5";
   const std::string queries = folder / "q.h5", centroids = folder / "c.h5";

@@ -140,13 +140,13 @@ TEST_CASE("what cannot be computed in passes is refused before the points are re
   const Scratch folder;
   const std::string npy = write_points(folder).front();
   const auto refused = [&](const Words& command, const std::string& reason) {
-    refuses(2, command + kLittle, {"needs about", "are allowed by --memory", reason});
+    refuses(6, command + kLittle, {"needs about", "are allowed by --memory", reason});
   };
   refused({"cluster", npy, "-k", "3", "--batch", "100"}, "--batch needs all rows");
   refused({"cluster", npy, "-k", "3", "--algorithm", "bisecting"}, "bisecting needs all rows");
   refused({"cluster", npy, "-k", "3", "--explain"}, "--explain needs all rows");
   refused({"knn", npy, "-k", "3"}, "give --queries");
-  refuses(2, {"cluster", npy, "-k", "3", "--memory", "1MB"}, {"the memory does not suffice"});
+  refuses(6, {"cluster", npy, "-k", "3", "--memory", "1MB"}, {"the memory does not suffice"});
 }
 
 // Rows of outliers are the kind for which searches keep most: cells and trees of the rows.

@@ -64,7 +64,7 @@ const Wrong kValues[] = {
     {2, "cluster p.csv -k 2 --screen fast", "--screen | | expected auto, wgmma, mma, float32 | 'fast' |"},
     {2, "cluster p.csv -k 2 --threads -2", "--threads | | expected a whole number from 0 to 4096 | found '-2' |"},
     {2, "cluster p.csv -k 2 --memory 4XB", "--memory | | expected a size such as 4GB | found '4XB' |"},
-    {2, "cluster p.csv -k 2 --memory 100",
+    {6, "cluster p.csv -k 2 --memory 100",
      "--memory | p.csv | needs about | only 100 bytes are allowed by --memory | give a larger --memory, or fewer rows"},
     {2, "cluster p.csv -k 2 --precision f16", "--precision | | expected auto, f32, f64 | 'f16' |"},
     {2, "KITH_CLUSTERS=many cluster p.csv", "KITH_CLUSTERS | | expected a whole number from 1 | found 'many' |"},

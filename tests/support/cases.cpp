@@ -16,6 +16,7 @@
 #include "core/composed_backend.h"
 #include "core/philox.h"
 #include "kernels/cpu/instructions/instructions.h"
+#include "tests/support/skipped.h"
 
 namespace kith::test {
 namespace {
@@ -260,8 +261,9 @@ std::vector<Tested> tested_backends(const BackendOptions& options, const ForcedP
       throw std::runtime_error("KITH_REQUIRE names " + std::string(entry.name) + ", but: " + reason);
     } else {
       static std::set<std::string> reported;
-      if (reported.insert(entry.name).second)
-        std::fprintf(stderr, "skipping backend %s: %s\n", entry.name, reason.c_str());
+      if (reported.insert(entry.name).second) {
+        testing::skipped(std::string("here and in other cases of this program, backend ") + entry.name + ": " + reason);
+      }
     }
   }
   return opened;
@@ -289,7 +291,13 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
   }
   std::set<int> widths;  // sets with fine screens of equal width have the same vectors
   for (const cpu::Instructions* set : cpu::instruction_sets()) {
-    if (!set->supported()) continue;
+    if (!set->supported()) {
+      static std::set<std::string> reported;
+      if (reported.insert(set->name).second) {
+        testing::skipped(std::string("here and in other cases of this program, instruction set ") + set->name);
+      }
+      continue;
+    }
     if (!widths.insert(set->float32.lanes).second && &set->screen_for(d, others) == &set->float32) continue;
     setenv("KITH_CPU", set->name, 1);
     for (Tested& tested : tested_backends(options, forced)) {
@@ -324,7 +332,7 @@ std::string shared_data() {
   const char* given = std::getenv("KITH_SHARED_DATA");
   const std::string folder = given != nullptr ? given : KITH_SOURCE_DIR "/../shared/data";
   if (std::filesystem::is_directory(folder)) return folder;
-  std::fprintf(stderr, "skipping: no shared data at %s (set KITH_SHARED_DATA)\n", folder.c_str());
+  testing::skipped("no shared data at " + folder + " (set KITH_SHARED_DATA)");
   return "";
 }
 
