@@ -41,6 +41,9 @@ TEST_CASE("evaluate: scores and table as text, as JSON and in a file") {
   CHECK(report["rows"] == 6);
   CHECK(report["clusters"] == 2);
   CHECK(report["classes"] == 3);
+  const Outcome quiet = done({"evaluate", table + ":2", "--truth", table + ":3", "-o", result, "-f", "-q"});
+  CHECK(quiet.out + quiet.err == "");
+  CHECK(done({"evaluate", table + ":2", "--truth", table + ":3", "-q"}).out == shown.out);
   CHECK(report["contingency"] == nlohmann::json({{2, 0, 1}, {1, 2, 0}}));
   for (const char* score : {"adjusted_rand_index", "adjusted_mutual_information", "normalized_mutual_information",
                             "homogeneity", "completeness", "v_measure", "fowlkes_mallows", "purity"}) {

@@ -134,6 +134,11 @@ TEST_CASE("62: memory beyond --memory is refused before reading, naming needed a
   const std::string a = folder / "a.h5", b = folder / "b.h5";  // 3.8 MiB each
   refuses(6, {"cluster", a, "-k", "3", "--memory", "100kB"},
           {"needs about", "MiB", "only 97.7 KiB are allowed by --memory"});
+  // Reading so few rows in passes would take more than holding them, and is not named.
+  const Outcome few = run_kith({"cluster", a, "-k", "3", "--memory", "3MB"});
+  CHECK(few.code == 6);
+  CHECK(few.says("only 2.9 MiB are allowed by --memory; give a larger --memory, or fewer rows"));
+  CHECK(!few.says("cannot stay in the file"));
   const Words small{"--block-rows", "1", "--memory", "6MiB", "--json", "-q"};
   const auto with_small = [&](Words words) {
     words.insert(words.end(), small.begin(), small.end());
