@@ -17,6 +17,9 @@ for example in "${examples[@]}"; do
 done
 for file in clusters.h5 neighbors.h5; do "$prefix/bin/kith" info --verify $file >/dev/null; done
 grep -q '<svg' page.html
+# No library comes from the current folder, as it would with an empty element in RUNPATH.
+ldd "$prefix/bin/kith" | while read -r library _; do [[ $library == */* ]] || : >"$library"; done
+"$prefix/bin/kith" --version >/dev/null || { echo 'packaged: kith loads libraries from the current folder' >&2; exit 1; }
 for file in "${@:2}"; do
   [[ -s $prefix/share/$file ]] || { echo "packaged: $prefix/share/$file is missing" >&2; exit 1; }
 done
