@@ -17,38 +17,59 @@ namespace kith::app {
 namespace {
 
 /// For bash and, by its bashcompinit, zsh. Words come from the program itself, so that the script does not age. bash
-/// divides words at : and =, zsh does not.
+/// divides words at : and =, zsh does not. No word of the line and no name of a file becomes part of a program or a
+/// pattern: the shell itself compares them, in quotes. A file named - or --help is not one for kith.
 constexpr std::string_view kBash =
     R"sh(_kith_offer() {  # BEGIN PREFIX: the lines on standard input that begin with BEGIN
   local line
   while IFS= read -r line; do
-    [[ $line == "$1"* ]] && COMPREPLY+=("$2$(printf %q "$line")")
+    [[ $line == "$1"* ]] || continue
+    if [[ -z $quote ]]; then
+      COMPREPLY+=("$2$(printf %q "$line")")
+    elif [[ $line != *["'"\"\\\$\`\!]* ]]; then  # in quotes, names stand as they are
+      COMPREPLY+=("$2$line")
+    fi
   done
+}
+_kith_words() {  # [NAME [COMMAND]]: the values of an option; with an empty name all names
+  local name values newline=$'\n'
+  while IFS=' ' read -r name values; do
+    if [[ -z ${1-} ]]; then
+      printf '%s\n' "$name"
+    elif [[ $name == "$1" && -n $values ]]; then
+      printf '%s\n' "${values// /$newline}"
+    fi
+  done < <(kith completion words "${@:2}" 2>/dev/null </dev/null)
 }
 _kith() {
   local line=${COMP_LINE:0:$COMP_POINT} command=${COMP_WORDS[1]} previous=${COMP_WORDS[COMP_CWORD-1]}
-  local part=${COMP_WORDS[COMP_CWORD]} word file words prefix="" blank=$'\1' at=1
+  local part=${COMP_WORDS[COMP_CWORD]} word file words prefix="" quote="" blank=$'\1' at=1
   COMPREPLY=()
+  [[ -z $ZSH_VERSION && $part == ["'"\"]* ]] && quote=${part:0:1}  # zsh quotes what is offered itself
   line=${line//\\ /$blank} word=${line##*[[:space:]]}
-  word=${word//$blank/ } word=${word#[\"\']} part=${part#[\"\']}
+  word=${word//$blank/ } word=${word#[\"\']} word=${word//\\/} part=${part#[\"\']}
+  [[ -n $quote ]] && word=$part  # with its blanks
   # These take a command themselves.
   if [[ $command == plan || $command == man || $command == help ]]; then at=2 command=${COMP_WORDS[2]}; fi
   if ((COMP_CWORD <= at)); then
-    _kith_offer "$word" "" < <(kith completion words | cut -d ' ' -f 1)
+    _kith_offer "$word" "" < <(_kith_words)
     [[ $word == -* ]] && _kith_offer "$word" "" <<< $'--help\n--version'
     return 0
   fi
+  [[ $command == -* ]] && return 0
   if [[ $word == --*=* ]]; then
-    [[ $part == *=* ]] && prefix=${part%%=*}=
+    [[ $part == ?*=* ]] && prefix=${part%%=*}=
     previous=${word%%=*} word=${word#*=}
   fi
   case $previous in
   --columns | --drop-columns | --id-column | --label-column | --weight-column)
     for file in "${COMP_WORDS[@]:2}"; do
-      [[ -f $file ]] || continue
+      [[ $file != -* && -f $file ]] || continue
       compopt +o default +o bashdefault 2>/dev/null
-      [[ $word == *,* ]] && prefix+=${word%,*},
-      _kith_offer "${word##*,}" "$prefix" < <(kith completion columns "$file" 2>/dev/null)
+      if [[ $word == *,* ]]; then
+        [[ -z $quote ]] && prefix+=$(printf %q "${word%,*}"), || prefix+=${word%,*},
+      fi
+      _kith_offer "${word##*,}" "$prefix" < <(kith completion columns "$file" 2>/dev/null </dev/null)
       return 0
     done
     ;;
@@ -56,13 +77,13 @@ _kith() {
   if [[ $command == completion ]]; then
     _kith_offer "$word" "" <<< $'bash\nzsh\nfish'
   elif [[ $word == -* ]]; then
-    _kith_offer "$word" "" < <(kith completion words "$command" 2>/dev/null | cut -d ' ' -f 1)
+    _kith_offer "$word" "" < <(_kith_words "" "$command")
   elif [[ $word == *:* && -f ${word%%:*} ]]; then
     compopt +o default +o bashdefault 2>/dev/null
     [[ $part == *?:* ]] && prefix=${part%%:*}:
-    _kith_offer "${word#*:}" "$prefix" < <(kith completion datasets "${word%%:*}" 2>/dev/null)
-  else
-    words=$(kith completion words "$command" 2>/dev/null | sed -n "s/^$previous //p" | tr ' ' '\n')
+    _kith_offer "${word#*:}" "$prefix" < <(kith completion datasets "${word%%:*}" 2>/dev/null </dev/null)
+  elif [[ -n $previous ]]; then
+    words=$(_kith_words "$previous" "$command")
     [[ -n $words ]] && _kith_offer "$word" "$prefix" <<< "$words"
   fi
   return 0
@@ -82,31 +103,33 @@ constexpr std::string_view kFish = R"sh(function __kith_words
     set -e words[2]
   end
   if test (count $words) -lt 2
-    kith completion words | string split -f 1 ' '
-    string match -q -- '-*' $current; and printf '%s\n' --help --version
+    kith completion words </dev/null | string split -f 1 ' '
+    string match -q -- '-*' "$current"; and printf '%s\n' --help --version
     return
   end
   switch $words[-1]
     case --columns --drop-columns --id-column --label-column --weight-column
       for file in $words[3..-1]
-        test -f $file; or continue
-        printf '%s\n' (string replace -r '[^,]*$' '' -- "$current")(kith completion columns $file 2>/dev/null)
+        string match -q -- '-*' "$file"; and continue
+        test -f "$file"; or continue
+        printf '%s\n' (string replace -r '[^,]*$' '' -- "$current")(kith completion columns "$file" 2>/dev/null </dev/null)
         return
       end
   end
-  if test $words[2] = completion
+  string match -q -- '-*' "$words[2]"; and return
+  if test "$words[2]" = completion
     printf '%s\n' bash zsh fish
     return
   end
-  if string match -q -- '*:*' $current
-    set -l file (string split -m 1 : $current)[1]
-    printf '%s\n' $file:(kith completion datasets $file 2>/dev/null)
+  if string match -q -- '*:*' "$current"; and not string match -q -- '-*' "$current"
+    set -l file (string split -m 1 : -- "$current")[1]
+    test -f "$file"; and printf '%s\n' "$file":(kith completion datasets "$file" 2>/dev/null </dev/null)
     return
   end
   set -l names
-  kith completion words $words[2] 2>/dev/null | while read -l name choices
+  kith completion words "$words[2]" 2>/dev/null </dev/null | while read -l name choices
     if test "$name" = "$words[-1]"; and test -n "$choices"
-      string split ' ' $choices
+      string split ' ' -- $choices
       return
     end
     set -a names $name
@@ -123,14 +146,16 @@ complete -c kith -n __kith_takes_no_files -f
 complete -c kith -a '(__kith_words)'
 )sh";
 
-/// The names in a file, a line each: its columns, or what may stand after FILE: in a location.
+/// The names in a file, a line each: its columns, or what may stand after FILE: in a location. Names with control
+/// characters are left out: a line feed would make two names of them, and shells print what they offer.
 std::string names_in(const std::string& file, bool only_columns) {
   std::string out;
+  const auto offer = [&out](const std::string& name) {
+    if (!name.empty() && visible(name) == name) out += name + "\n";
+  };
   for (const data::DatasetInfo& info : data::list_datasets(data::parse_location(file))) {
-    if (!only_columns && !info.path.empty() && info.is_readable) out += info.path + "\n";
-    if (only_columns || info.path.empty()) {
-      for (const std::string& name : info.columns) out += name + "\n";
-    }
+    if (!only_columns && !info.path.empty() && info.is_readable) offer(info.path);
+    if (only_columns || info.path.empty()) std::ranges::for_each(info.columns, offer);
   }
   return out;
 }

@@ -79,6 +79,8 @@ class Shell {
     std::filesystem::remove(folder_ / "line");
     return text;
   }
+  /// All that the shell has printed.
+  const std::string& screen() const { return screen_; }
 
  private:
   /// Reads what the shell prints, so that it is never stopped by a full terminal.
@@ -111,6 +113,60 @@ void make_files(const Scratch& folder) {
   FileMaker(folder / "my points.h5").floats("rows", {2, 2}, {1, 2, 3, 4});
   write_bytes(folder / "t.csv", "width,height,weight\n1,2,3\n4,5,6\n");
   write_bytes(folder / "n.csv", "petal length,plain,other\n1,2,3\n4,5,6\n");
+}
+
+/// Names that would run a command if they became part of a program of sed, awk or a shell: none makes the file
+/// EXECUTED, or empties the file victim.
+constexpr const char* kHostile[] = {"a/b/;e touch EXECUTED #",
+                                    "$(touch EXECUTED)",
+                                    "`touch EXECUTED`",
+                                    "x;touch EXECUTED",
+                                    "a/b/wPWN",
+                                    "'\"\\",
+                                    "*",
+                                    "-f",
+                                    "-nf/dev/null"};
+
+void make_hostile_files(const Scratch& folder) {
+  std::filesystem::create_directories(folder / "a/b");
+  std::filesystem::create_directory(folder / "PWN ");
+  write_bytes(folder / "victim", "whole");
+  std::filesystem::create_symlink("../victim", folder / "PWN /p");
+  for (const char* name : kHostile) write_bytes(folder / name, "1,2\n");
+  write_bytes(
+      folder / "h.csv",
+      "\"$(touch EXECUTED)\",\"`touch EXECUTED`\",a'b,-n,\"new\nline\",\"q\"\"q\",p;touch EXECUTED,pl us,plain\n"
+      "1,2,3,4,5,6,7,8,9\n");
+}
+
+void check_harmless(const Scratch& folder) {
+  CHECK_FALSE(std::filesystem::exists(folder / "EXECUTED"));
+  CHECK(bytes_of(folder / "victim") == "whole");
+}
+
+std::string in_quotes(const std::string& word) {
+  return "'" + std::regex_replace(word, std::regex("'"), "'\\''") + "'";
+}
+
+/// Asks for completions after and within each of the words.
+void try_hostile_names(Shell& shell, const Scratch& folder) {
+  for (const char* name : kHostile) {
+    const std::string word = in_quotes(name);
+    INFO(word);
+    for (const std::string before :
+         {"kith ", "kith plan ", "kith cluster ", "kith cluster --metric ", "kith knn --queries "}) {
+      shell.line(before + word + " \t\t");
+      shell.line(before + word + "\t");
+      CHECK(shell.line(before + word + " t.csv --mem\t")
+                .ends_with(before == "kith " || before == "kith plan " ? "--mem" : "--memory "));
+    }
+    check_harmless(folder);
+  }
+  shell.line("kith cluster samples/iris.csv \t\t");
+  for (const char* noise : {"sed:", "awk:", "expression", "unknown option", "command not found", "syntax error"}) {
+    INFO(shell.screen());
+    CHECK(shell.screen().find(noise) == std::string::npos);
+  }
 }
 
 }  // namespace
@@ -161,6 +217,25 @@ TEST_CASE("bash completes commands, options, values, files, datasets and columns
   }
 }
 
+TEST_CASE("bash runs nothing that a name says, and quotes the names that it offers") {
+  const Scratch folder;
+  make_files(folder);
+  make_hostile_files(folder);
+  write_bytes(folder / "start", kBashStart);
+  Shell bash(folder, {"bash", "--noprofile", "--rcfile", "start", "-i"});
+  try_hostile_names(bash, folder);
+  const std::string column = "kith cluster h.csv --label-column ";
+  CHECK(bash.line(column + "\x18" + "a") ==
+        column + R"(-n \$\(touch\ EXECUTED\) \`touch\ EXECUTED\` a\'b p\;touch\ EXECUTED pl\ us plain q\"q )");
+  CHECK(bash.line(column + "\\$\t") == column + R"(\$\(touch\ EXECUTED\) )");
+  CHECK(bash.line(column + "'pl \t") == column + "'pl us' ");
+  CHECK(bash.line(column + "'$\t") == column + "'$");  // it would not be safe in other quotes
+  CHECK(bash.line("kith cluster h.csv --columns pl\\ us,pla\t") == "kith cluster h.csv --columns pl\\ us,plain ");
+  CHECK(bash.line("kith cluster p.h5 --scale=z\t") == "kith cluster p.h5 --scale=zscore ");
+  CHECK(bash.line("kith evaluate h.csv:p\\;\t") == R"(kith evaluate h.csv:p\;touch\ EXECUTED )");
+  check_harmless(folder);
+}
+
 TEST_CASE("zsh completes the same in a terminal") {
   if (!is_installed("zsh")) return skipped("zsh is not installed");
   const Scratch folder;
@@ -184,6 +259,63 @@ TEST_CASE("zsh completes the same in a terminal") {
     INFO(typed);
     CHECK(zsh.line(typed + "\t") == expected);
   }
+}
+
+TEST_CASE("zsh runs nothing that a name says, and quotes the names that it offers") {
+  if (!is_installed("zsh")) return;
+  const Scratch folder;
+  make_files(folder);
+  make_hostile_files(folder);
+  write_bytes(folder / ".zshrc", kZshStart);
+  Shell zsh(folder, {"zsh", "-d", "-i"});
+  try_hostile_names(zsh, folder);
+  const std::string column = "kith cluster h.csv --label-column ";
+  CHECK(zsh.line(column + "\\$\t") == column + R"(\$\(touch\ EXECUTED\) )");
+  CHECK(zsh.line(column + "'$\t") == column + "'$(touch EXECUTED)' ");
+  CHECK(zsh.line(column + "'pl \t") == column + "'pl us' ");
+  CHECK(zsh.line(column + "a\t") == column + "a\\'b ");
+  check_harmless(folder);
+}
+
+TEST_CASE("fish runs nothing that a name says, and offers each name whole") {
+  if (!is_installed("fish")) return;
+  const Scratch folder;
+  make_files(folder);
+  make_hostile_files(folder);
+  done({"completion", "fish"}, {.standard_output = folder / "kith.fish"});
+  std::string script = "source kith.fish\n";
+  const auto offer = [&](const std::string& line) {  // quoted for fish
+    script += "complete -C " +
+              std::regex_replace(in_quotes(std::regex_replace(line, std::regex(R"(\\)"), R"(\\)")),
+                                 std::regex(R"('\\'')"), R"(\')") +
+              "\n";
+  };
+  for (const char* name : kHostile) {
+    for (const char* before : {"kith ", "kith plan ", "kith cluster ", "kith cluster --metric "}) {
+      offer(before + in_quotes(name) + " ");
+      offer(before + in_quotes(name) + " t.csv --mem");
+    }
+  }
+  for (const char* word : {"-x:", "--foo:", "data/points.csv "}) offer(std::string("kith cluster ") + word);
+  const auto run = [&](const std::string& commands) {
+    write_bytes(folder / "try.fish", commands);
+    const std::string command = "cd '" + (folder / "") + "' && HOME='" + (folder / "") + "' PATH='" + kFolder +
+                                "':$PATH fish --no-config try.fish >offered 2>errors";
+    REQUIRE(std::system(command.c_str()) == 0);
+    CHECK(bytes_of(folder / "errors").empty());
+    check_harmless(folder);
+  };
+  run(script);
+  script = "source kith.fish\n";
+  offer("kith cluster h.csv --label-column ");
+  run(script);
+  const std::string offered = bytes_of(folder / "offered");
+  for (const char* name :
+       {"$(touch EXECUTED)", "`touch EXECUTED`", "a'b", "-n", "q\"q", "p;touch EXECUTED", "pl us", "plain"}) {
+    INFO(name);
+    CHECK(("\n" + offered).find("\n" + std::string(name) + "\n") != std::string::npos);
+  }
+  CHECK(offered.find("new") == std::string::npos);
 }
 
 TEST_CASE("fish completes the same") {
