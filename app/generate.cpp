@@ -103,7 +103,12 @@ std::int64_t bytes_of(const Recipe& recipe) {
 void complete(GenerateOptions& options) {
   Recipe& recipe = options.recipe;
   recipe.kind = &kind_of(options.kind, "--kind");
-  recipe.seed = static_cast<std::uint64_t>(options.common.seed);
+  recipe.seed = options.common.seed;
+  if (recipe.rows >
+      std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(sizeof(double)) / recipe.columns) {
+    refuse(fmt::format("--rows x --columns: expected less than 2^60 values, found {} x {}; give smaller numbers",
+                       recipe.rows, recipe.columns));
+  }
   if (!(options.duplicates >= 0.0 && options.duplicates < 1.0)) {
     refuse(fmt::format("--duplicates: expected a share from 0 to below 1, found {}", options.duplicates));
   }

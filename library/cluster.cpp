@@ -65,6 +65,7 @@ ClusterResult assign(const PointData& points, const OwnedMatrix<double>& centroi
     throw Error(ExitCode::usage, fmt::format("centroids: expected {} x {} values, found {}", centroids.rows,
                                              centroids.columns, centroids.values.size()));
   }
+  require_finite_centroids(centroids.values, centroids.columns);
   std::copy(centroids.values.begin(), centroids.values.end(), given.data());
   if (metric == Metric::cosine) normalize_centroids(given.view(), "centroids");
   Reporter reporter(options.run);

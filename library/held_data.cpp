@@ -13,6 +13,19 @@
 namespace kith {
 namespace {
 
+/// Throws Error(data) about the first value that is not finite. what: "points", "centroids".
+template <class T>
+void require_finite(const char* what, std::span<const T> values, std::int64_t columns) {
+  const auto wrong = std::find_if_not(values.begin(), values.end(), [](T v) { return std::isfinite(v); });
+  if (wrong == values.end()) return;
+  const std::int64_t at = wrong - values.begin();
+  throw Error(
+      ExitCode::data,
+      fmt::format("{}: expected finite values, found {} in row {}, column {} (counted from 1); drop or replace it",
+                  what, static_cast<double>(*wrong), at / columns + 1, at % columns + 1),
+      Cause::value);
+}
+
 template <class T>
 std::shared_ptr<const PointData::Held> borrowed(std::span<const T> values, std::int64_t columns) {
   const auto count = static_cast<std::int64_t>(values.size());
@@ -21,17 +34,7 @@ std::shared_ptr<const PointData::Held> borrowed(std::span<const T> values, std::
                                              "and {} columns; give rows x columns values",
                                              count, columns));
   }
-  if constexpr (std::is_floating_point_v<T>) {
-    const auto wrong = std::find_if_not(values.begin(), values.end(), [](T v) { return std::isfinite(v); });
-    if (wrong != values.end()) {
-      const std::int64_t at = wrong - values.begin();
-      throw Error(ExitCode::data,
-                  fmt::format("points: expected finite values, found {} in row {}, column {} (counted from 1); drop "
-                              "or replace it",
-                              static_cast<double>(*wrong), at / columns + 1, at % columns + 1),
-                  Cause::value);
-    }
-  }
+  if constexpr (std::is_floating_point_v<T>) require_finite("points", values, columns);
   auto held = std::make_shared<PointData::Held>();
   held->view = MatrixView<const T>{values.data(), count / columns, columns};
   return held;
@@ -39,6 +42,11 @@ std::shared_ptr<const PointData::Held> borrowed(std::span<const T> values, std::
 
 /// The backend that RunOptions name, or the best that works.
 std::unique_ptr<Backend> open_backend(const RunOptions& options) {
+  constexpr int kMostThreads = 4096;  // as --threads
+  if (options.threads < 0 || options.threads > kMostThreads) {
+    throw Error(ExitCode::usage,
+                fmt::format("threads: expected a number from 0 to {}, found {}", kMostThreads, options.threads));
+  }
   std::string reasons;
   for (const BackendEntry& entry : backends()) {
     if (options.backend != "auto" && options.backend != entry.name) continue;
@@ -56,6 +64,10 @@ std::unique_ptr<Backend> open_backend(const RunOptions& options) {
 }
 
 }  // namespace
+
+void require_finite_centroids(std::span<const double> values, std::int64_t columns) {
+  require_finite("centroids", values, columns);
+}
 
 PointData::PointData(std::span<const float> values, std::int64_t columns) : held_(borrowed(values, columns)) {}
 PointData::PointData(std::span<const double> values, std::int64_t columns) : held_(borrowed(values, columns)) {}

@@ -44,6 +44,8 @@ struct OpenPoints {
   DataPlan plan;
 };
 
+/// Throws Error(data) about the first value that is not finite.
+void require_finite_centroids(std::span<const double> values, std::int64_t columns);
 /// Throws Error(usage) for an unknown name; `means`: only metrics that k-means supports.
 Metric metric_named(const std::string& name, bool means);
 /// The values or, for cosine, their directions, which are written to `directions`.

@@ -110,8 +110,9 @@ void add_metric_option(OptionSet& set, CommonOptions& common) {
 }
 
 void add_seed_option(OptionSet& set, CommonOptions& common) {
-  set.integer({.names = "--seed", .value = "N", .help = "Seed of all random choices.", .position = position::kSeed},
-              {0, std::numeric_limits<std::int64_t>::max()}, common.seed);
+  set.seed(
+      {.names = "--seed", .value = "N", .help = "Seed of all random choices, below 2^64.", .position = position::kSeed},
+      common.seed);
 }
 
 void add_thread_option(OptionSet& set, CommonOptions& common) {

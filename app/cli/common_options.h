@@ -24,7 +24,7 @@ struct CommonOptions {
   std::int64_t device_memory = 0;  // bytes, 0: as `memory`
   std::string scratch;             // a folder for temporary files; empty: none
   std::int64_t block_rows = 0;     // 0: chosen from sizes
-  std::int64_t seed = 0;
+  std::uint64_t seed = 0;
   std::string precision = "auto";
   std::string metric = "euclidean";
   std::string columns, drop_columns, id_column, label_column;  // empty: none named

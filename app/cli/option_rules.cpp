@@ -58,6 +58,17 @@ void OptionSet::State::check() const {
   }
 }
 
+bool OptionSet::could_be_given(const std::string& name) const {
+  const OptionEntry* entry = state_->find(name);
+  if (entry == nullptr || entry->is_changed() || !first_of(entry->option.refused).empty()) return false;
+  return std::ranges::none_of(state_->entries, [entry](const OptionEntry& other) {
+    const auto names = [](const std::vector<const char*>& excluded, const OptionEntry& e) {
+      return std::ranges::any_of(excluded, [&e](const char* word) { return e.is_named(word); });
+    };
+    return other.is_changed() && (names(other.option.excludes, *entry) || names(entry->option.excludes, other));
+  });
+}
+
 std::vector<std::string> OptionSet::warnings() const {
   std::vector<std::string> warnings;
   for (const OptionEntry& entry : state_->entries) {

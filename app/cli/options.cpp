@@ -94,6 +94,11 @@ void OptionSet::integer(const Option& option, Range range, std::int64_t& target)
   };
 }
 
+void OptionSet::seed(const Option& option, std::uint64_t& target) {
+  OptionEntry& entry = state_->add_valued(option, std::to_string(target), [&target] { return std::to_string(target); });
+  entry.set = [&target](const std::string& value, const std::string& where) { target = parse_seed(value, where); };
+}
+
 void OptionSet::number(const Option& option, double& target) {
   OptionEntry& entry =
       state_->add_valued(option, fmt::format("{}", target), [&target] { return fmt::format("{}", target); });

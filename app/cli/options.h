@@ -81,6 +81,7 @@ class OptionSet {
   void positionals(const Option& option, std::vector<std::string>& target);
   void text(const Option& option, std::string& target);
   void integer(const Option& option, Range range, std::int64_t& target);
+  void seed(const Option& option, std::uint64_t& target);
   void number(const Option& option, double& target);
   void size(const Option& option, std::int64_t& target);
   void seconds(const Option& option, double& target);
@@ -100,6 +101,8 @@ class OptionSet {
   std::vector<std::string> names() const;  // "--help", "--clusters", ...
   /// Where the value of "--seed" came from.
   Source source(const std::string& name) const;
+  /// Whether the option, which was not given, could have been beside those that were.
+  bool could_be_given(const std::string& name) const;
   bool on_command_line(const std::string& name) const { return source(name) == Source::command_line; }
   /// Throws Error(usage) with the first example: `what` is missing.
   [[noreturn]] void refuse_missing(const std::string& what) const;

@@ -52,11 +52,15 @@ constexpr std::array<SizeUnit, 14> kUnits{{{"", 1.0},
 std::int64_t parse_integer(const std::string& text, const std::string& where, Range range) {
   std::int64_t value = 0;
   if (!read_whole(text, value) || value < range.lowest || value > range.highest) {
-    const bool is_limited = range.highest < std::numeric_limits<std::int64_t>::max();
-    refuse(where,
-           is_limited ? fmt::format("a whole number from {} to {}", range.lowest, range.highest)
-                      : fmt::format("a whole number of at least {}", range.lowest),
-           text);
+    refuse(where, fmt::format("a whole number from {} to {}", range.lowest, range.highest), text);
+  }
+  return value;
+}
+
+std::uint64_t parse_seed(const std::string& text, const std::string& where) {
+  std::uint64_t value = 0;
+  if (!read_whole(text, value)) {
+    refuse(where, fmt::format("a whole number from 0 to {}", std::numeric_limits<std::uint64_t>::max()), text);
   }
   return value;
 }
@@ -68,7 +72,9 @@ double parse_number(const std::string& text, const std::string& where) {
 }
 
 std::int64_t parse_size(const std::string& text, const std::string& where) {
-  const std::string expected = "a size such as 4GB, 512MiB or 1000000 (bytes)";
+  const std::string expected =
+      "a size such as 4GB, 512MiB or 1000000 (bytes): a number without an exponent in B, kB, MB, GB, TB, KiB, MiB, GiB "
+      "or TiB, from 1 byte to below 4194304TiB";
   std::size_t digits = text.find_first_not_of("0123456789.");
   if (digits == std::string::npos) digits = text.size();
   double value = 0.0;
@@ -79,7 +85,7 @@ std::int64_t parse_size(const std::string& text, const std::string& where) {
   const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const SizeUnit& u) { return name == u.name; });
   if (unit == kUnits.end()) refuse(where, expected, text);
   const double bytes = std::floor(value * unit->bytes);
-  if (bytes < 1.0 || bytes >= 0x1p62) refuse(where, expected + " between 1 byte and 4 EiB", text);
+  if (bytes < 1.0 || bytes >= 0x1p62) refuse(where, expected, text);
   return static_cast<std::int64_t>(bytes);
 }
 

@@ -17,7 +17,8 @@ struct Range {
 /// `where` names the option, variable or line for the message. All throw Error(usage) naming expected and found; the
 /// whole text must be used up.
 std::int64_t parse_integer(const std::string& text, const std::string& where, Range range);
-double parse_number(const std::string& text, const std::string& where);  // finite
+std::uint64_t parse_seed(const std::string& text, const std::string& where);  // any of 64 bits
+double parse_number(const std::string& text, const std::string& where);       // finite
 /// Bytes: "4GB" (powers of 1000), "512MiB" (powers of 1024), "123" (bytes); more than 0.
 std::int64_t parse_size(const std::string& text, const std::string& where);
 /// Seconds: "2h", "90min", "30s", "500ms", "30" (seconds); 0 or more.

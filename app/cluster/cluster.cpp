@@ -186,7 +186,7 @@ KMeansOptions ClusterJob::kmeans_options() const {
           .max_iterations = static_cast<int>(options_.max_iterations),
           .stopped = start_.continuation ? std::optional(start_.continuation->stopped) : std::nullopt,
           .tolerance = options_.tolerance,
-          .seed = static_cast<std::uint64_t>(common.seed),
+          .seed = common.seed,
           .metric = metric(),
           .empty = empty_rule(options_.variant),
           .keep_distances = options_.save_distances,
@@ -257,7 +257,7 @@ void ClusterJob::write() {
   write_head(file, {"kith-clusters", stored_command(), source->value_class(), metric()}, *source);
   const auto& continuation = start_.continuation;
   const bool has_start = continuation && continuation->start;
-  file.attribute("seed", has_start ? continuation->start->seed : common.seed);
+  file.attribute("seed", data::seed_attribute(has_start ? continuation->start->seed : common.seed));
   file.attribute("init", has_start ? continuation->start->init : start_.stored);
   file.attribute("n_init", result.runs.empty() ? options_.runs : std::ssize(result.runs));
   file.attribute("run", static_cast<std::int64_t>(result.run));

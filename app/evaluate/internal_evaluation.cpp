@@ -159,9 +159,9 @@ void add_internal_options(OptionSet& set, InternalOptions& options, const Common
            options.save_silhouette);
 }
 
-std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, std::int64_t seed) {
+std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, std::uint64_t seed) {
   if (sample == 0 || sample >= rows) return {};
-  std::vector<std::int64_t> drawn = random_rows(rows, sample, {static_cast<std::uint64_t>(seed), kSampleStream});
+  std::vector<std::int64_t> drawn = random_rows(rows, sample, {seed, kSampleStream});
   std::sort(drawn.begin(), drawn.end());
   return drawn;
 }

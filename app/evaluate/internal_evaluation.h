@@ -76,7 +76,7 @@ InternalScores internal_scores(const HeldPoints& held, const data::Labels& label
                                Job& job);
 
 /// The rows to score if only `sample` of n are: ascending, drawn with a random stream of their own.
-std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, std::int64_t seed);
+std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, std::uint64_t seed);
 
 /// The scores that were computed.
 std::vector<Score> scores_of(const InternalScores& scores);

@@ -134,7 +134,7 @@ KMeansOptions run_options(const Series& series, std::int64_t clusters, MatrixVie
           .runs = start.is_random() ? static_cast<int>(options.runs) : 1,
           .max_iterations = static_cast<int>(options.max_iterations),
           .tolerance = options.tolerance,
-          .seed = static_cast<std::uint64_t>(options.common.seed),
+          .seed = options.common.seed,
           .metric = metric_of(options.common),
           .search_bytes = series.search_bytes,
           .keeper = series.checkpoint,
@@ -201,8 +201,7 @@ void add_gaps(HeldPoints& held, const Series& series, Sweep& sweep, Job& job) {
   std::vector<std::vector<double>> inertia(sweep.rows.size());
   for (std::int64_t b = 0; b < options.references; ++b) {
     job.progress.phase("reference", 0);
-    PointsMatrix values = reference_points(held.plan, class_of(held.values->values()),
-                                           static_cast<std::uint64_t>(options.common.seed), b);
+    PointsMatrix values = reference_points(held.plan, class_of(held.values->values()), options.common.seed, b);
     if (metric_of(options.common) == Metric::cosine) {
       auto& rows = std::get<Matrix<double>>(values);
       write_directions<double>(rows.view(), rows.view(), {"reference set", 0});
@@ -340,7 +339,7 @@ void SweepJob::write() {
   if (is_csv(target)) return data::write_text_file(target, output, csv_of(sweep_));
   data::ResultFile file(target, output);
   write_head(file, {"kith-sweep", stored_command(), source->value_class(), metric_of(common)}, *source);
-  file.attribute("seed", common.seed);
+  file.attribute("seed", data::seed_attribute(common.seed));
   file.attribute("suggested", suggestion_.clusters);
   if (!suggestion_.reason.empty()) file.attribute("reason", suggestion_.reason);
   write_dropped_rows(file, common, *held.values);

@@ -98,8 +98,7 @@ ColorClusters cluster_colors(const Matrix<float>& rows, const std::vector<double
   block->prepare(plan);
   ColorClusters out;
   if (given.empty()) {
-    out.result =
-        kmeans(*block, plan, {.clusters = clusters, .seed = static_cast<std::uint64_t>(options.common.seed)}, observer);
+    out.result = kmeans(*block, plan, {.clusters = clusters, .seed = options.common.seed}, observer);
     for (std::int64_t c = 0; c < clusters; ++c) {
       const auto centroid = std::as_const(out.result.centroids).row(c);
       out.palette.push_back({to_pixel({centroid[0], centroid[1], centroid[2]}, space)});

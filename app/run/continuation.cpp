@@ -81,7 +81,8 @@ std::optional<Continuation> find_continuation(const std::string& init, const std
   continuation.iterations.shift = result.vector("iteration_shift");
   continuation.iterations.changed = whole_numbers(result.vector("iteration_changed"));
   if (result.whole("n_init") == 1) {
-    continuation.start = {result.text("init"), result.whole("seed").value_or(0), start_of(before)};
+    continuation.start = {result.text("init"), static_cast<std::uint64_t>(result.whole("seed").value_or(0)),
+                          start_of(before)};
   }
   return continuation;
 }

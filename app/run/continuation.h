@@ -21,7 +21,7 @@ struct Continuation {
   /// How it started; nothing if it was the best of several runs.
   struct Start {
     std::string init;  // as stored
-    std::int64_t seed = 0;
+    std::uint64_t seed = 0;
     std::string options;  // "--init k-means++ --n-init 1 --seed 0", of the stored command
   };
   std::optional<Start> start;

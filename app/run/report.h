@@ -126,7 +126,7 @@ struct Report {
   std::string backend{};
   std::string device{};
   std::int64_t threads = 0;
-  std::optional<std::int64_t> seed{};
+  std::optional<std::uint64_t> seed{};
   std::optional<PointsReport> points{};
   std::optional<PointsReport> queries{};
   std::string prepared{};  // how the points were prepared, in words

@@ -25,8 +25,11 @@ bool is_list(const std::string& attribute) {
   return attribute == "columns" || attribute == "classes" || attribute == "clusters" || attribute == "inputs";
 }
 
+/// A whole number exactly; 64 bits without a sign if it is that large.
 Json number_of(double value, std::int64_t whole) {
-  return static_cast<double>(whole) == value || std::abs(whole) >= (std::int64_t{1} << 53) ? Json(whole) : Json(value);
+  const auto bits = static_cast<std::uint64_t>(whole);
+  if (value >= 0x1p63) return static_cast<double>(bits) == value ? Json(bits) : Json(value);
+  return static_cast<double>(whole) == value ? Json(whole) : Json(value);
 }
 
 /// All attributes by name.

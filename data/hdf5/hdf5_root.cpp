@@ -36,8 +36,10 @@ herr_t add_attribute(hid_t root, const char* name, const H5A_info_t*, void* fact
   } else if (kind == H5T_INTEGER || kind == H5T_FLOAT) {
     facts.numbers.emplace_back(name, std::vector<double>());
     facts.wholes.emplace_back(name, std::vector<std::int64_t>());
-    read = read_numbers(attribute.get(), H5T_NATIVE_DOUBLE, facts.numbers.back().second) &&
-           read_numbers(attribute.get(), H5T_NATIVE_INT64, facts.wholes.back().second);
+    const bool is_unsigned = kind == H5T_INTEGER && H5Tget_sign(type.get()) == H5T_SGN_NONE;
+    read =
+        read_numbers(attribute.get(), H5T_NATIVE_DOUBLE, facts.numbers.back().second) &&
+        read_numbers(attribute.get(), is_unsigned ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, facts.wholes.back().second);
   }
   if (!read) facts.unreadable.emplace_back(name);
   return 0;

@@ -244,6 +244,9 @@ AttributeValue value_of(const Text& text) {
 AttributeValue value_of(const std::int64_t& value) {
   return {Handle(H5Tcopy(H5T_STD_I64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
 }
+AttributeValue value_of(const std::uint64_t& value) {
+  return {Handle(H5Tcopy(H5T_STD_U64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
+}
 AttributeValue value_of(const double& value) {
   return {Handle(H5Tcopy(H5T_IEEE_F64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
 }

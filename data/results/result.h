@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,7 +18,12 @@ namespace kith::data {
 struct Text {
   std::string value;
 };
-using Attribute = std::variant<std::string, Text, std::int64_t, double, std::vector<std::int64_t>>;
+using Attribute = std::variant<std::string, Text, std::int64_t, std::uint64_t, double, std::vector<std::int64_t>>;
+/// Signed, as all whole numbers of results are, unless it is too large for that.
+inline Attribute seed_attribute(std::uint64_t seed) {
+  const bool is_signed = seed <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return is_signed ? Attribute(static_cast<std::int64_t>(seed)) : Attribute(seed);
+}
 
 /// An element of a vector of texts in UTF-8, padded with zeros.
 template <std::size_t width>

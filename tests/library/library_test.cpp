@@ -87,6 +87,17 @@ TEST_CASE("the C++ interface reports errors and progress, and stops when asked t
         kith::ExitCode::usage);
   CHECK(code_of([&] { kith::cluster(points, 2, {.init = "kmeans++"}); }, "k-means++") == kith::ExitCode::usage);
   CHECK(code_of([&] { kith::cluster(points, 2, {.run = {.backend = "tpu"}}); }, "tpu") == kith::ExitCode::usage);
+  for (const int threads : {-1, 4097, 1'000'000'000}) {
+    CHECK(code_of([&] { kith::cluster(points, 2, {.run = {.threads = threads}}); },
+                  "threads: expected a number from 0") == kith::ExitCode::usage);
+  }
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    const kith::OwnedMatrix<double> some{2, 1, {1.0, value}}, all{1, 1, {value}};
+    CHECK(code_of([&] { kith::assign(points, some); }, "centroids: expected finite values") == kith::ExitCode::data);
+    CHECK(code_of([&] { kith::assign(points, some, {.metric = "cosine"}); }, "row 2, column 1") ==
+          kith::ExitCode::data);
+    CHECK(code_of([&] { kith::assign(points, all); }, "row 1, column 1") == kith::ExitCode::data);
+  }
   CHECK(code_of([&] { kith::neighbors(points, 4); }, "4") == kith::ExitCode::usage);
   CHECK(code_of([&] { kith::radius(points, -1.0); }, "radius") == kith::ExitCode::usage);
   CHECK(code_of([&] { kith::PointData::from_file("missing.h5"); }, "missing.h5") == kith::ExitCode::data);

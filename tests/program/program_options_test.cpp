@@ -41,6 +41,52 @@ TEST_CASE("numbers are read strictly") {
   }
 }
 
+TEST_CASE("every seed of 64 bits is taken, stored and read back") {
+  const Scratch folder;
+  const auto centroids = [&](const std::string& seed, const Words& more) {
+    Words words{"cluster", kDigits, "-k", "4", "--init", "random", "--seed", seed, "-q", "--json", "-f"};
+    words.insert(words.end(), {"-o", folder / "out.h5"});
+    words.insert(words.end(), more.begin(), more.end());
+    CHECK(run_kith(words).json()["seed"].dump() == seed);
+    const std::string file = bytes_of(folder / "out.h5");
+    const nlohmann::json result = done({"info", folder / "out.h5", "--json"}).json()["files"][0]["result"];
+    CHECK(result["seed"].dump() == seed);
+    CHECK(result["command"].get<std::string>().find("--seed " + seed) != std::string::npos);
+    CHECK(done({"table", folder / "out.h5"}).out.find("," + seed + ",") != std::string::npos);
+    CHECK(done({"info", folder / "out.h5", "--verify"}).code == 0);
+    return file;
+  };
+  const std::string most = "18446744073709551615", half = "9223372036854775808";
+  CHECK(centroids(most, {}) != centroids("9223372036854775807", {}));
+  // A run that continues from a result, and one that continues from a checkpoint, keep the seed.
+  const std::string whole = centroids(half, {});
+  done({"cluster", kDigits, "-k", "4", "--init", "random", "--seed", half, "--max-iterations", "3", "-q", "-o",
+        folder / "part.h5"});
+  done({"cluster", kDigits, "--init", folder / "part.h5", "-q", "-o", folder / "more.h5"});
+  CHECK(bytes_of(folder / "more.h5") == whole);
+  const Words stopped{"cluster",
+                      kDigits,
+                      "-k",
+                      "4",
+                      "--init",
+                      "random",
+                      "--seed",
+                      half,
+                      "-q",
+                      "--checkpoint",
+                      folder / "c",
+                      "-o",
+                      folder / "resumed.h5",
+                      "--time-limit",
+                      "0.000001ms"};
+  CHECK(run_kith(stopped).code == 124);
+  done({"resume", folder / "c", "--time-limit", "0"});  // no limit
+  CHECK(bytes_of(folder / "resumed.h5") == whole);
+  done({"generate", folder / "x.h5", "-n", "10", "-d", "2", "--seed", most, "-q"});
+  done({"sweep", kDigits, "-k", "2", "--n-init", "1", "--seed", most, "-q", "-o", folder / "sweep.h5"});
+  CHECK(done({"info", folder / "sweep.h5", "--json"}).json()["files"][0]["result"]["seed"].dump() == most);
+}
+
 TEST_CASE("56: k may be all rows but the query itself") {
   CHECK(run_kith({"knn", kDigits, "-k", "1796", "--json", "-q"}).code == 0);
 }

@@ -18,7 +18,7 @@ struct ProgressReport {
 struct RunOptions {
   std::string backend = "auto";  // "cuda", "cpu", or the best that works; a named one never falls back
   int device = 0;                // number of the GPU
-  int threads = 0;               // of the processor; 0: all that this process may use
+  int threads = 0;               // of the processor, at most 4096; 0: all that this process may use
   /// Called from the calling thread. What it throws ends the computation and is rethrown.
   std::function<void(const ProgressReport&)> on_progress = {};
   std::function<void(const std::string&)> on_warning = {};
