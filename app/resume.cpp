@@ -48,6 +48,10 @@ Arguments resumed(const Arguments& words) {
     throw Error(ExitCode::data, fmt::format("{}: expected the checkpoint of cluster, sweep or knn, found that of {}",
                                             file, all.empty() ? "no command" : all[0]));
   }
+  for (auto word = all.begin(); word != all.end();) {  // the file may have another name now
+    const bool named = *word == "--checkpoint" && word + 1 != all.end();
+    word = named || word->starts_with("--checkpoint=") ? all.erase(word, word + (named ? 2 : 1)) : word + 1;
+  }
   all.insert(all.end(), {"--checkpoint", std::filesystem::absolute(file).string()});
   all.insert(all.end(), words.begin() + 2, words.end());
   std::error_code failure;

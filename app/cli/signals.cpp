@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <deque>
 #include <exception>
 #include <new>
 #include <string_view>
 
+#include "app/cli/terminal.h"
 #include "core/no_memory.h"
 #include "data/io/temporary_file.h"
 
@@ -26,6 +28,8 @@ void say(std::string_view text) {
 std::atomic<bool> deferred{false};
 std::atomic<int> requested{0};
 std::atomic<bool> silent{false};
+std::atomic<const std::string*> advice{nullptr};
+static_assert(std::atomic<const std::string*>::is_always_lock_free, "signal handlers use it");
 static_assert(std::atomic<int>::is_always_lock_free, "signal handlers use them");
 
 [[noreturn]] void end_by_default(int number) {
@@ -53,11 +57,13 @@ extern "C" void end_by_signal(int number) {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(number, &action, nullptr);
-  // Only what was removed is known to be unwritten: a file may have taken its name a moment before.
-  const bool removed = data::remove_temporary_files_from_signal();
+  data::remove_temporary_files_from_signal();
   // A closed pipe is how `kith ... | head` ends: nothing to say, nobody to hear it.
   if (number != SIGPIPE && !silent.load()) {
-    say(removed ? "\nkith: stopped by a signal; no output was written\n" : "\nkith: stopped by a signal\n");
+    // A file may have taken its name a moment before.
+    say(has_printed() || data::has_named_files() ? "\nkith: stopped" : "\nkith: stopped; nothing was written");
+    if (const std::string* text = advice.load(); text != nullptr) say(*text);
+    say("\n");
   }
   end_by_default(number);
 }
@@ -133,6 +139,11 @@ DeferredSignals::DeferredSignals() { deferred.store(true); }
 DeferredSignals::~DeferredSignals() { deferred.store(false); }
 
 int requested_signal() { return requested.load(); }
+
+void advise_after_signal(const std::string& text) {
+  static std::deque<std::string> all;  // a handler may read any of them
+  advice.store(text.empty() ? nullptr : &all.emplace_back(". " + text));
+}
 
 void end_silently() { silent.store(true); }
 

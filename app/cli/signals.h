@@ -1,6 +1,8 @@
 // What signals do: remove unfinished output, then end the process as the signal would have; or ask a run to end itself.
 #pragma once
 
+#include <string>
+
 namespace kith::app {
 
 /// Handlers for the signals that end a process from outside and for SIGABRT, each unless it is ignored (nohup); a limit
@@ -20,6 +22,9 @@ class DeferredSignals {
 
 /// The number of the signal that asked the run to end, or 0.
 int requested_signal();
+
+/// What the message about a signal ends with, from now on: what continues the run, or would have kept it.
+void advise_after_signal(const std::string& advice);
 
 /// From now on a signal ends the process without a message: another process says why.
 void end_silently();

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,8 @@
 
 namespace kith::app {
 namespace {
+
+std::atomic<bool> printed{false};
 
 [[noreturn]] void refuse_output() {
   const int reason = errno;
@@ -29,12 +32,13 @@ void write_error(const std::string& text) {
   std::fflush(stderr);
 }
 
-/// visible(), but with line feeds.
-std::string visible_lines(std::string_view text) {
+/// visible(), but with line feeds and the other characters that are `kept`.
+std::string visible_lines(std::string_view text, const char* kept = "\n") {
   std::string out;
   for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    out += (begin > 0 ? "\n" : "") + visible(text.substr(begin, end - begin));
+    const std::size_t end = std::min(text.find_first_of(kept, begin), text.size());
+    out += visible(text.substr(begin, end - begin));
+    if (end < text.size()) out += text[end];
     begin = end + 1;
   }
   return out;
@@ -74,10 +78,18 @@ std::size_t text_width(Stream stream) {
 
 std::size_t prose_width(Stream stream) { return std::min<std::size_t>(text_width(stream), 100); }
 
+bool has_printed() noexcept { return printed.load(); }
+
 void print_out(std::string_view text) {
   if (Terminal::instance().is_muted()) return;
   static const bool is_terminal = isatty(STDOUT_FILENO) == 1;
-  if (is_terminal) Terminal::instance().status("");  // else data would continue the status line
+  std::string shown;
+  if (is_terminal) {
+    Terminal::instance().status("");  // else data would continue the status line
+    shown = visible_lines(text, "\n\t");
+    text = shown;
+  }
+  printed.store(true);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) refuse_output();
 }
 

@@ -13,8 +13,11 @@ std::string visible(std::string_view text);
 /// JSON in UTF-8 with DEL and the control characters U+0080 to U+009F, which JSON permits, as \u009b.
 std::string printable_json(std::string_view json);
 
-/// Writes data to standard output. Throws Error(output) with the system's reason if that fails.
+/// Writes data, whole lines, to standard output; for a terminal as visible() shows them, since names and labels of
+/// files may be among them. Throws Error(output) with the system's reason if that fails.
 void print_out(std::string_view text);
+/// Whether anything was printed there, or is about to be. Async-signal-safe.
+bool has_printed() noexcept;
 /// Flushes standard output. Throws Error(output) if that fails. Call it once, at the end.
 void finish_out();
 

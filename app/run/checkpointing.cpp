@@ -42,8 +42,24 @@ T unpacked(const std::string& bytes) {
                           file));
 }
 
+/// Throws unless the input is the file that it was. Its samples are the same, so that only rows between them can
+/// differ.
+void check_identity(const data::InputMark& found, const data::InputMark& run, const std::string& file) {
+  if (!found.identity || !run.identity || *found.identity == *run.identity) return;
+  const data::FileIdentity &before = *found.identity, &now = *run.identity;
+  const char* what = before.modified_ns != now.modified_ns ? "time of modification"
+                     : before.changed_ns != now.changed_ns ? "time of change (ctime)"
+                                                           : "inode";
+  throw Error(
+      ExitCode::data,
+      fmt::format("{}: expected the input {} as it was when the run began, found that it has another {}, with the "
+                  "same size and the same samples; if it was only copied, restored, renamed or touched, so that "
+                  "all of its bytes are the same, add --same-inputs, else remove {} to begin a new run",
+                  file, run.name, what, file));
+}
+
 /// Throws unless the checkpoint is one of this run.
-void check_same(const Checkpoint& found, const Checkpoint& run, const std::string& file) {
+void check_same(const Checkpoint& found, const Checkpoint& run, const std::string& file, bool same_inputs) {
   const std::string remedy = "remove it to begin a new run, or choose another name for --checkpoint";
   if (found.kith_version != run.kith_version) {
     throw Error(ExitCode::usage,
@@ -60,7 +76,11 @@ void check_same(const Checkpoint& found, const Checkpoint& run, const std::strin
                                             run.points, found.points, remedy));
   }
   for (std::size_t i = 0; i < std::max(found.inputs.size(), run.inputs.size()); ++i) {
-    if (i < found.inputs.size() && i < run.inputs.size() && found.inputs[i] == run.inputs[i]) continue;
+    if (i < found.inputs.size() && i < run.inputs.size() && found.inputs[i].is_like(run.inputs[i])) {
+      // Other processes may read copies of the file, on their own machines.
+      if (!same_inputs && processes().is_first()) check_identity(found.inputs[i], run.inputs[i], file);
+      continue;
+    }
     const std::string name = i < run.inputs.size() ? run.inputs[i].name : found.inputs[i].name;
     throw Error(ExitCode::data, fmt::format("{}: expected a checkpoint of the same inputs, found that {} has changed "
                                             "since; {}",
@@ -89,12 +109,19 @@ void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
       {.names = "--time-limit",
        .value = "TIME",
        .help =
-           "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s. The exit code is then 124.",
+           "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s; 0: no limit. The exit code is "
+           "then 124.",
        .shown_default = "none",
        .refused = {when([&options] { return options.time_limit > 0.0 && !options.given(); },
                         "--time-limit needs --checkpoint FILE, or cluster --keep-best, so that something "
                         "remains of the run; give it")}},
       options.time_limit);
+  set.flag({.names = "--same-inputs",
+            .help = "Continue although the times or inodes of the inputs differ from those that the checkpoint names: "
+                    "they were copied, restored, renamed or touched, and have the same bytes. kith still compares "
+                    "their sizes and samples.",
+            .no_effect = {none}},
+           options.same_inputs);
 }
 
 void add_keep_option(OptionSet& set, CheckpointOptions& options) {
@@ -103,8 +130,8 @@ void add_keep_option(OptionSet& set, CheckpointOptions& options) {
                     "interrupted."},
            options.keep_best);
   set["--time-limit"].help =
-      "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s. The exit code is then 124, or 0 if "
-      "--keep-best writes a result.";
+      "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s; 0: no limit. The exit code is then "
+      "124, or 0 if --keep-best writes a result.";
 }
 
 std::int64_t checkpoint_bytes(const CheckpointOptions& options, std::int64_t clusters, std::int64_t columns) {
@@ -126,7 +153,8 @@ bool may_be_written(const CheckpointOptions& options, const std::string& output)
 Checkpointing::Checkpointing(const CheckpointOptions& options, Progress& progress)
     : options_(options), progress_(progress) {}
 
-void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& inputs, const std::string& output) {
+void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& inputs, const std::string& output,
+                         bool plans) {
   if (options_.file.empty()) return;
   run_ = run;
   const std::string& file = options_.file;
@@ -138,6 +166,15 @@ void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& 
                             file, output));
   }
   data::check_checkpoint_names(file, inputs);
+  if (!plans && writes_files()) {
+    lock_.emplace(file);
+    if (!lock_->is_held()) {
+      progress_.warning(
+          fmt::format("--checkpoint {}: this file system has no locks; start no other run with this "
+                      "checkpoint",
+                      file));
+    }
+  }
   if (data::file_exists(file)) {
     take(data::read_generation(file), file);
   } else if (data::file_exists(previous)) {
@@ -146,13 +183,14 @@ void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& 
 }
 
 void Checkpointing::take(const Checkpoint& found, const std::string& file) {
-  check_same(found, run_, file);
+  check_same(found, run_, file, options_.same_inputs);
   try {
     stored_ = unpacked<std::vector<std::string>>(found.state);
   } catch (const data::UnpackError&) {
     refuse_state(file);
   }
   began_ = found.place;
+  advise_after_signal("continue with: kith resume " + shell_word(options_.file));
   Terminal::instance().say(fmt::format("continues from {}: {}", file, found.place));
 }
 
@@ -253,6 +291,7 @@ void Checkpointing::write(const State& state, const std::string& place) {
   checkpoint.state = packed(finished_);
   finished_.pop_back();
   data::write_checkpoint(options_.file, checkpoint);
+  advise_after_signal("continue with: kith resume " + shell_word(options_.file));
   cost_ = seconds_since(begin);
 }
 
@@ -264,6 +303,9 @@ void Checkpointing::stop(const std::string& place) const {
 void Checkpointing::close() {
   if (!interrupted_) {
     if (!writes_files()) return;
+    // First, so that nothing remains if the process is killed: a run that comes between finds the last step.
+    lock_.reset();
+    advise_after_signal("");
     for (const std::string& name : data::remove_checkpoint(options_.file)) {
       progress_.warning(
           fmt::format("{}: the checkpoint was not removed; the result is written, so remove it by hand", name));

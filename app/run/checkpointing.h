@@ -23,6 +23,7 @@ struct CheckpointOptions {
   double every = 30.0;      // seconds between two of them; 0: after every step
   double time_limit = 0.0;  // seconds; 0: none
   bool keep_best = false;
+  bool same_inputs = false;  // whatever their times and inodes say
 
   /// Whether something remains of a run that is asked to stop.
   bool given() const { return !file.empty() || keep_best; }
@@ -65,8 +66,9 @@ class Checkpointing final : public KMeansKeeper {
 
   /// Reads the checkpoint of the options, if the file exists, and keeps `run`, which describes this run without place
   /// and state, for those that follow. Throws Error(usage) for a checkpoint of another command or version, Error(data)
-  /// for one of other inputs and for a damaged one, and Error(output) if no checkpoint can be written.
-  void open(const data::Checkpoint& run, const std::vector<std::string>& inputs, const std::string& output);
+  /// for one of other inputs and for a damaged one, and Error(output) if no checkpoint can be written, or if another
+  /// run uses it. From here on this run does, unless it is one that only `plans`.
+  void open(const data::Checkpoint& run, const std::vector<std::string>& inputs, const std::string& output, bool plans);
   /// From here on signals ask the run to stop.
   void begin() { signals_.emplace(); }
   /// Signals end the process again. One that came after the last iteration does not stop the run.
@@ -118,6 +120,7 @@ class Checkpointing final : public KMeansKeeper {
 
   CheckpointOptions options_;
   Progress& progress_;
+  std::optional<data::CheckpointLock> lock_;
   data::Checkpoint run_;
   std::vector<std::string> stored_;    // packed, of the file: finished computations, then the one in progress
   std::deque<KMeansState> begun_;      // those of them that were asked for

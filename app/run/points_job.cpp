@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
+#include "app/cli/signals.h"
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
 #include "app/run/advice.h"
@@ -32,6 +34,11 @@ PointsJob::PointsJob(OptionSet& options, CommonOptions& common_options)
       target(common_options.output),
       output(output_options(common_options, options.inputs())) {
   if (!processes().is_first()) common_options.output.clear();  // the first process writes
+  const bool continues = set.could_be_given("--checkpoint"), keeps = set.could_be_given("--keep-best");
+  const std::string advice =
+      fmt::format("{}{}{}", continues ? "--checkpoint FILE lets a run continue" : "", continues && keeps ? ",\n  " : "",
+                  keeps ? "--keep-best keeps its result so far" : "");
+  advise_after_signal(advice);
 }
 
 int PointsJob::run() {
@@ -286,7 +293,7 @@ void PointsJob::open_checkpoint(const CheckpointOptions& options, const std::vec
   checkpoint.emplace(options, progress);
   if (options.file.empty()) return;
   data::Checkpoint run{KITH_VERSION, {set.command()}, std::filesystem::current_path().string(), stored, {}, {}, {}, {}};
-  run.words.insert(run.words.end(), words.begin(), words.end());
+  std::ranges::copy_if(words, std::back_inserter(run.words), [](const auto& word) { return word != "--same-inputs"; });
   run.points = fmt::format("{} {}", show_shape(source->rows(), source->columns()), name_of(source->value_class()));
   for (const std::string& input : output.inputs) {
     if (input == common.config) continue;
@@ -297,7 +304,7 @@ void PointsJob::open_checkpoint(const CheckpointOptions& options, const std::vec
     }
     run.inputs.push_back(mark_of(input));
   }
-  checkpoint->open(run, output.inputs, target);
+  checkpoint->open(run, output.inputs, target, common.dry_run || is_checking_freshness());
 }
 
 void PointsJob::complete(KMeansResult& result) {

@@ -63,6 +63,12 @@ InputBytes InputBytes::open(const std::string& file, const std::string& expected
 
 InputBytes::InputBytes() = default;
 
+uid_t InputBytes::owner() const {
+  struct stat status {};
+  if (fstat(descriptor_, &status) != 0) refuse_input(name_, fmt::format("cannot be read: {}", std::strerror(errno)));
+  return status.st_uid;
+}
+
 void InputBytes::bypass_cache_from(std::int64_t at) {
   if (descriptor_ >= 0) direct_ = std::make_unique<DirectReads>(descriptor_, at);
 }

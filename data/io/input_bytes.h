@@ -1,6 +1,8 @@
 // The bytes of an input: a regular file, or memory or a scratch file with a stream or an inflated file.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -51,6 +53,8 @@ class InputBytes {
 
   const std::string& name() const { return name_; }
   std::int64_t size() const { return descriptor_ >= 0 ? state_.size() : static_cast<std::int64_t>(memory_.size()); }
+  /// The user to whom the open file belongs.
+  uid_t owner() const;
   /// Bytes of memory in use; 0 for a file.
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(memory_.capacity()); }
   /// Bytes at .. at + count - 1. Thread-safe. Throws Error(data) if the input is shorter.

@@ -1,4 +1,4 @@
-// Creates temporary files without following links, and removes those that killed processes left behind.
+// Creates temporary files and lock files without following links, and removes those that killed processes left behind.
 #include "data/io/temporary_file.h"
 
 #include <dirent.h>
@@ -10,13 +10,16 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace kith::data {
@@ -31,6 +34,7 @@ struct Slot {
 };
 constexpr int kSlots = 16;
 Slot slots[kSlots];
+std::atomic<bool> named_files{false};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler reads the state");
 
 int claim_slot(int directory, const std::string& name) {
@@ -56,7 +60,15 @@ std::string temporary_name(const std::string& target) {
   return fmt::format(".{}.{}-{:08x}{:08x}{}", target.substr(0, max_name_bytes), getpid(), random(), random(), kEnding);
 }
 
-/// Whether temporary_name() can have made this name.
+/// The name of a LockFile: one of the temporary names, so that stale ones are removed, and always the same.
+std::string lock_name(const std::string& target) {
+  constexpr std::size_t max_name_bytes = 200;
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, for names that differ only behind the first 200 bytes
+  for (const char c : target) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return fmt::format(".{}.0-{:016x}{}", target.substr(0, max_name_bytes), hash, kEnding);
+}
+
+/// Whether temporary_name() or lock_name() can have made this name.
 bool is_temporary_name(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(kEnding)) return false;
   name.remove_suffix(kEnding.size());
@@ -68,6 +80,14 @@ bool is_temporary_name(std::string_view name) {
 }
 
 bool is_same(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+/// Whether the name in the directory stands for the open file.
+bool is_named(int file, int directory, const std::string& name) {
+  struct stat opened {
+  }, named{};
+  return fstat(file, &opened) == 0 && fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         is_same(opened, named);
+}
 
 /// Removes the file if it belongs to this user and no process holds its lock. Holding the lock ourselves meanwhile
 /// makes the process that is about to lock a new file see that it was removed.
@@ -154,14 +174,12 @@ TemporaryFile::~TemporaryFile() {
   slots[slot_].state.store(Slot::free);
 }
 
-bool TemporaryFile::is(const std::string& name) const {
-  struct stat opened {
-  }, named{};
-  return fstat(file_.get(), &opened) == 0 && fstatat(directory_, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         is_same(opened, named);
-}
+bool TemporaryFile::is(const std::string& name) const { return is_named(file_.get(), directory_, name); }
+
+bool has_named_files() noexcept { return named_files.load(); }
 
 bool TemporaryFile::rename_to(const std::string& target, bool replace) {
+  named_files.store(true);
   int result = -1;
   if (replace) {
     result = renameat(directory_, name_.c_str(), directory_, target.c_str());
@@ -174,6 +192,36 @@ bool TemporaryFile::rename_to(const std::string& target, bool replace) {
   if (result != 0) return false;
   slots[std::exchange(slot_, -1)].state.store(Slot::free);
   return true;
+}
+
+LockFile::LockFile(int directory, const std::string& target) : directory_(directory), name_(lock_name(target)) {
+  constexpr int kTries = 20;  // a process that removes stale files holds the lock for a moment
+  state_ = take();
+  for (int tries = 1; tries < kTries && state_ == State::taken; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    state_ = take();
+  }
+  if (state_ == State::held) slot_ = claim_slot(directory_, name_);
+}
+
+LockFile::State LockFile::take() {
+  constexpr mode_t kOwnerOnly = 0600;
+  file_ =
+      Descriptor(openat(directory_, name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kOwnerOnly));
+  if (!file_) throw std::system_error(errno, std::generic_category());
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return State::taken;
+    unlinkat(directory_, name_.c_str(), 0);
+    return State::not_locked;
+  }
+  // The process that held the lock may have removed the file after it was opened here.
+  return is_named(file_.get(), directory_, name_) ? State::held : State::taken;
+}
+
+LockFile::~LockFile() {
+  if (state_ != State::held) return;
+  if (is_named(file_.get(), directory_, name_)) unlinkat(directory_, name_.c_str(), 0);
+  if (slot_ >= 0) slots[slot_].state.store(Slot::free);
 }
 
 }  // namespace kith::data

@@ -26,6 +26,9 @@ class Descriptor {
 /// Removes the temporary files of this process. Returns whether there was one. Async-signal-safe.
 bool remove_temporary_files_from_signal() noexcept;
 
+/// Whether a file of this process has got its final name, or is about to. Async-signal-safe.
+bool has_named_files() noexcept;
+
 /// A hidden file with a name that nobody can guess, in an open directory. The process holds a lock on it (flock) until
 /// the end, so that a later process recognises the files of processes that were killed: nobody holds their locks. The
 /// constructor removes such files of this user from the directory. The destructor and
@@ -54,6 +57,37 @@ class TemporaryFile {
   std::string name_;
   Descriptor file_;
   int slot_ = -1;  // in the table that the signal handler reads
+};
+
+/// A hidden file that says, by its lock (flock), that a process uses the file beside it. The lock ends with the
+/// process, however that ends. What a killed process leaves of the file is one more temporary file that the next one
+/// removes.
+class LockFile {
+ public:
+  enum class State {
+    held,
+    taken,       // another process holds it
+    not_locked,  // the file system has no locks
+  };
+
+  /// directory: open during the lifetime of the object. target: the name of the file that is used, without directories.
+  /// Throws std::system_error with the reason if the file cannot be created.
+  LockFile(int directory, const std::string& target);
+  /// Removes the file if the lock is held.
+  ~LockFile();
+  LockFile(const LockFile&) = delete;
+  LockFile& operator=(const LockFile&) = delete;
+
+  State state() const { return state_; }
+
+ private:
+  State take();
+
+  int directory_;
+  std::string name_;
+  Descriptor file_;
+  State state_;
+  int slot_ = -1;  // as that of a TemporaryFile
 };
 
 }  // namespace kith::data

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "core/error.h"
 #include "data/io/checksum.h"
@@ -22,6 +23,11 @@
 #include "data/io/temporary_file.h"
 
 namespace kith::data {
+
+template <class Archive>
+void each_field(Archive& archive, FileIdentity& identity) {
+  archive(identity.modified_ns, identity.changed_ns, identity.inode);
+}
 
 template <class Archive>
 void each_field(Archive& archive, InputMark& mark) {
@@ -37,8 +43,9 @@ void each_field(Archive& archive, Checkpoint& checkpoint) {
 namespace {
 
 /// A file is kSignature, the number of packed bytes (8 bytes, little-endian), these bytes, and the CRC-32 (4 bytes) of
-/// all of that. The digit of the signature increases with the form of the packed bytes.
-constexpr std::string_view kSignature = "kith checkpoint 1\n";
+/// all of that. The digit of the signature increases with the form of the packed bytes: from 2 on the identities of the
+/// inputs follow the fields of a Checkpoint. Earlier forms are read.
+constexpr std::string_view kSignature = "kith checkpoint 2\n", kWithoutIdentities = "kith checkpoint 1\n";
 constexpr std::string_view kName = kSignature.substr(0, kSignature.rfind(' '));  // of every version
 constexpr std::size_t kFrame = kSignature.size() + sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
@@ -69,10 +76,22 @@ void keep_generation(const std::string& file) {
   static_cast<void>(rename(last.c_str(), previous.c_str()));  // a file system without links
 }
 
+/// Whether nobody but this user and the administrator can have written the file.
+bool is_own(uid_t owner) { return owner == geteuid() || owner == 0; }
+
+[[noreturn]] void refuse_owner(const std::string& file, uid_t owner) {
+  throw Error(
+      ExitCode::output,
+      fmt::format("{}: expected a checkpoint of your own, found one of user {}, who may have put any result into "
+                  "it; choose another name, or copy it and name the copy if you trust that user",
+                  file, owner));
+}
+
 /// All bytes of a file that begins as a checkpoint does, or the first of another one. Throws Error(data) if they cannot
 /// be read.
 std::string checkpoint_bytes(const std::string& file) {
   const InputBytes input = InputBytes::open(file, "a checkpoint of kith");
+  if (const uid_t owner = input.owner(); !is_own(owner)) refuse_owner(file, owner);
   if (input.begin(std::ssize(kName)) != kName) return input.begin(std::ssize(kSignature));
   require_memory(2 * input.size(), file);  // with the state that is taken out of it
   return input.begin(input.size());
@@ -85,7 +104,8 @@ Checkpoint checkpoint_in(const std::string& bytes, const std::string& file) {
                              has_hdf5_signature(file) ? "an HDF5 file" : describe_file(file)));
   }
   if (bytes.size() < kFrame) refuse(file, fmt::format("the checkpoint is truncated: found {} bytes", bytes.size()));
-  if (!bytes.starts_with(kSignature)) {
+  const bool has_identities = bytes.starts_with(kSignature);
+  if (!has_identities && !bytes.starts_with(kWithoutIdentities)) {
     throw Error(ExitCode::usage, fmt::format("{}: expected a checkpoint of this version of kith, found one of another; "
                                              "continue with that version, or remove the file",
                                              file));
@@ -104,6 +124,9 @@ Checkpoint checkpoint_in(const std::string& bytes, const std::string& file) {
   try {
     Unpacker unpacker(covered.substr(kSignature.size() + sizeof size));
     auto checkpoint = unpacker.take<Checkpoint>();
+    for (std::size_t i = 0; has_identities && i < checkpoint.inputs.size(); ++i) {
+      checkpoint.inputs[i].identity = unpacker.take<std::optional<FileIdentity>>();
+    }
     checkpoint.state = unpacker.rest();
     return checkpoint;
   } catch (const UnpackError&) {
@@ -139,7 +162,11 @@ InputMark mark_of(const std::string& file) {
     for (std::int64_t b = 0; b < kBlocks; ++b) add((bytes - kBlockBytes) / (kBlocks - 1) * b, kBlockBytes);
     add(bytes - kBlockBytes, kBlockBytes);
   }
-  return {std::filesystem::path(file).filename().string(), bytes, checksum.value()};
+  const auto nanoseconds = [](const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {std::filesystem::path(file).filename().string(), bytes, checksum.value(),
+          FileIdentity{nanoseconds(status.st_mtim), nanoseconds(status.st_ctim), status.st_ino}};
 }
 
 std::string previous_generation(const std::string& file) { return without_link(file) + ".prev"; }
@@ -151,6 +178,10 @@ void check_checkpoint_names(const std::string& file, const std::vector<std::stri
   for (const std::string& name : {file, previous}) {
     check_output(name, {.force = true, .inputs = inputs, .endings = {".checkpoint"}});
   }
+  for (const std::string& name : {file, previous}) {
+    struct stat status {};
+    if (stat(name.c_str(), &status) == 0 && !is_own(status.st_uid)) refuse_owner(name, status.st_uid);
+  }
   std::error_code failure;
   if (!std::filesystem::exists(previous, failure) || is_checkpoint(previous)) return;
   throw Error(
@@ -160,9 +191,28 @@ void check_checkpoint_names(const std::string& file, const std::vector<std::stri
                   previous, file, describe_file(previous)));
 }
 
+CheckpointLock::CheckpointLock(const std::string& file) {
+  const std::filesystem::path path = std::filesystem::absolute(without_link(file));
+  directory_ = Descriptor(open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const auto refuse_lock = [&file](const std::string& why) {
+    throw Error(ExitCode::output, fmt::format("--checkpoint {}: {}", file, why));
+  };
+  try {
+    if (!directory_) throw std::system_error(errno, std::generic_category());
+    lock_ = std::make_unique<LockFile>(directory_.get(), path.filename().string());
+  } catch (const std::system_error& error) {
+    refuse_lock(fmt::format("cannot be locked: {}; choose another name", error.code().message()));
+  }
+  if (lock_->state() != LockFile::State::taken) return;
+  refuse_lock(
+      "expected a checkpoint that no run uses, found that another run uses it now; wait until that run ends, or "
+      "choose another name");
+}
+
 void write_checkpoint(const std::string& file, const Checkpoint& checkpoint) {
   Packer head, frame, end;
   head(checkpoint);
+  for (const InputMark& mark : checkpoint.inputs) head(mark.identity);
   const std::uint64_t bytes = head.bytes().size() + checkpoint.state.size();  // the state is large: it is not copied
   frame(bytes);
   OutputBytes output(file, {.force = true, .endings = {".checkpoint"}});

@@ -1,7 +1,22 @@
 // Runs that are asked to stop: what they write, and how they end.
+#include <sstream>
+
 #include "tests/support/checkpoint_trial.h"
 
 using namespace kith::testing;
+
+namespace {
+
+/// Processor time that a process has used, without that of the system.
+double processor_seconds(pid_t process) {
+  const std::string text = bytes_of("/proc/" + std::to_string(process) + "/stat");
+  std::istringstream fields(text.substr(text.rfind(')') + 2));  // from the third field on
+  std::string field;
+  for (int i = 3; i <= 14; ++i) fields >> field;
+  return std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
 
 TEST_CASE("--keep-best writes the result of an interrupted run, which --init resumes to the same bytes") {
   const Scratch inputs;
@@ -100,4 +115,43 @@ TEST_CASE("there is no status line while standard output is a pipe") {
   bool shows = false;  // after a second of iterations, which a machine under load reaches late
   for (const char* limit : {"1.4s", "4s", "12s", "40s"}) shows = shows || shown_with(limit, false);
   CHECK(shows);
+}
+
+TEST_CASE("Ctrl-C names the options that would have kept something, and only those that the command has") {
+  const Scratch folder;
+  done({"generate", folder / "x.h5", "-n", "40000", "-d", "24", "-q"});
+  const auto stopped = [&](Words words) {
+    words.insert(words.begin() + 1, {folder / "x.h5", "--threads", "1"});
+    Running run(words);
+    // Before its options are read and its rows computed with, a run says nothing of them.
+    CHECK(eventually([&] { return processor_seconds(run.process()) >= 0.2; }));
+    kill(run.process(), SIGINT);
+    const Outcome outcome = run.wait();
+    CHECK(outcome.code == 128 + SIGINT);
+    return outcome;
+  };
+  const Words slow{"-k", "200", "--init", "random", "--tolerance", "0", "--max-iterations", "100000"};
+  const auto cluster = [&](const Words& more) {
+    Words words{"cluster"};
+    words.insert(words.end(), slow.begin(), slow.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return stopped(words);
+  };
+  CHECK(
+      cluster({}).says("kith: stopped; nothing was written. --checkpoint FILE lets a run continue, --keep-best keeps "
+                       "its result so far\n"));
+  const Outcome kept = cluster({"-o", folder / "out.h5", "--checkpoint", folder / "c"});
+  CHECK(kept.says("continue with: kith resume " + (folder / "c")));
+  CHECK_FALSE(kept.says("--checkpoint FILE"));
+  // What cannot be combined is not proposed, as an option that is there is not.
+  const Outcome bisecting = stopped({"cluster", "-k", "20000", "--algorithm", "bisecting"});
+  CHECK(bisecting.says("kith: stopped; nothing was written\n"));
+  const Outcome printed = stopped({"knn", "-k", "200"});
+  CHECK_FALSE(printed.says("--checkpoint"));
+  const Outcome sweep = stopped({"sweep", "-k", "200-210", "--init", "random"});
+  CHECK(sweep.says("--checkpoint FILE lets a run continue\n"));
+  CHECK_FALSE(sweep.says("--keep-best"));
+  // Its advice works.
+  const Outcome again = run_kith({"resume", folder / "c", "--max-iterations", "100000", "--time-limit", "0.000001ms"});
+  CHECK(again.code == 124);
 }
