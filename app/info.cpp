@@ -68,6 +68,7 @@ struct InfoOptions {
   bool verify = false;
   bool fresh = false;
   std::string command;  // for fresh: that writes the result
+  std::string inputs;   // for fresh: where they are
 };
 
 DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, const data::ReadOptions& options,
@@ -248,7 +249,9 @@ std::string as_json(const std::vector<DescribedFile>& files, const nlohmann::ord
 constexpr std::string_view kWriters[] = {"cluster", "sweep", "dbscan", "assign", "knn", "distances", "evaluate"};
 
 /// For each result whether it is fresh. Returns 0 if all are.
-int show_freshness(const std::vector<std::string>& names, const std::string& command, const CommonOptions& common) {
+int show_freshness(const std::vector<std::string>& names, const InfoOptions& wanted, const CommonOptions& common) {
+  const std::string& command = wanted.command;
+  const std::vector<std::string> places = named_inputs(wanted.inputs);
   nlohmann::ordered_json object{{"command", "info"}, {"version", KITH_VERSION}};
   bool all = true;
   Arguments words = split_words(command);
@@ -260,7 +263,8 @@ int show_freshness(const std::vector<std::string>& names, const std::string& com
   for (const std::string& name : names) {
     Arguments writer = words;
     writer.insert(writer.end(), {"-o", name});
-    const std::string reason = command.empty() ? why_stale(name) : why_stale(name, [&writer] { run_program(writer); });
+    const std::string reason =
+        command.empty() ? why_stale(name, places) : why_stale(name, [&writer] { run_program(writer); });
     all = all && reason.empty();
     Terminal::instance().set_verbosity(common.quiet ? Verbosity::quiet : Verbosity::normal);  // the command had its own
     if (!reason.empty()) Terminal::instance().say(fmt::format("{}: not fresh: {}", name, reason));
@@ -295,9 +299,18 @@ int run_info(const Arguments& arguments) {
            wanted.verify);
   set.flag({.names = "--fresh",
             .help = "Results of kith: exit code 0 if the inputs are those that they were made from, else 1 with the "
-                    "reason. kith searches for the inputs in this folder and beside the result.",
+                    "reason. Inputs in another folder than the result have to be named, with --inputs or --command.",
             .excludes = {"--stats", "--verify"}},
            wanted.fresh);
+  set.text(
+      {.names = "--inputs",
+       .value = "PLACE",
+       .help = "For --fresh: the inputs, or folders that they are in, with commas between them. kith opens no other "
+               "files than these and those in the folder of the result.",
+       .shown_default = "the folder of the result",
+       .excludes = {"--command"},
+       .refused = {when([&wanted] { return !wanted.fresh; }, "--inputs needs --fresh; give it")}},
+      wanted.inputs);
   set.text({.names = "--command",
             .value = "TEXT",
             .help = "For --fresh: the command that writes the result, without -o, as in 'cluster in/a.csv -k 3': its "
@@ -314,7 +327,7 @@ int run_info(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   if (common.dry_run) wanted = {};
   Job job("info", common);
-  if (wanted.fresh) return show_freshness(names, wanted.command, common);
+  if (wanted.fresh) return show_freshness(names, wanted, common);
   const data::ReadOptions options = read_options(common);
   std::vector<DescribedFile> files;
   ExitCode code = ExitCode::done;

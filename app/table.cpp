@@ -34,8 +34,9 @@ Json row_of(const std::string& file) {
   return row;
 }
 
+/// Tables are read by people too, through pagers and in files: what a terminal would obey is escaped (--json has it).
 std::string cell_of(const Json& value) {
-  if (value.is_string()) return data::csv_field(value.get<std::string>());
+  if (value.is_string()) return data::csv_field(visible(value.get<std::string>()));
   if (value.is_number_float()) return fmt::format("{}", value.get<double>());
   return value.dump();
 }
@@ -48,7 +49,7 @@ std::string as_csv(const std::vector<Json>& rows) {
     }
   }
   std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ",") + data::csv_field(name);
+  for (const std::string& name : names) out += (out.empty() ? "" : ",") + data::csv_field(visible(name));
   out += "\n";
   for (const Json& row : rows) {
     std::string line;

@@ -1,4 +1,5 @@
-// Text from files in messages and tables: control characters and what is not UTF-8 escaped, the length limited.
+// Text from files in messages and tables: control and invisible characters and what is not UTF-8 escaped, the length
+// limited.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,9 @@
 
 namespace kith {
 
-/// `text` for people to read: control characters, characters that change the direction of text, and bytes that are not
-/// UTF-8 become \n, \x1b, \u202e. A text of more than `most` bytes is cut off, with "..." after it.
+/// `text` for people to read: control characters, invisible characters, also those that change the direction of text,
+/// and bytes that are not UTF-8 become \n, \x1b, \u202e. A text of more than `most` bytes is cut off, with "..." after
+/// it.
 std::string quoted(std::string_view text, std::size_t most = 200);
 /// The same; without these, a call with a std::string would find std::quoted.
 inline std::string quoted(const std::string& text, std::size_t most = 200) {

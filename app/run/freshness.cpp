@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "app/cli/shell_word.h"
+#include "core/error.h"
 #include "data/io/location.h"
 
 namespace kith::app {
@@ -32,6 +34,29 @@ std::string name_in(const std::string& mark) {
 bool is_missing(const std::string& file) {
   std::error_code failure;
   return !std::filesystem::exists(file, failure) && !failure;
+}
+
+/// The folder of a file, without links.
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  std::error_code failure;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure).parent_path();
+}
+
+/// The files that may be the input `name` of a result: beside it, unless that is a link to another folder, and in or
+/// among `places`.
+std::vector<std::string> files_named(const std::string& name, const std::string& result,
+                                     const std::vector<std::string>& places) {
+  std::vector<std::string> files;
+  const std::filesystem::path beside = std::filesystem::absolute(result).parent_path() / name;
+  const std::filesystem::path home = std::filesystem::weakly_canonical(beside.parent_path());
+  if (!is_missing(beside.string()) && folder_of(beside) == home) files.push_back(beside.string());
+  for (const std::filesystem::path place : places) {
+    std::error_code failure;
+    const bool is_folder = std::filesystem::is_directory(place, failure);
+    const std::filesystem::path file = is_folder ? place / name : place;
+    if (file.filename() == name && !is_missing(file.string())) files.push_back(file.string());
+  }
+  return files;
 }
 
 std::string differing(const std::vector<std::string>& before, const std::vector<std::string>& now) {
@@ -71,23 +96,40 @@ std::vector<std::string> marks_in(const std::string& command, const std::vector<
   return named;
 }
 
-std::string why_stale(const std::string& result) {
+std::vector<std::string> named_inputs(const std::string& option) {
+  if (option.empty()) return {};
+  if (!is_missing(option)) return {option};  // commas may be part of the name
+  std::vector<std::string> places;
+  for (std::size_t begin = 0; begin <= option.size(); begin = std::min(option.find(',', begin), option.size()) + 1) {
+    places.push_back(option.substr(begin, option.find(',', begin) - begin));
+    if (!places.back().empty() && !is_missing(places.back())) continue;
+    throw Error(ExitCode::usage, fmt::format("--inputs: expected files and folders that exist, found '{}'; give their "
+                                             "names with commas between them",
+                                             places.back()));
+  }
+  return places;
+}
+
+std::string why_stale(const std::string& result, const std::vector<std::string>& places) {
   if (is_missing(result)) return kMissing;
   const data::StoredResult stored(result);
   const std::vector<std::string> before = stored.lines("inputs");
   if (before.empty()) return kUnmarked;
   for (const std::string& mark : before) {
-    const std::filesystem::path name(name_in(mark));
-    const std::filesystem::path places[] = {name, std::filesystem::path(result).parent_path() / name};
-    std::error_code failure;
-    const bool exists = std::ranges::any_of(places, [&](const auto& p) { return std::filesystem::exists(p, failure); });
-    if (!exists) {
-      return fmt::format("there is no input {} in this folder or beside the result; name its place with --command",
-                         name.string());
+    const std::string name = name_in(mark);
+    if (name.find('/') != name.npos) {
+      return fmt::format("it names the input {} with its folder, as no result of kith does", name);
+    }
+    const std::vector<std::string> files = files_named(name, result, places);
+    if (files.empty()) {
+      return fmt::format(
+          "its input {} is not in its folder, and kith opens files elsewhere only if they are named; name "
+          "the file or its folder: kith info --fresh {} --inputs {}",
+          name, shell_word(result), is_missing(name) ? "FOLDER" : shell_word(name));
     }
     const bool same = std::ranges::any_of(
-        places, [&](const auto& p) { return std::ranges::count(marks_of({p.string()}, data::mark_of), mark) > 0; });
-    if (!same) return fmt::format("the input {} has changed", name.string());
+        files, [&](const auto& file) { return std::ranges::count(marks_of({file}, data::mark_of), mark) > 0; });
+    if (!same) return fmt::format("the input {} has changed", name);
   }
   return "";
 }

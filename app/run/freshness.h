@@ -17,9 +17,12 @@ std::vector<std::string> marks_of(const std::vector<std::string>& inputs, const 
 /// Those of the files that a stored command names, each once.
 std::vector<std::string> marks_in(const std::string& command, const std::vector<std::string>& marks);
 
-/// Why `result` is not what its inputs give now; empty: it is. kith searches for them in this folder and beside
-/// the result. Throws Error(data) if it is no result.
-std::string why_stale(const std::string& result);
+/// The files and folders of --inputs: one, or several between commas. Throws Error(usage) if one does not exist.
+std::vector<std::string> named_inputs(const std::string& option);
+/// Why `result` is not known to be what its inputs give now; empty: it is. Its inputs are beside it, or are or lie in
+/// `places`, which the user names. No other file is opened, whatever a result says. Throws Error(data) if it is no
+/// result.
+std::string why_stale(const std::string& result, const std::vector<std::string>& places);
 /// The same for its inputs and options: why the command that `run` runs, with the result as --output, would not write
 /// it again. It ends before it reads values.
 std::string why_stale(const std::string& result, const std::function<void()>& run);

@@ -26,6 +26,17 @@ TEST_CASE("control characters, changes of direction and bytes that are not UTF-8
   CHECK(quoted("\xed\xa0\x80") == "\\xed\\xa0\\x80");        // a surrogate
 }
 
+TEST_CASE("characters that show nothing are escaped", "[quoted]") {
+  CHECK(quoted("a\xe2\x80\x8b"
+               "b") == "a\\u200bb");                                                // a blank without width
+  CHECK(quoted("\xef\xbb\xbfname") == "\\ufeffname");                               // a byte order mark
+  CHECK(quoted("co\xc2\xadop") == "co\\u00adop");                                   // a soft hyphen
+  CHECK(quoted("x\xe2\x81\xa0y") == "x\\u2060y");                                   // a word joiner
+  CHECK(quoted("\xe3\x85\xa4") == "\\u3164");                                       // a filler of Hangul
+  CHECK(quoted("\xf3\xa0\x81\x81x") == "\\U000e0041x");                             // a tag
+  CHECK(quoted("caf\x65\xcc\x81 \xe3\x80\x80") == "caf\x65\xcc\x81 \xe3\x80\x80");  // an accent, a wide blank
+}
+
 TEST_CASE("a long text is cut between characters", "[quoted]") {
   CHECK(quoted("abcdef", 6) == "abcdef");
   CHECK(quoted("abcdefg", 6) == "abcdef...");

@@ -183,8 +183,21 @@ TEST_CASE("results name their inputs, and info --fresh compares them and the opt
     CHECK(outcome.out.empty());
     CHECK(outcome.says(reason));
   };
-  stale(plain, "not fresh: there is no input x.csv in this folder or beside the result");
-  CHECK(done({"info", out, "--fresh"}, {.folder = folder / "in"}).err.empty());
+  stale(plain,
+        "not fresh: its input x.csv is not in its folder, and kith opens files elsewhere only if they are named");
+  stale(plain, "kith info --fresh " + out + " --inputs FOLDER");
+  for (const std::string& place : {folder / "in", points, (folder / "in") + "," + kDigits}) {
+    CHECK(done({"info", out, "--fresh", "--inputs", place}).err.empty());
+  }
+  // The advice, where the input is in the current folder.
+  const Setting there{.folder = folder / "in"};
+  CHECK(run_kith(plain, there).says("kith info --fresh " + out + " --inputs x.csv"));
+  CHECK(done({"info", "--fresh", out, "--inputs", "x.csv"}, there).err.empty());
+  stale({"info", out, "--fresh", "--inputs", kDigits}, "its input x.csv is not in its folder");
+  refuses(2, {"info", out, "--fresh", "--inputs", folder / "none"},
+          {"--inputs: expected files and folders that exist"});
+  refuses(2, {"info", out, "--inputs", points}, {"--inputs needs --fresh"});
+  refuses(2, {"info", out, "--fresh", "--inputs", points, "--command", "cluster"}, {"cannot be combined"});
   done(with("cluster '" + points + "' -k 2"));
   done(with("kith cluster \"" + points + "\" --clusters 2 --threads 1"));
   stale(with("cluster " + points + " -k 3"), "not fresh: its command was `cluster x.csv --clusters 2");
@@ -192,7 +205,7 @@ TEST_CASE("results name their inputs, and info --fresh compares them and the opt
   refuses(2, {"info", out, "--command", "cluster"}, {"--command needs --fresh"});
   write_bytes(points, "a\n0\n1\n7\n9\n");
   stale(with("cluster " + points + " -k 2"), "not fresh: the input x.csv has changed");
-  const Outcome json = run_kith({"info", out, "--fresh", "--json"}, {.folder = folder / "in"});
+  const Outcome json = run_kith({"info", out, "--fresh", "--inputs", folder / "in", "--json"});
   CHECK(json.code == 1);
   CHECK(json.json()["files"][0]["fresh"] == false);
   CHECK(json.json()["files"][0]["reason"] == "the input x.csv has changed");
