@@ -23,6 +23,10 @@ debian_packages() {
     skip 'Debian packages, because dpkg-shlibdeps is missing (package dpkg-dev)'
     return
   fi
+  if ! command -v file >/dev/null; then
+    skip 'Debian packages, because file is missing (package file)'
+    return
+  fi
   cpack --config build/CPackConfig.cmake -G DEB -B $root >$root/cpack.log 2>&1 ||
     { cat $root/cpack.log >&2; fail 'They could not be made.'; }
   mapfile -t packages < <(find $PWD/$root -maxdepth 1 -name '*.deb')
