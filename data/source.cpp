@@ -87,14 +87,14 @@ std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOpti
   return in_form(filled(std::move(source), options.fill), options);
 }
 
-std::unique_ptr<PointSource> open_centroids(const std::string& name) {
+std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header) {
   Location location = parse_location(name);
   const FormatEntry& format = format_of(location.file);
   if (location.dataset.empty() && is_hdf5(location.file) &&
       read_root(location.file).text("format") == "kith-clusters") {
     location.dataset = "/centroids";
   }
-  return format.open(location, {.precision = Precision::f64, .vector_as_column = true});
+  return format.open(location, {.precision = Precision::f64, .vector_as_column = true, .header_if_unclear = header});
 }
 
 Matrix<double> read_centroids(const std::string& name) {

@@ -14,8 +14,9 @@ namespace kith::data {
 /// Opens FILE or FILE:DATASET for reading. Throws Error(data) with file, dataset, expected, found and remedy.
 std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options = {});
 
-/// Opens a matrix as float64. FILE of format "kith-clusters" means FILE:/centroids.
-std::unique_ptr<PointSource> open_centroids(const std::string& name);
+/// Opens a matrix as float64. FILE of format "kith-clusters" means FILE:/centroids. `header`: of text whose first line
+/// may name the columns or not.
+std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header = Header::automatic);
 /// Opens and reads it.
 Matrix<double> read_centroids(const std::string& name);
 

@@ -34,7 +34,8 @@ struct CommonOptions {
   bool no_advice = false, append = false;
   std::string decimal = "point", thousands = "none";
   std::string header = "auto";
-  std::string comment = "auto";
+  std::string comment = "auto", quote = "auto";
+  std::int64_t skip_lines = 0;  // of text files, before the header
   bool transpose = false;
   std::string scale = "none";
   std::int64_t pca = 0;   // principal components to keep; 0: none are computed

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
+#include <string_view>
 
+#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "data/io/location.h"
 
@@ -44,12 +47,31 @@ void note_words(const std::vector<std::string>& words) {
 
 void expect_json() { command_line().json = true; }
 
+/// The options that a message proposes at its end, as in "; say --header yes or --header no", each alone with its
+/// value.
+std::vector<std::string> ready_options(const std::string& message) {
+  constexpr std::string_view kSay = " say ", kOr = " or ";
+  const auto say = message.rfind(kSay);
+  if (say == message.npos || say == 0 || (message[say - 1] != ';' && message[say - 1] != '?')) return {};
+  std::string rest = message.substr(say + kSay.size());
+  std::vector<std::string> options;
+  static const std::regex kOptions("--[a-z-]+ [^ ,;()-][^ ,;()]*( --[a-z-]+ [^ ,;()-][^ ,;()]*)*");
+  for (;;) {
+    const auto end = rest.find(kOr);
+    options.push_back(rest.substr(0, end));
+    if (!std::regex_match(options.back(), kOptions)) return {};
+    if (end == rest.npos) return options;
+    rest.erase(0, end + kOr.size());
+  }
+}
+
 nlohmann::ordered_json failure_object(int code, const std::string& message) {
   nlohmann::ordered_json object{{"code", code}, {"message", message}, {"file", nullptr}, {"remedy", nullptr}};
   if (const std::string file = file_in(message); !file.empty()) object["file"] = file;
   if (const auto semicolon = message.rfind("; "); semicolon != message.npos) {
     object["remedy"] = message.substr(semicolon + 2);
   }
+  if (!ready_options(message).empty()) object["remedy"] = message.substr(message.rfind(" say ") + 1);
   return object;
 }
 
@@ -67,6 +89,13 @@ void print_failure(int code, const std::string& message) {
 
 void show_failure(ExitCode code, const std::string& message) {
   Terminal::instance().error(message);
+  std::string commands;  // each on a line of its own, to be copied
+  for (const std::string& options : ready_options(message)) {
+    commands += commands.empty() ? "  kith" : "\n  kith";
+    for (const std::string& word : command_line().words) commands += " " + shell_word(word);
+    commands += " " + options;
+  }
+  if (!commands.empty()) Terminal::instance().note(commands);
   print_failure(static_cast<int>(code), message);
 }
 

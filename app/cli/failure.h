@@ -20,7 +20,7 @@ nlohmann::ordered_json failure_object(int code, const std::string& message);
 
 /// The object, if --json was given. A failure of standard output is not reported: it may be the one that is shown.
 void print_failure(int code, const std::string& message);
-/// The message on standard error, and the object.
+/// The message on standard error, the commands with the options that it proposes, and the object.
 void show_failure(ExitCode code, const std::string& message);
 
 }  // namespace kith::app

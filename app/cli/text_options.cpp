@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "core/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/text/text.h"
+#include "data/text/text_number.h"
 
 namespace kith::app {
 namespace {
@@ -53,6 +56,7 @@ std::optional<char> mark_of(const std::string& text) {
   for (const auto& [word, mark] : words) {
     if (text == word) return mark;
   }
+  if (const char mark = data::plain_mark(text); mark != '\0') return mark;
   const bool can = text.size() == 1 && std::isalnum(static_cast<unsigned char>(text[0])) == 0 &&
                    std::string("\"+-\r\n\t").find(text) == std::string::npos;
   return can ? std::optional(text[0]) : std::nullopt;
@@ -135,19 +139,36 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
            common.decimal);
   set.text({.names = "--thousands",
             .value = "C",
-            .help = "Thousands separator in text files: none, comma, point, blank, apostrophe, or any one character.",
+            .help = "Thousands separator in text files: none, comma, point, blank (also no-break and thin ones), "
+                    "apostrophe, or any one character.",
             .stored = Stored::if_changed,
             .position = position::kInput,
             .no_effect = unless_text(set)},
            common.thousands);
-  set.choice({.names = "--header",
-              .value = "WHEN",
-              .help = "Whether the first line of a text file names its columns: yes, no, or auto: if it contains no "
-                      "number.",
+  set.choice(
+      {.names = "--header",
+       .value = "WHEN",
+       .help = "Whether the first line of a text file names its columns: yes, no, or auto: if it holds no number, "
+               "or numbers that the rows below show to be names, such as years.",
+       .stored = Stored::if_changed,
+       .position = position::kInput,
+       .no_effect = unless_text(set)},
+      {"auto", "yes", "no"}, common.header);
+  set.choice({.names = "--quote",
+              .value = "WHICH",
+              .help = "Whether \" in text files stands around fields: double: it does; none: it is a character like "
+                      "others, as in word vectors; auto: it does, unless it hides rows, which is refused.",
               .stored = Stored::if_changed,
               .position = position::kInput,
               .no_effect = unless_text(set)},
-             {"auto", "yes", "no"}, common.header);
+             {"auto", "double", "\"", "none"}, common.quote);
+  set.integer({.names = "--skip-lines",
+               .value = "N",
+               .help = "Lines to leave out at the beginning of text files, before the header.",
+               .stored = Stored::if_changed,
+               .position = position::kInput,
+               .no_effect = unless_text(set)},
+              {0, std::numeric_limits<std::int64_t>::max()}, common.skip_lines);
   set.text(
       {.names = "--comment",
        .value = "C",
@@ -169,10 +190,16 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
            common.encode);
 }
 
+data::Header header_of(const CommonOptions& common) {
+  if (common.header == "auto") return data::Header::automatic;
+  return common.header == "yes" ? data::Header::yes : data::Header::no;
+}
+
 void read_text_options(const CommonOptions& common, data::ReadOptions& options) {
   options.delimiter = delimiter_of(common.delimiter);
-  if (common.header == "yes") options.header = data::Header::yes;
-  if (common.header == "no") options.header = data::Header::no;
+  options.header = header_of(common);
+  if (common.quote != "auto") options.quotes = common.quote != "none";
+  options.skip_lines = common.skip_lines;
   options.comment = comment_of(common.comment);
   if (options.comment && !options.delimiter.empty() && *options.comment == options.delimiter[0]) {
     throw Error(

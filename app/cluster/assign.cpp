@@ -7,6 +7,7 @@
 
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
+#include "app/cli/text_options.h"
 #include "app/cluster/centroid_distances.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
@@ -132,7 +133,7 @@ class AssignJob final : public PointsJob {
   void open() override {
     take_metric({{"--centroids", options_.centroids}}, set, common);
     given = read_preparation(options_.centroids);
-    centroids_ = data::open_centroids(options_.centroids);
+    centroids_ = data::open_centroids(options_.centroids, header_of(common));
     const ModelColumns model = columns_of_model(*centroids_, given, options_.centroids);
     common.like_columns = model.names;
     open_points(options_.points);

@@ -100,7 +100,7 @@ void ClusterJob::open() {
   if (set.source("--init") == Source::none) options_.init = default_start(*source);
   report.seed = common.seed;
   start_ = open_start(options_.init, options_.init_labels, common);
-  const auto frozen = open_frozen(options_.variant, *source, prepared_columns(*source, common));
+  const auto frozen = open_frozen(options_.variant, *source, prepared_columns(*source, common), common);
   if (frozen) check_same_preparation(frozen->name(), common);
   centroids_ = given_centroids(start_, metric());
   frozen_ = read_frozen(frozen.get(), metric());

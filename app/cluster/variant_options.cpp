@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "app/cli/text_options.h"
 #include "core/error.h"
 #include "data/results/stored_result.h"
 
@@ -119,9 +120,9 @@ EmptyRule empty_rule(const VariantOptions& options) {
 }
 
 std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, const data::PointSource& points,
-                                               std::int64_t columns) {
+                                               std::int64_t columns, const CommonOptions& common) {
   if (options.freeze.empty()) return nullptr;
-  auto frozen = data::open_centroids(options.freeze);
+  auto frozen = data::open_centroids(options.freeze, header_of(common));
   if (frozen->columns() == columns) return frozen;
   throw Error(ExitCode::usage,
               fmt::format("--freeze {}: expected centroids of {} column{}, as {} has{}, found {} x {}; "

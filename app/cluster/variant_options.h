@@ -34,7 +34,7 @@ EmptyRule empty_rule(const VariantOptions& options);
 
 /// The centroids of --freeze, null without it. Throws Error(usage) unless they have as many columns as the points.
 std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, const data::PointSource& points,
-                                               std::int64_t columns);
+                                               std::int64_t columns, const CommonOptions& common);
 
 /// Their values (f, d), scaled to length 1 for cosine; (0, 0) for null.
 Matrix<double> read_frozen(data::PointSource* frozen, Metric metric);

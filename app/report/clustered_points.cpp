@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 
 #include "app/cli/shell_word.h"
+#include "app/cli/units.h"
 #include "app/run/memory.h"
 #include "core/cluster_means.h"
 #include "core/column_deviation.h"
@@ -180,6 +183,11 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   take("--decimal", &CommonOptions::decimal);
   take("--thousands", &CommonOptions::thousands);
   take("--comment", &CommonOptions::comment);
+  take("--quote", &CommonOptions::quote);
+  const auto skips = std::find(words.begin(), words.end(), "--skip-lines");
+  if (common.skip_lines == 0 && words.end() - skips > 1) {
+    common.skip_lines = parse_integer(skips[1], "--skip-lines", {0, std::numeric_limits<std::int64_t>::max()});
+  }
   take("--encode", &CommonOptions::encode);
   take("--precision", &CommonOptions::precision);
   take("--metric", &CommonOptions::metric);

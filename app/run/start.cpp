@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/cli/suggest.h"
+#include "app/cli/text_options.h"
 #include "core/label_means.h"
 #include "core/start.h"
 
@@ -87,7 +88,7 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
                                              fmt::join(start_rules(), ", "), init, suggestion(init, start_rules())));
   }
   start.stored = stored_name(init);
-  start.given = data::open_centroids(init);
+  start.given = data::open_centroids(init, header_of(common));
   return start;
 }
 

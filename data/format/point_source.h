@@ -74,7 +74,10 @@ struct ReadOptions {
   /// Text files only: lines that begin with this character are skipped, '\0': none. Nothing: lines that begin with #
   /// before the first record.
   std::optional<char> comment = {};
-  bool transpose = false;  // the columns of the file become rows
+  Header header_if_unclear = Header::automatic;  // text files only: instead of a question
+  std::int64_t skip_lines = 0;                   // text files only: lines before the table
+  std::optional<bool> quotes = {};  // text files only: quotation marks are ones; nothing: unless signs say otherwise
+  bool transpose = false;           // the columns of the file become rows
   /// A folder for decoded data that would take more than a part of the memory; empty: they are held in memory.
   std::string scratch = {};
   /// Whether read() accepts NaN, infinities and empty fields of text, which become NaN.
@@ -92,6 +95,7 @@ enum class Kept { id, label, weight };
 /// How a text file separates its columns, all of which it names or none.
 struct TableForm {
   char delimiter = ',';  // ' ': runs of blanks
+  bool quotes = true;    // names may stand between quotation marks
   std::vector<std::string> names = {};
 };
 

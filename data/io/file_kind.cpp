@@ -84,7 +84,28 @@ bool has_member(std::string_view bytes, std::string_view ending) {
   return bytes.starts_with("PK\x03\x04") && bytes.find(ending) != bytes.npos;
 }
 
+/// Whether the bytes are text in UTF-16, of which the byte at `low` of each pair is the lower one: no control character,
+/// and most characters of ASCII, as in every table of numbers.
+bool is_utf16(std::string_view bytes, std::size_t low) {
+  const std::size_t units = bytes.size() / 2;
+  std::size_t plain = 0;
+  for (std::size_t i = 0; i < units; ++i) {
+    const auto lower = static_cast<unsigned char>(bytes[2 * i + low]);
+    const auto upper = static_cast<unsigned char>(bytes[2 * i + 1 - low]);
+    if (upper != 0) continue;
+    const bool is_control = lower == 0x7f || (lower < 0x20 && std::string_view("\n\r\t\f").find(bytes[2 * i + low]) ==
+                                                                 std::string_view::npos);
+    if (is_control) return false;
+    if (lower < 0x80) ++plain;
+  }
+  return units >= 2 && 2 * plain > units;
+}
+
+constexpr const char* kFromUtf16 = "UTF-16 text without a byte order mark";
+
 constexpr OtherKind kOtherKinds[] = {
+    {[](std::string_view b) { return is_utf16(b, 0); }, kFromUtf16, "iconv -f UTF-16LE -t UTF-8 IN > OUT"},
+    {[](std::string_view b) { return is_utf16(b, 1); }, kFromUtf16, "iconv -f UTF-16BE -t UTF-8 IN > OUT"},
     {[](std::string_view b) {
        return has_member(b, ".zgroup") || has_member(b, ".zarray") || has_member(b, "zarr.json");
      },
@@ -158,8 +179,10 @@ std::string conversion_of(const std::string& file) {
   if (bytes.starts_with("PK\x03\x04") && (has_ending(file, ".xlsx") || has_ending(file, ".ods"))) {
     return "python3 -c \"import pandas; pandas.read_excel('IN').to_csv('OUT.csv', index=False)\"";
   }
-  return kind_of(bytes).convert;
+  return conversion_of_bytes(bytes);
 }
+
+std::string conversion_of_bytes(std::string_view bytes) { return kind_of(bytes).convert; }
 
 bool is_text(std::string_view bytes) {
   const bool has_signature = std::any_of(std::begin(kSignatures), std::end(kSignatures),

@@ -16,6 +16,8 @@ std::string describe_bytes(std::string_view bytes);
 /// The command that makes a file of a known format of this one, with IN and OUT for their names; empty if none is
 /// known.
 std::string conversion_of(const std::string& file);
+/// The same for the first bytes of a file.
+std::string conversion_of_bytes(std::string_view bytes);
 
 /// Throws Error(data) about a file that has no format that kith reads, with what it is and how to convert it.
 [[noreturn]] void refuse_unknown_kind(const std::string& file);

@@ -76,7 +76,8 @@ void write_appended(const std::string& path, const OutputOptions& options, const
   std::string header;
   for (const std::string& name : form.names) {
     if (name.empty() && delimiter == ' ') continue;  // of row names, as R leaves it out
-    const bool quotes = name.find_first_of(std::string("\"\r\n\t ") + delimiter) != name.npos || name.starts_with('#');
+    const bool quotes =
+        form.quotes && (name.find_first_of(std::string("\"\r\n\t ") + delimiter) != name.npos || name.starts_with('#'));
     header += (quotes ? quoted_field(name) : name) + delimiter;
   }
   if (!form.names.empty()) {

@@ -98,8 +98,7 @@ std::string foreign_text(std::string_view begin) {
            (json == Json::lines ? ", lines=True" : "") + ").to_csv('OUT.csv', index=False)\"";
   }
   if (is_word2vec(begin)) {
-    return "vectors of word2vec below a line with their sizes; leave that out: tail -n +2 IN | kith COMMAND - "
-           "--id-column 1";
+    return "vectors of word2vec below a line with their sizes; say --skip-lines 1 --id-column 1 --quote none";
   }
   const std::string_view markup = without_leading(begin, kSpace);
   for (const char* start : {"<!doctype", "<html", "<?xml", "<svg"}) {

@@ -10,7 +10,7 @@
 namespace kith::data {
 
 NumberLines::NumberLines(InputBytes input, char comment)
-    : input_(std::move(input)), syntax_{.delimiter = kBlanks, .comment = comment} {
+    : input_(std::move(input)), syntax_{.delimiter = kBlanks, .quotes = false, .comment = comment} {
   TextHead head;
   head.syntax = syntax_;
   if (input_.begin(3) == "\xef\xbb\xbf") head.rows_at = 3;

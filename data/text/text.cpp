@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
 #include <utility>
 
 #include "core/quoted.h"
@@ -17,8 +16,10 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/stream_bytes.h"
+#include "data/text/lines_before.h"
 #include "data/text/matrix_market.h"
 #include "data/text/svmlight.h"
+#include "data/text/text_choice.h"
 #include "data/text/text_column.h"
 #include "data/text/text_encoding.h"
 #include "data/text/text_faults.h"
@@ -34,50 +35,24 @@ namespace {
 constexpr std::size_t kShownBytes = 40;  // of a field, in messages
 constexpr std::int64_t kSkipped = -1, kEncoded = -2;
 
-/// The columns of the points. Row names, which pandas and R write in a column without a name, are not points, even if
-/// they are numbers.
-ColumnChoice choose(const TextHead& head, const std::vector<std::string>& names, const ReadOptions& options,
-                    const std::string& name) {
-  ReadOptions adjusted = options;
-  if (head.row_names && options.columns.empty() && options.id_column.empty()) adjusted.id_column = std::string("1");
-  if (!options.encode.empty()) adjusted.like = encoded_columns(options.like, names);
-  return choose_columns(adjusted, names, head.columns, name);
-}
-
-/// The names of all columns; where features are made of texts, which have names, every column needs one.
-std::vector<std::string> names_for(const TextHead& head, const ReadOptions& options) {
-  std::vector<std::string> names = head.names;
-  if (options.encode.empty() || !names.empty()) return names;
-  for (std::int64_t j = 1; j <= head.columns; ++j) names.push_back(fmt::format("column {}", j));
-  return names;
-}
-
-/// Those of the columns that are not encoded.
-std::vector<std::int64_t> numbers_of(std::vector<std::int64_t> columns, const std::vector<ColumnEncoding>& encodings) {
-  std::unordered_set<std::int64_t> encoded;
-  for (const ColumnEncoding& encoding : encodings) encoded.insert(encoding.column());
-  std::erase_if(columns, [&encoded](std::int64_t column) { return encoded.count(column) > 0; });
-  return columns;
-}
-
 class TextSource final : public PointSource {
  public:
   TextSource(InputBytes input, TextHead head, const ReadOptions& options)
       : options_(options),
         input_(std::move(input)),
         head_(std::move(head)),
-        names_(names_for(head_, options)),
-        choice_(choose(head_, names_, options, input_.name())),
+        names_(names_for(head_)),
+        choice_(choose_text_columns(input_, head_, names_)),
         encodings_(find_encodings(head_, names_, choice_.points, options, input_.name())),
         target_(static_cast<std::size_t>(head_.columns), kSkipped),
         class_(class_for(ValueClass::f64, options.precision)),
-        header_detected_(options.header == Header::automatic),
         plain_(head_.numbers.is_plain()),
         missing_(options.missing),
         threads_(options.threads) {
     const std::vector<std::int64_t> numbers = numbers_of(choice_.points, encodings_);
     const std::vector<std::int64_t> texts = text_columns(head_, numbers, missing_);
     if (!texts.empty()) {
+      refuse_lines_before(input_, head_);
       refuse_faulty_columns(input_, head_, index_text(input_, head_), numbers, texts, options_);
       refuse_text_columns(head_, texts, input_.name());
     }
@@ -124,17 +99,17 @@ class TextSource final : public PointSource {
   SkippedLines skipped_lines() const override {
     return {head_.skipped.comments + index_.skipped.comments, head_.skipped.blank + index_.skipped.blank};
   }
-  std::vector<std::string> remarks() const override {
-    return head_.remark.empty() ? std::vector<std::string>() : std::vector{head_.remark};
-  }
+  std::vector<std::string> remarks() const override { return head_.remarks; }
   bool has_chosen_columns() const override { return true; }
   std::vector<std::string> kept(Kept which) const override;
-  std::optional<TableForm> table_form() const override { return TableForm{head_.syntax.delimiter, head_.names}; }
+  std::optional<TableForm> table_form() const override {
+    return TableForm{head_.syntax.delimiter, head_.syntax.quotes, head_.names};
+  }
   void visit_records(const std::function<void(std::string_view)>& visit) const override {
     Matrix<std::byte> buffer;
     for (const TextBlock& block : index_.blocks) {
       for_records(input_, head_.syntax, block, buffer,
-                  [&visit](std::string_view record, std::int64_t, std::int64_t) { visit(record); });
+                  [&](std::string_view record, std::int64_t, std::int64_t) { visit(without_surplus(head_, record)); });
     }
     input_.check_unchanged();
   }
@@ -146,6 +121,7 @@ class TextSource final : public PointSource {
   struct Place {
     std::int64_t line = 0;  // counted from 1
     std::int64_t column = 0;
+    std::string_view record = {};
   };
 
   template <class T>
@@ -163,11 +139,6 @@ class TextSource final : public PointSource {
   std::string take_text(FieldCursor& cursor, const Place& place, const char* expected) const;
   [[noreturn]] void refuse_empty(const Place& place, const char* expected) const;
   /// Parses a field that is not an unquoted number: a quoted one, or an invalid one.
-  /// Throws if the record has another number of fields than the head: a comment behind the first row, perhaps.
-  void refuse_other_length(std::string_view record, std::int64_t line) const {
-    const auto fields = std::ssize(fields_of(record, head_.syntax.delimiter));
-    if (fields != head_.columns) refuse_length(input_, head_, record, line);
-  }
   double take_number(FieldCursor& cursor, const Place& place) const;
   std::string drop_column(const Place& place) const {
     return fmt::format("--drop-columns {}", option_text(head_.names, place.column));
@@ -186,7 +157,6 @@ class TextSource final : public PointSource {
   std::vector<std::int64_t> target_;
   std::int64_t columns_ = 0;  // of the points
   ValueClass class_;
-  bool header_detected_;
   bool plain_;  // the style of numbers
   Missing missing_;
   std::vector<double> missing_numbers_;  // those of ReadOptions::missing_texts
@@ -196,8 +166,11 @@ class TextSource final : public PointSource {
 };
 
 void TextSource::refuse_value(const Place& place, const std::string& problem) const {
+  const std::vector<std::string> fields = fields_of(place.record, head_.syntax);
+  const bool fits = std::ssize(fields) == head_.columns || (head_.may_end_empty && std::ssize(fields) > head_.columns);
+  if (!fits) refuse_length(input_, head_, place.record, place.line);
   data::refuse_value(fmt::format("{}: line {}, {}", input_.name(), place.line, show_column(head_.names, place.column)),
-                     problem);
+                     problem + or_header(head_, place.line));
 }
 
 std::string TextSource::take_text(FieldCursor& cursor, const Place& place, const char* expected) const {
@@ -253,7 +226,7 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                     "it, or leave these options out",
                                     quoted(text, kShownBytes)));
   }
-  if (const std::string options = style_options(text); !options.empty() && head_.numbers.is_plain()) {
+  if (const std::string options = style_for(head_, place.column, text); !options.empty()) {
     const bool also_thousands = options == "--decimal comma" && !plain_number(text, {'.', ','}).empty();
     refuse_value(place, fmt::format("expected a number, found '{}'; say {}{}{}", quoted(text, kShownBytes), options,
                                     also_thousands ? ", or --thousands comma if the comma separates thousands" : "",
@@ -261,16 +234,14 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                         ? ", or --delimiter comma if it separates fields"
                                         : ""));
   }
-  const bool may_be_header = header_detected_ && head_.names.empty() && place.line == head_.first_line;
-  refuse_value(place, fmt::format("expected a number, found '{}'; correct it, or leave the column out with {}{}{}",
-                                  quoted(text, kShownBytes), drop_option, is_missing(head_, text) ? or_drop() : "",
-                                  may_be_header ? "; if the line names the columns, say --header yes" : ""));
+  refuse_value(place, fmt::format("expected a number, found '{}'; correct it, or leave the column out with {}{}",
+                                  quoted(text, kShownBytes), drop_option, is_missing(head_, text) ? or_drop() : ""));
 }
 
 template <class T>
 std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line, T* row) const {
   std::int64_t changed = 0;
-  FieldCursor cursor(record, head_.syntax.delimiter);
+  FieldCursor cursor(record, head_.syntax);
   for (std::int64_t j = 0; j < head_.columns; ++j) {
     if (!cursor.more()) refuse_length(input_, head_, record, line);
     const std::int64_t target = target_[static_cast<std::size_t>(j)];
@@ -278,7 +249,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
       if (target == kSkipped) {
         cursor.take();
       } else {
-        encode(cursor, {line, j}, target, row);
+        encode(cursor, {line, j, record}, target, row);
       }
       continue;
     }
@@ -290,10 +261,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
       stop = parse_number(cursor.at(), cursor.end(), value);
       is_read = plain_ && stop != cursor.at() && cursor.finish(stop);
     }
-    if (!is_read) {
-      if (record.starts_with('#')) refuse_other_length(record, line);
-      value = take_number(cursor, {line, j});
-    }
+    if (!is_read) value = take_number(cursor, {line, j, record});
     if (std::find(missing_numbers_.begin(), missing_numbers_.end(), value) != missing_numbers_.end()) {
       value = std::numeric_limits<double>::quiet_NaN();
     }
@@ -301,7 +269,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     if (!std::isfinite(row[target])) {
       if (missing_ == Missing::keep && !std::isfinite(value)) continue;
       refuse_value(
-          {line, j},
+          {line, j, record},
           std::isnan(value) ? "expected a finite number, found NaN; replace the value or remove the line" + or_drop()
           : !std::isfinite(value)
               ? "expected a finite number, found infinity, or a number beyond the largest float64; replace the value "
@@ -311,7 +279,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     }
     if (static_cast<double>(row[target]) != value) ++changed;
   }
-  if (cursor.more()) refuse_length(input_, head_, record, line);
+  if (cursor.more() && !ends_empty(head_, cursor)) refuse_length(input_, head_, record, line);
   return changed;
 }
 
@@ -340,6 +308,7 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
   } catch (const Error& error) {
     input_.check_unchanged();  // a change of the file explains the error better
     if (error.cause() == Cause::value) {
+      refuse_lines_before(input_, head_);
       refuse_faulty_columns(input_, head_, index_, numbers_of(choice_.points, encodings_), {}, options_);
     }
     throw;
@@ -382,8 +351,8 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
   info.columns = head.names;
   info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
   try {
-    const std::vector<std::string> names = names_for(head, options);
-    const std::vector<std::int64_t> points = choose(head, names, options, input.name()).points;
+    const std::vector<std::string> names = names_for(head);
+    const std::vector<std::int64_t> points = choose_text_columns(input, head, names).points;
     const std::vector<std::int64_t> columns = text_columns(
         head, numbers_of(points, find_encodings(head, names, points, options, input.name())), options.missing);
     info.text_columns = column_list(head, columns);

@@ -167,7 +167,7 @@ void find_texts(const InputBytes& input, const TextHead& head, const TextIndex& 
   Matrix<std::byte> buffer;
   for (const TextBlock& block : index.blocks) {
     for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t) {
-      FieldCursor cursor(record, head.syntax.delimiter);
+      FieldCursor cursor(record, head.syntax);
       for (Found* found : of_column) {
         if (!cursor.more()) break;
         const Field field = cursor.take();

@@ -27,7 +27,7 @@ struct Faults {
   std::int64_t first_line = 0;                      // of the first fault, counted from 1
   std::string word;                                 // the first one
   bool one_word = true;                             // all words are the same
-  std::string style;                                // options that read the styled numbers
+  StyleChoice styles;                               // that read the numbers
   bool may_group = true;                            // a comma in each of them may separate thousands
   bool any() const { return missing + words + styled > 0; }
 };
@@ -39,7 +39,9 @@ bool is_finite_number(const std::string& number) {
 }
 
 void count(Faults& faults, const TextHead& head, const std::string& text, std::int64_t line, bool keeps_missing) {
+  constexpr std::int64_t kFirst = 1000;  // rows whose plain numbers have to be read too
   const std::string number = plain_number(text, head.numbers);
+  if (!number.empty() && line < head.first_line + kFirst) faults.styles.add(text);
   const bool absent = number.empty() ? is_missing(head, text) : !is_finite_number(number);
   if ((!number.empty() && !absent) || (absent && keeps_missing)) return;
   if (!faults.any()) faults.first_line = line;
@@ -48,7 +50,7 @@ void count(Faults& faults, const TextHead& head, const std::string& text, std::i
     ++faults.missing;
   } else if (!style.empty()) {
     ++faults.styled;
-    if (style.size() > faults.style.size()) faults.style = style;
+    faults.styles.add(text);
     faults.may_group = faults.may_group && !plain_number(text, {'.', ','}).empty();
   } else {
     if (faults.words++ == 0) faults.word = text;
@@ -69,7 +71,7 @@ std::int64_t count_all(std::vector<Faults>& all, const InputBytes& input, const 
     bytes += block.bytes;
     for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
       ++rows;
-      FieldCursor cursor(record, head.syntax.delimiter);
+      FieldCursor cursor(record, head.syntax);
       for (Faults* faults : of_column) {
         if (!cursor.more()) break;
         const Field field = cursor.take();
@@ -90,6 +92,12 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   for (const std::int64_t column : points) all.emplace_back().column = column;
   std::sort(all.begin(), all.end(), [](const Faults& a, const Faults& b) { return a.column < b.column; });
   const std::int64_t rows = count_all(all, input, head, index, keeps_missing);
+  StyleChoice styles;
+  bool is_styled = false;
+  for (const Faults& faults : all) {
+    if (faults.words == 0) styles.add(faults.styles);
+    is_styled = is_styled || faults.styled > 0;
+  }
   std::erase_if(all, [](const Faults& faults) { return !faults.any(); });
   const bool named_all = std::all_of(all.begin(), all.end(), [&named](const Faults& faults) {
     return std::binary_search(named.begin(), named.end(), faults.column);
@@ -102,7 +110,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   std::vector<std::string> texts, absent, styled, markers = options.missing_texts;
   std::set<std::string> known(markers.begin(), markers.end());
   std::vector<std::int64_t> dropped;
-  std::string style;
+  const std::string style = is_styled ? styles.options() : "";
   bool drops_rows = false, may_group = true, may_encode = false;
   std::int64_t dates = -1;  // a column that holds them
   for (const Faults& faults : all) {
@@ -114,7 +122,6 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     if (faults.words > 0) texts.push_back(shown(faults.words, fmt::format("'{}', ", quoted(faults.word, 20))));
     if (faults.missing > 0) absent.push_back(shown(faults.missing, ""));
     if (faults.styled > 0) styled.push_back(shown(faults.styled, ""));
-    if (faults.style.size() > style.size()) style = faults.style;
     may_group = may_group && faults.may_group;
     const bool marks = faults.words > 0 && faults.one_word && (may_drop || keeps_missing) &&
                        faults.word.find_first_of(",'\"\n") == faults.word.npos;

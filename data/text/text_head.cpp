@@ -4,121 +4,66 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "core/quoted.h"
 #include "data/io/input_error.h"
-#include "data/io/memory_limit.h"
-#include "data/text/foreign_text.h"
+#include "data/text/first_records.h"
+#include "data/text/text_header.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
+#include "data/text/text_refusal.h"
 
 namespace kith::data {
 namespace {
 
-constexpr std::size_t kSamples = 20;  // rows that decide
-constexpr std::int64_t kFirstBytes = std::int64_t{64} << 10;
-constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
+constexpr std::size_t kSamples = 20;    // rows that decide
+constexpr std::size_t kShownLine = 40;  // bytes, in messages
 
-struct Line {
-  std::int64_t number;      // of its first line, counted from 1
-  std::int64_t last;        // of its last line
-  std::int64_t begin, end;  // in the file, line end included
-  std::string text;
-};
-
-/// The first records, and what was skipped before each of them.
-struct FirstRecords {
-  std::vector<Line> lines;  // kSamples, and one more for a header
-  std::vector<SkippedLines> skipped;
-  std::string comments;  // lines before the first record
-};
-
-FirstRecords first_records(const InputBytes& input, const TextSyntax& syntax) {
-  for (std::int64_t limit = kFirstBytes;; limit *= 8) {
-    const std::string bytes = input.begin(limit);
-    const bool whole = std::ssize(bytes) == input.size();
-    if (bytes.find('\n') == bytes.npos && bytes.find('\r') != bytes.npos && (whole || limit >= kMaxBytes)) {
-      refuse_input(input.name(),
-                   "expected lines that end with LF or CR LF, found CR only; convert it: tr '\\r' '\\n' < IN > OUT");
-    }
-    const std::int64_t bom_bytes = bytes.starts_with("\xef\xbb\xbf") ? 3 : 0;
-    RecordCursor cursor(std::string_view(bytes).substr(static_cast<std::size_t>(bom_bytes)), syntax, whole);
-    FirstRecords first;
-    std::vector<Line>& lines = first.lines;
-    for (std::string_view record; lines.size() <= kSamples && cursor.next(record);) {
-      const std::int64_t begin = record.data() - bytes.data();
-      if (lines.empty()) first.comments = bytes.substr(static_cast<std::size_t>(bom_bytes), begin - bom_bytes);
-      first.skipped.push_back({cursor.comments(), cursor.blank_lines()});
-      lines.push_back(
-          {cursor.line() + 1, cursor.lines_passed(), begin, bom_bytes + cursor.passed(), std::string(record)});
-    }
-    if (whole || lines.size() >= 2) {
-      if (const std::string foreign = foreign_text(bytes); !foreign.empty()) {
-        refuse_input(input.name(), fmt::format("expected a table, such as CSV, found {}", foreign));
-      }
-      return first;
-    }
-    if (limit >= kMaxBytes) {
-      refuse_input(input.name(),
-                   fmt::format("its first lines are longer than {} bytes; is it a table, and is every quote "
-                               "closed?",
-                               kMaxBytes));
-    }
-  }
+/// The fields of a line without empty ones at its end.
+std::size_t width_of(const std::vector<std::string>& fields) {
+  std::size_t width = fields.size();
+  while (width > 0 && fields[width - 1].empty()) --width;
+  return width;
 }
 
 /// Whether the delimiter splits all rows into the same number of fields, at least two. A header may have one field
-/// less, since R writes no name for row names.
-bool is_consistent(const std::vector<Line>& lines, char delimiter) {
-  const std::size_t columns = fields_of(lines.back().text, delimiter).size();
+/// less, since R writes no name for row names; and it, or the rows, may end with delimiters that the other lacks.
+bool is_consistent(const std::vector<FirstRecord>& lines, const TextSyntax& syntax) {
+  const std::size_t columns = fields_of(lines.back().text, syntax).size();
   if (columns < 2) return false;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::size_t fields = fields_of(lines[i].text, delimiter).size();
-    if (fields != columns && !(i == 0 && lines.size() > 1 && fields > 1 && fields + 1 == columns)) return false;
+  std::size_t width = 0;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> fields = fields_of(lines[i].text, syntax);
+    if (fields.size() != columns) return false;
+    width = std::max(width, width_of(fields));
   }
-  return true;
+  const std::vector<std::string> first = fields_of(lines.front().text, syntax);
+  const bool is_shorter = first.size() > 1 && first.size() + 1 == columns;
+  const bool is_longer = first.size() > columns && width_of(first) <= columns;
+  return first.size() == columns ||
+         (lines.size() > 1 && (is_shorter || is_longer || (first.size() < columns && width <= first.size())));
 }
 
+/// The first records as a delimiter divides them: where there are quotes, it decides which line ends are between them.
 /// `decimal`: of the numbers; the comma is either that or a delimiter.
-char find_delimiter(const std::vector<Line>& lines, char decimal) {
-  const std::string candidates = decimal == ',' ? "\t;| " : "\t;,| ";
+char find_delimiter(const InputBytes& input, const FirstRecords& first, TextSyntax syntax, const ReadOptions& options) {
+  const std::string candidates = options.decimal == ',' ? "\t;| " : "\t;,| ";
   for (const char c : candidates) {
-    if (is_consistent(lines, c)) return c;
+    syntax.delimiter = c;
+    if (first.has_quotes
+            ? is_consistent(first_records(input, syntax, options.skip_lines, first.lines.size()).lines, syntax)
+            : is_consistent(first.lines, syntax)) {
+      return c;
+    }
   }
   // One column, or rows of different lengths, which reading the rows will report.
-  const auto fields = [&](char c) { return fields_of(lines.front().text, c).size(); };
-  return *std::max_element(candidates.begin(), candidates.end(), [&](char a, char b) { return fields(a) < fields(b); });
-}
-
-/// Whether the fields are 0, 1, 2, ... or 1, 2, 3, ...: a row of values, or names that pandas and R generate.
-bool counts_up(const std::vector<std::string>& fields) {
-  std::vector<std::string> numbers(fields.begin() + (fields.front().empty() ? 1 : 0), fields.end());
-  if (numbers.size() < 3) return false;
-  for (const std::size_t start : {0, 1}) {
-    bool all = true;
-    for (std::size_t j = 0; j < numbers.size(); ++j) all = all && numbers[j] == std::to_string(start + j);
-    if (all) return true;
-  }
-  return false;
-}
-
-/// A line with a number is never a header, since treating it as one would lose a row.
-bool find_header(const InputBytes& input, const std::vector<Line>& lines, const std::vector<std::string>& first,
-                 const NumberStyle& style) {
-  if (counts_up(first)) {
-    refuse_input(input.name(),
-                 fmt::format("line {} counts up from {}: names of columns, or values? say --header yes or "
-                             "--header no",
-                             lines.front().number, first[first.front().empty() ? 1 : 0]));
-  }
-  const auto is_value = [&style](const std::string& field) {
-    return is_number_text(field) || has_decimal_comma(field) || !plain_number(field, style).empty();
+  const auto fields = [&](char c) {
+    return fields_of(first.lines.front().text, {.delimiter = c, .quotes = syntax.quotes}).size();
   };
-  return std::none_of(first.begin(), first.end(), is_value) &&
-         std::none_of(first.begin(), first.end(), is_missing_marker) &&
-         std::any_of(first.begin(), first.end(), [](const std::string& field) { return !field.empty(); });
+  return *std::max_element(candidates.begin(), candidates.end(), [&](char a, char b) { return fields(a) < fields(b); });
 }
 
 /// Removes a first line "sep=;", by which Excel knows the delimiter, and returns the delimiter; '\0' if there is none.
@@ -132,89 +77,169 @@ char take_named_delimiter(FirstRecords& first) {
   return line.back();
 }
 
-/// The memory of the fields of the first records is checked before they are split: a line may be nothing but
-/// delimiters.
-void require_memory_of_fields(const FirstRecords& first, const std::string& name) {
-  std::int64_t fields = 0;
-  for (const Line& line : first.lines) {
-    for (const char c : {'\t', ';', ',', '|', kBlanks}) {
-      fields = std::max<std::int64_t>(fields, std::count(line.text.begin(), line.text.end(), c));
-    }
+/// Remarks on the comment above the first record, if it has the form of names, and on the first one that has the form
+/// of a row: "#2,1.5,3" may be a row with the name #2.
+void remark_on_comments(const FirstRecords& first, TextHead& head) {
+  if (head.options.comment || head.columns < 2) return;
+  std::int64_t number = head.options.skip_lines;
+  std::string above;
+  for (std::size_t begin = 0; begin < first.comments.size();) {
+    const std::size_t end = std::min(first.comments.find('\n', begin), first.comments.size());
+    std::string line = first.comments.substr(begin, end - begin);
+    if (line.ends_with('\r')) line.pop_back();
+    begin = end + 1;
+    ++number;
+    above.clear();
+    if (!line.starts_with('#')) continue;
+    const std::vector<std::string> fields = fields_of(line, head.syntax);
+    if (std::ssize(fields) != head.columns) continue;
+    const std::string skipped =
+        fmt::format("line {}, '{}', was skipped as a comment, but has the form of ", number, quoted(line, kShownLine));
+    const auto is_name = [](const std::string& field) {
+      return !field.empty() && field != "#" && !is_number_text(field) && !is_missing_marker(field);
+    };
+    if (std::all_of(fields.begin(), fields.end(), is_name))
+      above = skipped + "names; --comment none" + (number > 1 ? fmt::format(" --skip-lines {}", number - 1) : "") +
+              " reads it as them";
+    if (!std::all_of(fields.begin() + 1, fields.end(), is_number_text)) continue;
+    head.remarks.push_back(skipped + "a row; --comment none reads it as one");
+    return;
   }
-  constexpr std::int64_t kLarge = std::int64_t{1} << 16, kBytes = 200;  // of a name, its place, and a choice of columns
-  const std::int64_t copies = std::ssize(first.lines) + 2;
-  if (fields < kLarge) return;
-  require_memory(fields * (copies * static_cast<std::int64_t>(sizeof(std::string)) + kBytes), name + " (its columns)");
+  if (!above.empty() && head.names.empty()) head.remarks.push_back(above);
 }
 
-/// A remark on the first comment that has the form of a row: "#2,1.5,3" may be a row with the name #2. Empty if none
-/// has.
-std::string remark_on(const FirstRecords& first, const TextHead& head, const ReadOptions& options) {
-  if (options.comment || head.columns < 2) return "";
-  std::int64_t number = 0;
-  for (std::size_t begin = 0; begin < first.comments.size(); ++number) {
-    const std::size_t end = std::min(first.comments.find('\n', begin), first.comments.size());
-    const std::string line = first.comments.substr(begin, end - begin);
-    begin = end + 1;
-    if (!line.starts_with('#')) continue;
-    const std::vector<std::string> fields = fields_of(line, head.syntax.delimiter);
-    if (std::ssize(fields) != head.columns || !std::all_of(fields.begin() + 1, fields.end(), is_number_text)) continue;
-    return fmt::format(
-        "line {}, '{}', was skipped as a comment, but has the form of a row; --comment none reads it as "
-        "one",
-        number + 1, quoted(line, 40));
+/// What the first line can be as a header, beside the rows.
+struct HeaderForm {
+  std::vector<std::string> names;
+  bool is_shorter = false;      // R gave the row names no name
+  bool rows_end_empty = false;  // rows end with delimiters that the header lacks
+  bool is_longer = false;       // the header ends with delimiters that the rows lack
+};
+
+HeaderForm header_form(const std::vector<std::string>& first, const std::vector<TextHead::Sample>& rows) {
+  HeaderForm form{first};
+  if (rows.empty()) return form;
+  const std::size_t fields = rows.front().fields.size();
+  const auto all_rows = [&rows](const auto& holds) { return std::all_of(rows.begin(), rows.end(), holds); };
+  form.rows_end_empty = all_rows([&](const auto& row) {
+                          return row.fields.size() >= first.size() && width_of(row.fields) <= first.size();
+                        }) &&
+                        !all_rows([&](const auto& row) { return row.fields.size() == first.size(); });
+  form.is_longer = first.size() > fields && width_of(first) <= fields &&
+                   all_rows([&](const auto& row) { return row.fields.size() == fields; });
+  form.is_shorter = !form.rows_end_empty && fields == first.size() + 1;
+  if (form.is_longer) form.names.resize(fields);
+  if (form.is_shorter) form.names.insert(form.names.begin(), "");
+  return form;
+}
+
+/// Throws unless the first column can hold row names: different texts, or whole numbers.
+void require_row_names(const InputBytes& input, const std::vector<TextHead::Sample>& rows, const FirstRecord& header) {
+  std::set<std::string> names;
+  for (const TextHead::Sample& row : rows) {
+    const std::string& name = row.fields.front();
+    const bool is_whole = name.find_first_not_of("0123456789") == name.npos;
+    if (!name.empty() && (is_whole || !is_number_text(name)) && names.insert(name).second) continue;
+    refuse_input(
+        input.name(),
+        fmt::format("line {} has one field less than the rows, as R writes it above row names, but '{}' in line {} "
+                    "is no name of a row, or not the first with this name; say --header yes or --header no "
+                    "--skip-lines {}",
+                    header.number, quoted(name, kShownLine), row.line, header.last));
   }
-  return "";
+}
+
+/// Whether the first line names the columns. Throws if that is unclear.
+bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderForm& form, TextHead& head,
+                 const std::vector<TextHead::Sample>& rows) {
+  const ReadOptions& options = head.options;
+  if (options.header != Header::automatic) return options.header == Header::yes;
+  std::vector<const std::vector<std::string>*> below;
+  for (const TextHead::Sample& row : rows) below.push_back(&row.fields);
+  const FirstLineChoice choice =
+      judge_first_line({form.names, below, head.numbers, options.missing_texts, form.is_shorter});
+  if (choice.is == FirstLine::row) return false;
+  if (choice.is == FirstLine::names) {
+    if (!choice.why.empty()) {
+      head.remarks.push_back(
+          fmt::format("line {}, '{}', {}, and was read as names of columns; --header no reads it as "
+                      "a row",
+                      line.number, quoted(line.text, kShownLine), choice.why));
+    }
+    if (form.is_shorter) require_row_names(input, rows, line);
+    return true;
+  }
+  if (options.header_if_unclear != Header::automatic) return options.header_if_unclear == Header::yes;
+  refuse_input(input.name(), fmt::format("line {} {}: names of columns, or values? say --header yes or --header no",
+                                         line.number, choice.why));
 }
 
 }  // namespace
 
 TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   TextSyntax syntax{.delimiter = options.delimiter.empty() ? ',' : options.delimiter[0],
+                    .quotes = options.quotes.value_or(true),
                     .comment = options.comment.value_or('#'),
                     .comments_lead = !options.comment};
-  FirstRecords first_lines = first_records(input, syntax);
-  const std::vector<Line>& lines = first_lines.lines;
+  const auto records = [&] { return first_records(input, syntax, options.skip_lines, kSamples + 1); };
+  FirstRecords first_lines = records();
   const char named = take_named_delimiter(first_lines);
+  const std::vector<FirstRecord>& lines = first_lines.lines;
   if (lines.empty()) {
     refuse_input(input.name(),
                  "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
   }
+  if (options.delimiter.empty()) {
+    syntax.delimiter = named != '\0' ? named : find_delimiter(input, first_lines, syntax, options);
+    if (first_lines.has_quotes) {
+      first_lines = records();
+      take_named_delimiter(first_lines);
+    }
+  }
   TextHead head;
-  require_memory_of_fields(first_lines, input.name());
-  if (options.delimiter.empty()) syntax.delimiter = named != '\0' ? named : find_delimiter(lines, options.decimal);
   if (!options.comment) syntax.comment = '\0';  // the rows have begun
   head.syntax = syntax;
   head.numbers = {options.decimal, options.thousands};
   head.missing_texts = options.missing_texts;
-  head.first_line = lines.front().number;
-  std::vector<std::string> first = fields_of(lines.front().text, syntax.delimiter);
-  const bool header = options.header == Header::automatic ? find_header(input, lines, first, head.numbers)
-                                                          : options.header == Header::yes;
-  for (std::size_t i = header ? 1 : 0; i < lines.size(); ++i) {
-    head.samples.push_back({lines[i].number, fields_of(lines[i].text, syntax.delimiter)});
+  head.options = options;
+  const FirstRecord& line = lines.front();
+  head.first_line = line.number;
+  for (const FirstRecord& record : lines) {
+    if (record.is_unclosed) refuse_unclosed(input.name(), head, record.text, record.number);
+    head.samples.push_back({record.number, fields_of(record.text, syntax)});
+  }
+  const std::vector<std::string> first = head.samples.front().fields;
+  head.samples.erase(head.samples.begin());
+  HeaderForm form = header_form(first, head.samples);
+  const bool header = find_header(input, line, form, head, head.samples);
+  head.skipped = first_lines.skipped.front();
+  head.rows_at = header ? line.end : line.begin;
+  head.lines_before = header ? line.last : line.number - 1;
+  if (!header) {
+    head.samples.insert(head.samples.begin(), {line.number, first});
+    head.columns = std::ssize(first);
+    remark_on_comments(first_lines, head);
+    return head;
   }
   if (head.samples.empty()) {
     refuse_input(input.name(), fmt::format("expected rows of numbers, found only line {}, which names columns; if it "
                                            "holds values, say --header no",
                                            head.first_line));
   }
-  head.columns = static_cast<std::int64_t>(header ? first.size() : head.samples.front().fields.size());
-  if (!header) {
-    head.rows_at = lines.front().begin;
-    head.lines_before = head.first_line - 1;
-    head.skipped = first_lines.skipped.front();
-    head.remark = remark_on(first_lines, head, options);
-    return head;
+  head.names = std::move(form.names);
+  head.columns = std::ssize(head.names);
+  head.row_names = head.columns > 1 && head.names.front().empty();
+  head.may_end_empty = !form.is_shorter;
+  head.spans_lines = line.last > line.number;
+  head.quoted_fields = first_lines.quoted_fields;
+  if (form.rows_end_empty) head.remarks.emplace_back("rows end with delimiters that the header lacks: no columns");
+  if (form.is_longer) head.remarks.emplace_back("the header ends with delimiters that the rows lack: no columns");
+  for (TextHead::Sample& row : head.samples) {
+    if (head.may_end_empty && row.fields.size() > head.names.size() && width_of(row.fields) <= head.names.size()) {
+      row.fields.resize(head.names.size());
+    }
   }
-  head.rows_at = lines.front().end;
-  head.lines_before = lines.front().last;
-  head.skipped = first_lines.skipped.front();
-  if (head.samples.front().fields.size() == first.size() + 1) first.insert(first.begin(), "");
-  head.columns = static_cast<std::int64_t>(first.size());
-  head.row_names = first.front().empty() && first.size() > 1;
-  head.remark = remark_on(first_lines, head, options);
-  head.names = std::move(first);
+  remark_on_comments(first_lines, head);
   return head;
 }
 

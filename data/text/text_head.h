@@ -18,13 +18,17 @@ struct TextHead {
   std::int64_t columns = 0;
   std::vector<std::string> names;  // one for each column, or none
   bool row_names = false;          // the header has no name for the first column, as pandas and R write row names
+  bool may_end_empty = false;      // rows may have more fields than the header, which are empty and no columns
   std::int64_t first_line = 0;     // of the table, counted from 1
   std::int64_t rows_at = 0;        // position of the first row, or of blank lines or comments before it
   std::int64_t lines_before = 0;   // lines before that position
   SkippedLines skipped;            // before that position
   NumberStyle numbers;
   std::vector<std::string> missing_texts;  // ReadOptions::missing_texts
-  std::string remark;                      // about a comment that may be a row, else empty
+  std::vector<std::string> remarks;        // about lines that may have another meaning
+  ReadOptions options;                     // that it was read with
+  std::int64_t quoted_fields = 0;          // of the header: between quotes on one line
+  bool spans_lines = false;                // the header: a field between quotes
   struct Sample {
     std::int64_t line = 0;  // counted from 1
     std::vector<std::string> fields;

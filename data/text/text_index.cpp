@@ -10,12 +10,55 @@
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/text/text_record.h"
+#include "data/text/text_refusal.h"
 
 namespace kith::data {
 namespace {
 
 constexpr std::int64_t kWindowBytes = std::int64_t{256} << 10;  // fits into the second-level cache
 constexpr std::int64_t kMaxRecordBytes = std::int64_t{256} << 20;
+
+/// Where quotes mislead, if they do.
+class QuoteCheck {
+ public:
+  QuoteCheck(const InputBytes& input, const TextHead& head)
+      : input_(input), head_(head), quoted_(head.quoted_fields > 0), line_(head.spans_lines ? head.first_line : 0) {}
+
+  /// The record that the cursor has passed; `line` is that of its begin, counted from 1.
+  void add(const RecordCursor& cursor, std::string_view record, std::int64_t line) {
+    if (cursor.is_unclosed()) refuse_unclosed(input_.name(), head_, record, line);
+    if (head_.options.quotes || !cursor.spans_lines()) return;
+    if (line_ == 0) line_ = line;
+    bool rows = true;  // each line of it has the form of a row
+    for (std::size_t begin = 0; rows && begin < record.size();) {
+      const std::size_t end = std::min(record.find('\n', begin), record.size());
+      TextSyntax syntax = head_.syntax;
+      syntax.quotes = false;
+      rows = std::ssize(fields_of(record.substr(begin, end - begin), syntax)) == head_.columns;
+      begin = end + 1;
+    }
+    if (rows && head_.columns > 1) refuse(line, "though each of its lines has as many fields as a row");
+  }
+  /// `quoted_fields`: on one line.
+  void finish(std::int64_t quoted_fields) const {
+    if (line_ > 0 && !quoted_ && quoted_fields == 0 && !head_.options.quotes) {
+      refuse(line_, "and no other field is between quotation marks");
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(std::int64_t line, const char* sign) const {
+    refuse_input(input_.name(), fmt::format("line {}: a field between quotation marks goes on in the next line, {}: "
+                                            "are they quotes (double), or characters like others (none)? say --quote "
+                                            "none or --quote double",
+                                            line, sign));
+  }
+
+  const InputBytes& input_;
+  const TextHead& head_;
+  bool quoted_;
+  std::int64_t line_;  // of the first record that spans lines, counted from 1; 0: none does
+};
 
 constexpr std::int64_t kLargeBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kBytesPerByte = 2;  // of a long record: the window, and its copy while it is parsed
@@ -26,6 +69,8 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
   TextIndex index;
   std::int64_t at = head.rows_at, lines = head.lines_before, window = kWindowBytes;
   std::int64_t trailing_blank = 0;
+  std::int64_t quoted_fields = 0;
+  QuoteCheck check(input, head);
   Matrix<std::byte> buffer(1, window);
   while (at < input.size()) {
     const std::int64_t count = std::min(window, input.size() - at);
@@ -37,11 +82,15 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
                         last);
     std::int64_t rows = 0;
     std::int64_t blank = 0;  // up to the last record: blank lines at the end of the file are no missing rows
-    for (std::string_view record; cursor.next(record); ++rows) blank = cursor.blank_lines();
+    for (std::string_view record; cursor.next(record); ++rows) {
+      blank = cursor.blank_lines();
+      if (cursor.spans_lines() || cursor.is_unclosed()) check.add(cursor, record, lines + cursor.line() + 1);
+    }
     if (cursor.passed() == 0) {
       if (window >= kMaxRecordBytes) {
         refuse_input(input.name(),
-                     fmt::format("line {} is longer than {} bytes; is it a table, and is every quote closed?",
+                     fmt::format("line {} is longer than {} bytes; is it a table, and is every quote closed? "
+                                 "--quote none reads quotation marks as characters like others",
                                  lines + 1, kMaxRecordBytes));
       }
       window *= 2;
@@ -49,6 +98,7 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
     }
     index.longest = std::max(index.longest, cursor.passed());
     if (rows > 0) index.blocks.push_back({at, cursor.passed(), index.rows, lines});
+    quoted_fields += cursor.quoted_fields();
     at += cursor.passed();
     lines += cursor.lines_passed();
     index.rows += rows;
@@ -60,6 +110,7 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
     trailing_blank += cursor.blank_lines() - blank;
     window = kWindowBytes;
   }
+  check.finish(quoted_fields);
   return index;
 }
 

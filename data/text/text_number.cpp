@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -70,7 +71,41 @@ const char* parse_any(const char* begin, const char* end, double& value) {
   return problem == std::errc::invalid_argument ? begin : stop;
 }
 
+struct MarkForm {
+  std::string_view form;
+  char mark;
+};
+constexpr MarkForm kMarkForms[] = {
+    {"\xc2\xa0", ' '},       // no-break space
+    {"\xe2\x80\xaf", ' '},   // narrow no-break space
+    {"\xe2\x80\x89", ' '},   // thin space
+    {"\xe2\x80\x87", ' '},   // figure space
+    {"\xe2\x80\x88", ' '},   // punctuation space
+    {"\xe2\x80\x8a", ' '},   // hair space
+    {"\xe2\x80\x99", '\''},  // right single quotation mark
+    {"\xca\xbc", '\''},      // modifier letter apostrophe
+    {"\xa0", ' '},           // no-break space in ISO 8859-1; no digit precedes this byte in UTF-8
+};
+
+/// The text with spaces and apostrophes of all kinds as those of ASCII.
+std::string with_plain_marks(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    const auto* known = std::find_if(std::begin(kMarkForms), std::end(kMarkForms),
+                                     [text](const MarkForm& entry) { return text.starts_with(entry.form); });
+    const bool is_known = known != std::end(kMarkForms);
+    plain += is_known ? known->mark : text[0];
+    text.remove_prefix(is_known ? known->form.size() : 1);
+  }
+  return plain;
+}
+
 }  // namespace
+
+char plain_mark(std::string_view text) {
+  const std::string plain = with_plain_marks(text);
+  return plain.size() == 1 && text.size() > 1 ? plain[0] : '\0';
+}
 
 const char* parse_number(const char* begin, const char* end, double& value) {
   const char* p = begin;
@@ -142,10 +177,12 @@ std::string plain_number(std::string_view text, const NumberStyle& style) {
     if (text == "False" || text == "FALSE" || text == "false") return "0";
   }
   if (style.is_plain()) return is_number_text(text) ? std::string(text) : "";
+  const bool has_forms = style.thousands == ' ' || style.thousands == '\'';
+  const std::string plain = has_forms ? with_plain_marks(text) : std::string(text);
   std::string number;
   std::size_t digits = 0;  // of the group
   bool grouped = false, whole = true;
-  for (const char c : text) {
+  for (const char c : plain) {
     if (whole && c == style.thousands && (grouped ? digits == 3 : digits > 0 && digits <= 3)) {
       grouped = true;
       digits = 0;
@@ -164,15 +201,39 @@ std::string plain_number(std::string_view text, const NumberStyle& style) {
   return is_number_text(number) ? number : "";
 }
 
+namespace {
+
+constexpr std::pair<NumberStyle, const char*> kStyles[] = {
+    {{',', '\0'}, "--decimal comma"},
+    {{',', '.'}, "--decimal comma --thousands point"},
+    {{',', ' '}, "--decimal comma --thousands blank"},
+    {{',', '\''}, "--decimal comma --thousands apostrophe"},
+    {{'.', ','}, "--thousands comma"},
+    {{'.', ' '}, "--thousands blank"},
+    {{'.', '\''}, "--thousands apostrophe"},
+};
+
+}  // namespace
+
+void StyleChoice::add(std::string_view text) {
+  std::uint32_t read_by = 0, bit = 1;
+  for (const auto& [style, options] : kStyles) {
+    if (!plain_number(text, style).empty()) read_by |= bit;
+    bit <<= 1;
+  }
+  if (read_by != 0) left_ &= read_by;
+}
+
+std::string StyleChoice::options() const {
+  std::uint32_t bit = 1;
+  for (const auto& [style, options] : kStyles) {
+    if ((left_ & bit) != 0) return options;
+    bit <<= 1;
+  }
+  return "";
+}
+
 std::string style_options(std::string_view text) {
-  constexpr std::pair<NumberStyle, const char*> kStyles[] = {
-      {{',', '\0'}, "--decimal comma"},
-      {{',', '.'}, "--decimal comma --thousands point"},
-      {{',', ' '}, "--decimal comma --thousands blank"},
-      {{'.', ','}, "--thousands comma"},
-      {{'.', ' '}, "--thousands blank"},
-      {{'.', '\''}, "--thousands apostrophe"},
-  };
   for (const auto& [style, options] : kStyles) {
     if (!plain_number(text, style).empty()) return options;
   }

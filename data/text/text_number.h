@@ -70,7 +70,9 @@ bool has_decimal_comma(std::string_view text);
 /// How a table writes numbers, if not as parse_number() reads them.
 struct NumberStyle {
   char decimal = '.';
-  char thousands = '\0';  // between groups of three digits before the decimal mark; '\0': nothing
+  /// Between groups of three digits before the decimal mark; '\0': nothing. A blank stands for no-break, narrow and
+  /// thin spaces too, an apostrophe for a typographic one.
+  char thousands = '\0';
   bool is_plain() const { return decimal == '.' && thousands == '\0'; }
 };
 
@@ -81,7 +83,24 @@ std::string plain_number(std::string_view text, const NumberStyle& style);
 /// Whether the text begins with a date of three numbers, such as 2026-11-23, 23.11.2026 or 11/23/26.
 bool is_date_text(std::string_view text);
 
-/// The options that read this text as a number, such as "--decimal comma --thousands point"; empty if none do.
+/// The mark of thousands that this text, one character in UTF-8, is written for: ' ' for all kinds of spaces within a
+/// line, '\'' for a typographic apostrophe; '\0' if it is neither.
+char plain_mark(std::string_view text);
+
+/// The styles of numbers, other than the plain one, that read all of some texts.
+class StyleChoice {
+ public:
+  /// The texts that no style reads are no numbers, and count for nothing.
+  void add(std::string_view text);
+  void add(const StyleChoice& others) { left_ &= others.left_; }
+  /// Of the first of them, such as "--decimal comma --thousands point"; empty if there is none.
+  std::string options() const;
+
+ private:
+  std::uint32_t left_ = ~std::uint32_t{0};  // one bit for each
+};
+
+/// The options that read this text as a number; empty if none do.
 std::string style_options(std::string_view text);
 
 }  // namespace kith::data

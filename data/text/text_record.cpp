@@ -12,6 +12,13 @@ const char* find(const char* begin, const char* end, char c) {
   return match != nullptr ? static_cast<const char*>(match) : end;
 }
 
+/// The quote that ends the text at `first`; `end` if there is none.
+const char* closing_quote(const char* first, const char* end) {
+  const char* close = find(first, end, '"');
+  while (close + 1 < end && close[1] == '"') close = find(close + 2, end, '"');
+  return close;
+}
+
 }  // namespace
 
 RecordCursor::RecordCursor(std::string_view bytes, const TextSyntax& syntax, bool whole)
@@ -20,7 +27,37 @@ RecordCursor::RecordCursor(std::string_view bytes, const TextSyntax& syntax, boo
       end_(bytes.data() + bytes.size()),
       syntax_(syntax),
       whole_(whole),
-      quotes_(bytes.find('"') != bytes.npos) {}
+      quotes_(syntax.quotes && bytes.find('"') != bytes.npos) {}
+
+bool RecordCursor::opens_field(const char* quote) const {
+  const char* before = quote;
+  while (before > at_ && (before[-1] == ' ' || (before[-1] == '\t' && syntax_.delimiter != '\t'))) --before;
+  if (before == at_ || (syntax_.delimiter == kBlanks && before < quote)) return true;
+  return before[-1] == syntax_.delimiter;
+}
+
+const char* RecordCursor::end_of_record(const char* stop, std::int64_t& lines) {
+  for (const char* p = at_;;) {
+    const char* quote = find(p, stop, '"');
+    if (quote == stop) return stop;
+    p = quote + 1;
+    if (!opens_field(quote)) continue;  // it is a character like others: 5" for inches
+    const char* close = closing_quote(p, end_);
+    if (close == end_) {
+      lines += std::count(stop, end_, '\n') - (end_ > stop && end_[-1] == '\n' ? 1 : 0);
+      unclosed_ = true;  // FieldCursor reports it
+      return whole_ ? end_ : nullptr;
+    }
+    p = close + 1;
+    if (close < stop) {
+      ++quoted_fields_;
+      continue;
+    }
+    lines += std::count(stop, close, '\n');
+    stop = find(close, end_, '\n');
+    if (stop == end_ && !whole_) return nullptr;
+  }
+}
 
 bool RecordCursor::next(std::string_view& record) {
   while (at_ < end_) {
@@ -28,16 +65,9 @@ bool RecordCursor::next(std::string_view& record) {
     if (stop == end_ && !whole_) return false;
     std::int64_t lines = 1;
     const bool comment = syntax_.comment != '\0' && *at_ == syntax_.comment;
-    if (quotes_ && !comment) {
-      for (auto open = std::count(at_, stop, '"') % 2; open != 0;) {
-        if (stop == end_) break;  // a quote without an end; FieldCursor reports it
-        const char* next = find(stop + 1, end_, '\n');
-        if (next == end_ && !whole_) return false;
-        open = (open + std::count(stop, next, '"')) % 2;
-        stop = next;
-        ++lines;
-      }
-    }
+    unclosed_ = false;
+    if (quotes_ && !comment) stop = end_of_record(stop, lines);
+    if (stop == nullptr) return false;
     const char* last = stop > at_ && stop[-1] == '\r' ? stop - 1 : stop;
     const std::string_view text(at_, static_cast<std::size_t>(last - at_));
     at_ = stop < end_ ? stop + 1 : end_;
@@ -57,7 +87,7 @@ bool RecordCursor::next(std::string_view& record) {
 
 Field FieldCursor::take() {
   skip_blanks();
-  if (at_ < end_ && *at_ == '"') return take_quoted();
+  if (quotes_ && at_ < end_ && *at_ == '"') return take_quoted();
   const char* stop = delimiter_ == kBlanks ? std::find_if(at_, end_, [this](char c) { return is_blank(c); })
                                            : find(at_, end_, delimiter_);
   const char* last = stop;
@@ -69,8 +99,7 @@ Field FieldCursor::take() {
 
 Field FieldCursor::take_quoted() {
   const char* first = at_ + 1;
-  const char* close = find(first, end_, '"');
-  while (close + 1 < end_ && close[1] == '"') close = find(close + 2, end_, '"');
+  const char* close = closing_quote(first, end_);
   Field field{{first, static_cast<std::size_t>(close - first)}, true};
   if (close == end_) {
     field.problem = "its quote is never closed; close it";
@@ -95,9 +124,9 @@ std::string text_of(const Field& field) {
   return text;
 }
 
-std::vector<std::string> fields_of(std::string_view record, char delimiter) {
+std::vector<std::string> fields_of(std::string_view record, const TextSyntax& syntax) {
   std::vector<std::string> fields;
-  for (FieldCursor cursor(record, delimiter); cursor.more();) fields.push_back(text_of(cursor.take()));
+  for (FieldCursor cursor(record, syntax); cursor.more();) fields.push_back(text_of(cursor.take()));
   return fields;
 }
 

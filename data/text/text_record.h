@@ -13,12 +13,13 @@ constexpr char kBlanks = ' ';  // as a delimiter: any run of blanks and tabs; ig
 /// What separates fields, and which lines are no records.
 struct TextSyntax {
   char delimiter = ',';
+  bool quotes = true;          // a field may stand between quotation marks; else they are characters like others
   char comment = '\0';         // lines that begin with it are skipped; '\0': none are
   bool comments_lead = false;  // skipped before the first record only
 };
 
-/// Iterates over records. A record ends at the end of its line, except for line ends between quotes. Blank lines and
-/// comments are not records.
+/// Iterates over records. A record ends at the end of its line, except for line ends between the quotes of a field.
+/// Blank lines and comments are not records.
 class RecordCursor {
  public:
   /// `whole`: the bytes include the end of the text. Otherwise a last record without a line end is not returned.
@@ -30,14 +31,24 @@ class RecordCursor {
   std::int64_t lines_passed() const { return next_line_; }
   std::int64_t comments() const { return comments_; }  // passed so far
   std::int64_t blank_lines() const { return blank_lines_; }
+  bool spans_lines() const { return next_line_ > line_ + 1; }  // the last record
+  bool is_unclosed() const { return unclosed_; }               // the last record: a quote in it has no end
+  /// Fields passed so far between quotes that begin and end on one line.
+  std::int64_t quoted_fields() const { return quoted_fields_; }
 
  private:
+  /// The end of the record at `at_`, whose first line ends at `stop`; counts its lines. Null if the bytes end before.
+  const char* end_of_record(const char* stop, std::int64_t& lines);
+  bool opens_field(const char* quote) const;
+
   const char* begin_;
   const char* at_;
   const char* end_;
   TextSyntax syntax_;
   bool whole_;
   bool quotes_;  // whether there are any
+  bool unclosed_ = false;
+  std::int64_t quoted_fields_ = 0;
   std::int64_t comments_ = 0;
   std::int64_t blank_lines_ = 0;
   std::int64_t line_ = 0;
@@ -54,8 +65,8 @@ struct Field {
 /// Iterates over the fields of a record. Inline because it is called for every value of a file.
 class FieldCursor {
  public:
-  FieldCursor(std::string_view record, char delimiter)
-      : at_(record.data()), end_(record.data() + record.size()), delimiter_(delimiter) {
+  FieldCursor(std::string_view record, const TextSyntax& syntax)
+      : at_(record.data()), end_(record.data() + record.size()), delimiter_(syntax.delimiter), quotes_(syntax.quotes) {
     if (delimiter_ != kBlanks) return;
     while (at_ < end_ && is_blank(end_[-1])) --end_;
     skip_blanks();
@@ -92,11 +103,12 @@ class FieldCursor {
   const char* at_;
   const char* end_;
   char delimiter_;
+  bool quotes_;
   bool more_ = true;
 };
 
 /// The fields as text, with doubled quotes replaced by single ones.
-std::vector<std::string> fields_of(std::string_view record, char delimiter);
+std::vector<std::string> fields_of(std::string_view record, const TextSyntax& syntax);
 std::string text_of(const Field& field);
 
 }  // namespace kith::data

@@ -9,6 +9,7 @@
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
+#include "data/text/lines_before.h"
 #include "data/text/text_number.h"
 
 namespace kith::data {
@@ -84,24 +85,82 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
   refuse_input(
       name,
       fmt::format(
-          "expected numbers, found {} in {} (such as '{}' in line {}); leave {} out with --drop-columns {}, {}{}",
+          "expected numbers, found {} in {} (such as '{}' in line {}); leave {} out with --drop-columns {}, {}{}{}",
           dates ? "dates" : "text", show_list(shown, kShown), quoted(text, 40), row.line, several ? "them" : "it",
           column_list(head, columns),
           dates     ? "or convert: " + remedy_for_dates(head, columns[0])
           : several ? "or make features of their texts with --encode onehot"
                     : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
                       "--id-column",
-          others));
+          others, or_header(head, row.line)));
 }
 
+std::string_view without_surplus(const TextHead& head, std::string_view record) {
+  FieldCursor cursor(record, head.syntax);
+  const char* end = record.data() + record.size();
+  for (std::int64_t j = 0; j < head.columns && cursor.more(); ++j) {
+    cursor.take();
+    end = cursor.at();
+  }
+  if (!head.may_end_empty || !cursor.more()) return record;
+  return record.substr(0, static_cast<std::size_t>(end - record.data()) - 1);  // and the delimiter
+}
+
+std::string style_for(const TextHead& head, std::int64_t column, const std::string& text) {
+  if (style_options(text).empty()) return "";
+  StyleChoice styles;
+  styles.add(text);
+  for (const TextHead::Sample& row : head.samples) {
+    if (column < std::ssize(row.fields)) styles.add(row.fields[static_cast<std::size_t>(column)]);
+  }
+  const std::string options = styles.options().empty() ? style_options(text) : styles.options();
+  return head.numbers.is_plain() || options.find(' ', options.find(' ') + 1) != options.npos ? options : "";
+}
+
+std::string or_header(const TextHead& head, std::int64_t line) {
+  const bool open = head.options.header == Header::automatic && head.names.empty() && line == head.first_line;
+  return open ? fmt::format("; if line {} names the columns, say --header yes", line) : "";
+}
+
+void refuse_unclosed(const std::string& name, const TextHead& head, std::string_view record, std::int64_t line) {
+  std::int64_t column = 0;
+  for (FieldCursor cursor(record, head.syntax); cursor.more() && cursor.take().problem == nullptr;) ++column;
+  refuse_input(fmt::format("{}: line {}, {}", name, line,
+                           show_column(column < head.columns ? head.names : std::vector<std::string>(), column)),
+               "a quotation mark begins the field, and its quote is never closed; close it, or, if quotation marks are "
+               "characters like others, say --quote none");
+}
+
+namespace {
+
+/// The command that joins the words of a first field that holds blanks; empty unless numbers follow it as they follow
+/// the others.
+std::string join_command(const TextHead& head, const std::vector<std::string>& fields) {
+  const std::int64_t columns = head.columns, more = std::ssize(fields) - columns;
+  if (head.syntax.delimiter != kBlanks || more <= 0 || columns < 2) return "";
+  const auto is_number = [](const std::string& field) { return is_number_text(field); };
+  if (!std::all_of(fields.begin() + more + 1, fields.end(), is_number) || is_number_text(fields.front())) return "";
+  return fmt::format(
+      "awk '{{while (NF > {0}) {{$1 = $1 \"_\" $2; for (i = 3; i <= NF; i++) $(i - 1) = $i; NF--}}}} 1' IN > OUT",
+      columns);
+}
+
+}  // namespace
+
 void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record, std::int64_t line) {
+  refuse_lines_before(input, head);
   const bool may_be_comment = record.starts_with('#') && head.syntax.comment != '#';
-  refuse_input(input.name(),
-               fmt::format("line {}: expected {} fields ({}), as in line {}, found {}; correct the line, {}", line,
-                           head.columns, name_of_delimiter(head.syntax.delimiter), head.first_line,
-                           fields_of(record, head.syntax.delimiter).size(),
-                           may_be_comment ? "or say --comment '#' if lines that begin with # are comments"
-                                          : "or name the delimiter with --delimiter"));
+  const std::vector<std::string> fields = fields_of(record, head.syntax);
+  const std::string join = join_command(head, fields);
+  const std::string problem =
+      fmt::format("line {}: expected {} fields ({}), as in line {}, found {}", line, head.columns,
+                  name_of_delimiter(head.syntax.delimiter), head.first_line, fields.size());
+  if (!join.empty()) {
+    refuse_input(input.name(), problem + "; if its first field holds blanks, join them in all lines: " + join);
+  }
+  refuse_input(input.name(), problem + "; correct the line, " +
+                                 (may_be_comment ? "or say --comment '#' if lines that begin with # are comments"
+                                                 : "or name the delimiter with --delimiter"));
 }
 
 }  // namespace kith::data

@@ -32,6 +32,30 @@ std::string column_list(const TextHead& head, const std::vector<std::int64_t>& c
 [[noreturn]] void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns,
                                       const std::string& name);
 
+/// The options that read this text of a column as a number, and those in the first rows of the column; empty if none
+/// do, or if the table was read with them.
+std::string style_for(const TextHead& head, std::int64_t column, const std::string& text);
+
+/// "; if line 1 names the columns, say --header yes", for messages about the first line where that is not decided;
+/// empty for other lines.
+std::string or_header(const TextHead& head, std::int64_t line);
+
+/// Throws Error(data) about a record with a quote that has no end. `line` is counted from 1.
+[[noreturn]] void refuse_unclosed(const std::string& name, const TextHead& head, std::string_view record,
+                                  std::int64_t line);
+
+/// Whether the fields at the end of a record are empty ones that the header lacks.
+inline bool ends_empty(const TextHead& head, FieldCursor cursor) {
+  while (head.may_end_empty && cursor.more()) {
+    const Field field = cursor.take();
+    if (field.quoted || !field.text.empty()) return false;
+  }
+  return !cursor.more();
+}
+
+/// The record without empty fields at its end that the header lacks.
+std::string_view without_surplus(const TextHead& head, std::string_view record);
+
 /// Throws Error(data) about a record with another number of fields than the head. `line` is counted from 1.
 [[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
                                 std::int64_t line);

@@ -90,7 +90,7 @@ TEST_CASE("a header is a first line without numbers; an ambiguous line is refuse
   refuses_text("0,1,2\n3,4,5\n", {"x.csv: line 1 counts up from 0", "--header yes or --header no"});
   refuses_text(",1,2,3\n0,4,5,6\n", {"line 1 counts up from 1"});
   refuses_text("NA,NA\n1,2\n", {"line 1, column 1: expected a number, found 'NA'", "--header yes"});
-  refuses_text("gene,7,9\n1,2,3\n", {"line 1, column 1: expected a number, found 'gene'", "--header yes"});
+  refuses_text("gene,7,9\n1,2,3\n", {"line 1 has text above numbers: names of columns, or values?", "--header yes"});
   refuses_text("a,b\n", {"x.csv: expected rows of numbers, found only line 1, which names columns", "--header no"});
   refuses_text("1,2\n", {"found only line 1"}, {.header = Header::yes});
 }

@@ -161,7 +161,7 @@ TEST_CASE("files of other programs are refused by name, with the command that co
         File{"x.pkl", "\x80\x02]q\x01.", "a Python pickle", "pandas.read_pickle('IN')"},
         File{"x.safetensors", "\x10\0\0\0\0\0\0\0{\"a\":{}}"s, "a safetensors file", "safetensors.numpy"},
         File{"x.bin", "2 3\nthe \x01\x02\0"s, "binary vectors of word2vec", "load_word2vec_format('IN'"},
-        File{"x.vec", "2 3\nthe 1 2 3\nof 1 2 4\n", "vectors of word2vec", "tail -n +2 IN |"},
+        File{"x.vec", "2 3\nthe 1 2 3\nof 1 2 4\n", "vectors of word2vec", "--skip-lines 1 --id-column 1"},
         File{"x.zip", "PK\x03\x04xx.zgroup", "a zarr archive", "zarr.open('IN'"},
         File{"x.pt", "PK\x03\x04xx/data.pkl", "a PyTorch file", "torch.load('IN'"},
         File{"x.xlsx", "PK\x03\x04xxxx", ".xlsx", "pandas.read_excel('IN')"},

@@ -1,0 +1,309 @@
+// Compares the first line of a table with the rows below it, column by column.
+#include "data/text/text_header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "data/text/text_head.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::size_t kEnoughRows = 3;  // below a line of numbers, to take it for names
+constexpr std::size_t kLongRow = 5;     // fields in a sequence that is no accident
+
+enum class CellKind { empty, missing, truth, infinite, whole, fraction, text };
+
+struct Cell {
+  CellKind kind = CellKind::empty;
+  double value = 0.0;
+  bool is_number() const { return kind == CellKind::whole || kind == CellKind::fraction; }
+  bool is_absent() const { return kind == CellKind::empty || kind == CellKind::missing; }
+};
+
+Cell cell_of(std::string_view text, const NumberStyle& style) {
+  if (text.empty()) return {};
+  if (is_missing_marker(text)) return {CellKind::missing};
+  double value = 0.0;
+  const bool is_plain = style.is_plain() && is_number_text(text);
+  const std::string number = is_plain ? std::string(text) : plain_number(text, style);
+  if (number.empty()) return {has_decimal_comma(text) || is_number_text(text) ? CellKind::fraction : CellKind::text};
+  if (std::string_view("TtFf").find(text[0]) != std::string_view::npos) return {CellKind::truth};
+  parse_number(number.data(), number.data() + number.size(), value);
+  if (std::isnan(value)) return {CellKind::missing};
+  if (std::isinf(value)) return {CellKind::infinite};
+  const bool whole = number.find_first_not_of("+-0123456789") == number.npos;
+  return {whole ? CellKind::whole : CellKind::fraction, value};
+}
+
+/// A column: its field of the first line, and what the rows hold.
+struct HeadColumn {
+  Cell first;
+  std::size_t numbers = 0, fractions = 0, texts = 0, truths = 0, absent = 0, years = 0;
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  bool rises = true, falls = true;  // from the first line on, in every row
+  bool even_steps = true;           // all steps are equal, from the first line on
+  double last = 0.0, step = 0.0;    // of the numbers so far
+
+  bool is_numeric() const { return numbers > 0 && texts == 0 && truths == 0; }
+  bool is_fractional() const { return 2 * fractions > numbers; }  // programs also write 3 for 3.0
+  bool is_outside() const { return first.value < least || first.value > most; }
+  bool continues() const { return numbers >= kEnoughRows && (rises || falls); }
+  bool steps_evenly() const { return continues() && even_steps; }
+};
+
+bool is_near_year(double value) { return value >= 1500 && value <= 2200; }
+bool is_year(const Cell& field) { return field.kind == CellKind::whole && is_near_year(field.value); }
+
+bool is_same_value(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
+
+void add_cell(HeadColumn& column, const Cell& field) {
+  if (field.is_absent()) ++column.absent;
+  if (field.kind == CellKind::text) ++column.texts;
+  if (field.kind == CellKind::truth) ++column.truths;
+  if (!field.is_number()) return;
+  const double before = column.numbers == 0 ? column.first.value : column.last, step = field.value - before;
+  column.rises = column.rises && step > 0;
+  column.falls = column.falls && step < 0;
+  column.even_steps = column.even_steps && (column.numbers == 0 || is_same_value(step, column.step));
+  column.step = step;
+  column.last = field.value;
+  ++column.numbers;
+  if (field.kind == CellKind::fraction) ++column.fractions;
+  if (is_near_year(field.value)) ++column.years;
+  column.least = std::min(column.least, field.value);
+  column.most = std::max(column.most, field.value);
+}
+
+/// The numbers of a row as a sequence.
+struct NumberRow {
+  explicit NumberRow(const std::vector<double>& values) : length(values.size()) {
+    for (std::size_t j = 1; j < values.size(); ++j) {
+      rises = rises && values[j] > values[j - 1];
+      falls = falls && values[j] < values[j - 1];
+      even = even && is_same_value(values[j] - values[j - 1], values[1] - values[0]);
+    }
+    if (!values.empty()) start = values[0];
+  }
+  std::size_t length;
+  double start = 0.0;
+  bool rises = true, falls = true, even = true;
+  bool is_monotone() const { return length > 1 && (rises || falls); }
+  bool is_even() const { return length >= 3 && is_monotone() && even; }
+};
+
+class Judge {
+ public:
+  explicit Judge(const FirstFields& fields) : fields_(fields) {
+    for (const std::string& text : fields.first) columns_.emplace_back().first = cell_of(text, fields.numbers);
+    std::vector<double> values;
+    for (const HeadColumn& column : columns_) {
+      if (column.first.is_number()) values.push_back(column.first.value);
+    }
+    line_ = NumberRow(values);
+  }
+
+  FirstLineChoice choose() {
+    const auto has = [this](auto... kinds) {
+      return any([=](const HeadColumn& column) { return ((column.first.kind == kinds) || ...); });
+    };
+    has_numbers_ = has(CellKind::whole, CellKind::fraction);
+    const bool has_words = has(CellKind::missing, CellKind::truth, CellKind::infinite);
+    if (!has_numbers_ && !has_words) return {has(CellKind::text) ? FirstLine::names : FirstLine::row};
+    has_text_ = has(CellKind::text);
+    read_rows();
+    FirstLineChoice choice = has_numbers_ ? of_numbers() : of_words();
+    if (choice.is == FirstLine::names || !counts_up()) return choice;
+    // A long line that counts up, as the generated names of pandas and R do, is never a row without a question.
+    return choice.is == FirstLine::unclear || line_.length >= 3 ? unclear(counting()) : choice;
+  }
+
+ private:
+  template <class Holds>
+  bool any(const Holds& holds) const {
+    return std::any_of(columns_.begin(), columns_.end(), holds);
+  }
+  /// Whether it holds for all columns with a number in the first line and numbers below it, at least one.
+  template <class Holds>
+  bool all_numeric(const Holds& holds) const {
+    bool some = false;
+    for (const HeadColumn& column : columns_) {
+      if (!column.first.is_number() || !column.is_numeric()) continue;
+      if (!holds(column)) return false;
+      some = true;
+    }
+    return some;
+  }
+
+  static FirstLineChoice unclear(std::string why) { return {FirstLine::unclear, std::move(why)}; }
+  static FirstLineChoice names(std::string why) { return {FirstLine::names, std::move(why)}; }
+
+  void read_rows() {
+    std::vector<double> values;
+    for (const std::vector<std::string>* row : fields_.rows) {
+      values.clear();
+      for (std::size_t j = 0; j < std::min(row->size(), columns_.size()); ++j) {
+        const Cell field = cell_of((*row)[j], fields_.numbers);
+        add_cell(columns_[j], field);
+        if (columns_[j].first.is_number() && field.is_number()) values.push_back(field.value);
+      }
+      const NumberRow below(values);
+      const bool same = below.length == line_.length;
+      like_ += same && below.is_monotone() && below.rises == line_.rises ? 1 : 0;
+      even_ += same && below.is_even() ? 1 : 0;
+    }
+  }
+
+  /// Whether the numbers are 0, 1, 2, ... or, at least three, 1, 2, 3, ..., and all fields but an empty first one.
+  bool counts_up() const {
+    const bool steps = line_.length == 1 || (line_.rises && line_.even && columns_of_numbers_step_by_one());
+    const bool starts = line_.start == 0.0 || (line_.start == 1.0 && line_.length >= 3);
+    return has_numbers_ && !has_text_ && steps && starts &&
+           line_.length + (is_blank_first() ? 1 : 0) == columns_.size();
+  }
+  bool columns_of_numbers_step_by_one() const {
+    double expected = line_.start;
+    for (const HeadColumn& column : columns_) {
+      if (column.first.is_number() && (column.first.kind != CellKind::whole || column.first.value != expected++))
+        return false;
+    }
+    return true;
+  }
+  bool is_blank_first() const { return columns_.size() > 1 && columns_[0].first.kind == CellKind::empty; }
+  std::string counting() const { return fmt::format("counts up from {}", line_.start); }
+
+  /// Whether the line cannot be a row: a name stands above numbers, or nothing above a column that is never empty.
+  std::string no_row() const {
+    if (fields_.is_shorter) return "has one field less than the rows";
+    if (is_blank_first() && columns_[0].absent == 0 && !fields_.rows.empty()) return "begins with an empty field";
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+      const auto& texts = fields_.missing_texts;
+      const bool is_name = columns_[j].first.kind == CellKind::text &&
+                           std::find(texts.begin(), texts.end(), fields_.first[j]) == texts.end();
+      if (is_name && columns_[j].is_numeric()) return "has text above numbers";
+    }
+    return "";
+  }
+
+  /// A line without numbers, but with words that can be values: inf, True, NA.
+  FirstLineChoice of_words() const {
+    if (const std::string why = no_row(); !why.empty()) return names(why);
+    const auto is_truth_above_numbers = [](const HeadColumn& column) {
+      return column.first.kind == CellKind::truth && column.is_numeric();
+    };
+    if (!any(is_truth_above_numbers)) return {};
+    const std::set<std::string> different(fields_.first.begin(), fields_.first.end());
+    const bool only_truths = std::all_of(columns_.begin(), columns_.end(), is_truth_above_numbers);
+    const bool other =
+        any([](const HeadColumn& column) { return column.least < 0 || column.most > 1 || column.fractions > 0; });
+    const std::string why = "has truth values above numbers";
+    const bool are_names = only_truths && other && columns_.size() > 1 && different.size() == columns_.size();
+    return are_names ? names(why) : unclear(why);
+  }
+
+  /// Whether each number can be a name where the line is no row.
+  bool all_can_be_names() const {
+    const bool sequence = (line_.is_monotone() && line_.even && line_.length != 2) || counts_from_the_start();
+    return std::all_of(columns_.begin(), columns_.end(), [&](const HeadColumn& column) {
+      if (!column.first.is_number() || !column.is_numeric() || sequence) return true;
+      const bool year = is_year(column.first) && 2 * column.years <= column.numbers;
+      return year || (column.first.kind == CellKind::whole && column.is_fractional());
+    });
+  }
+  /// 0, or 0 and 1, or 1 and 2.
+  bool counts_from_the_start() const {
+    return columns_of_numbers_step_by_one() && (line_.start == 0.0 || (line_.start == 1.0 && line_.length == 2));
+  }
+
+  /// Whether all numbers of the line are years, and most of those below are not.
+  bool are_years() const {
+    std::size_t numbers = 0, years = 0;
+    for (const HeadColumn& column : columns_) {
+      if (!column.first.is_number()) continue;
+      if (!is_year(column.first)) return false;
+      numbers += column.numbers;
+      years += column.years;
+    }
+    return 2 * years <= numbers;
+  }
+
+  FirstLineChoice of_numbers() const {
+    const std::size_t rows = fields_.rows.size();
+    const bool above_fractions = all_numeric(
+        [](const HeadColumn& column) { return column.first.kind == CellKind::whole && column.is_fractional(); });
+    if (const std::string why = no_row(); !why.empty()) {
+      const bool is_like_rows = line_.length >= 3 && (2 * like_ >= rows || even_ > 0);
+      return all_can_be_names() && (above_fractions || !is_like_rows) ? names(why) : unclear(why);
+    }
+    const bool above_text =
+        rows >= kEnoughRows && any([rows](const HeadColumn& column) {
+          return column.first.is_number() && column.texts + column.absent == rows && column.texts >= kEnoughRows;
+        });
+    if (above_text) return unclear("has a number above text");
+    if (any([](const HeadColumn& column) { return column.first.kind == CellKind::truth && column.is_numeric(); })) {
+      return unclear("has a truth value above numbers");
+    }
+    const bool outside = all_numeric([](const HeadColumn& column) { return column.is_outside(); });
+    if (counts_up() && line_.start == 0.0) return of_counting(above_fractions, outside);
+    if (line_.length >= 3 && line_.is_even()) return of_even_steps(above_fractions, outside);
+    if (line_.length >= kLongRow && line_.is_monotone()) {
+      return outside && 2 * like_ < rows ? unclear("is in order, as no row below it is") : FirstLineChoice{};
+    }
+    const bool apart = are_years() && outside && rows >= kEnoughRows;
+    if (!apart || (line_.length > 1 && !line_.is_monotone())) return {};
+    if (line_.length > 1 && above_fractions && has_text_) return names("has years above other numbers");
+    return above_fractions || line_.length > 1 ? unclear("has years above other numbers") : FirstLineChoice{};
+  }
+
+  /// The line is 0, or 0, 1, or 0, 1, 2 ...
+  FirstLineChoice of_counting(bool above_fractions, bool outside) const {
+    const bool even = any([](const HeadColumn& column) { return column.steps_evenly(); });
+    const bool continues = any([](const HeadColumn& column) { return column.continues(); });
+    const bool some_fractions =
+        any([](const HeadColumn& column) { return column.is_numeric() && column.is_fractional(); });
+    const bool enough = fields_.rows.size() >= kEnoughRows;
+    const bool alien =
+        all_numeric([](const HeadColumn& column) { return column.is_fractional() || column.is_outside(); });
+    if (line_.length <= 2 && (even || !alien)) return {};
+    if (line_.length == 1) return above_fractions && !continues && enough ? unclear(counting()) : FirstLineChoice{};
+    if (some_fractions) {
+      const bool are_names = enough && !continues && (line_.length > 2 || above_fractions);
+      return are_names ? names(counting()) : enough || line_.length > 2 ? unclear(counting()) : FirstLineChoice{};
+    }
+    const bool larger = outside && !continues && fields_.rows.size() >= kLongRow &&
+                        all_numeric([](const HeadColumn& column) { return column.least >= 10 || column.most <= -10; });
+    return larger || line_.length > 2 ? unclear(counting()) : FirstLineChoice{};
+  }
+
+  /// At least three numbers, equally spaced.
+  FirstLineChoice of_even_steps(bool above_fractions, bool outside) const {
+    const std::size_t rows = fields_.rows.size();
+    const bool is_long = line_.length >= kLongRow;
+    if (even_ > 0 || (!is_long && 2 * like_ >= rows) || rows < kEnoughRows) return {};
+    const std::string why = "has equally spaced numbers, as no row below it has";
+    const bool continues = any([](const HeadColumn& column) { return column.continues(); });
+    if (above_fractions || are_years() || (is_long && outside && !continues)) return names(why);
+    const bool apart = outside && !continues && rows >= kLongRow;
+    return is_long || apart ? unclear(why) : FirstLineChoice{};
+  }
+
+  const FirstFields& fields_;
+  std::vector<HeadColumn> columns_;
+  NumberRow line_{std::vector<double>()};  // the numbers of the first line
+  bool has_numbers_ = false, has_text_ = false;
+  std::size_t like_ = 0, even_ = 0;  // rows whose numbers rise or fall as the line does, and that are equally spaced
+};
+
+}  // namespace
+
+FirstLineChoice judge_first_line(const FirstFields& fields) { return Judge(fields).choose(); }
+
+}  // namespace kith::data
