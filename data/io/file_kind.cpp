@@ -84,9 +84,10 @@ bool has_member(std::string_view bytes, std::string_view ending) {
   return bytes.starts_with("PK\x03\x04") && bytes.find(ending) != bytes.npos;
 }
 
-/// Whether the bytes are text in UTF-16, of which the byte at `low` of each pair is the lower one: no control character,
-/// and most characters of ASCII, as in every table of numbers.
+/// Whether the bytes are text in UTF-16, of which the byte at `low` of each pair is the lower one: no control
+/// character, and most characters of ASCII, as in every table of numbers.
 bool is_utf16(std::string_view bytes, std::size_t low) {
+  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return false;  // a signature says so
   const std::size_t units = bytes.size() / 2;
   std::size_t plain = 0;
   for (std::size_t i = 0; i < units; ++i) {
@@ -94,7 +95,7 @@ bool is_utf16(std::string_view bytes, std::size_t low) {
     const auto upper = static_cast<unsigned char>(bytes[2 * i + 1 - low]);
     if (upper != 0) continue;
     const bool is_control = lower == 0x7f || (lower < 0x20 && std::string_view("\n\r\t\f").find(bytes[2 * i + low]) ==
-                                                                 std::string_view::npos);
+                                                                  std::string_view::npos);
     if (is_control) return false;
     if (lower < 0x80) ++plain;
   }

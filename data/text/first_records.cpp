@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
@@ -65,11 +66,15 @@ FirstRecords first_records(const InputBytes& input, const TextSyntax& syntax, st
     first.has_quotes = syntax.quotes && bytes.find('"', start) != bytes.npos;
     for (std::string_view record; first.lines.size() < count && cursor.next(record);) {
       const std::int64_t begin = record.data() - bytes.data();
+      FirstRecord line{skip_lines + cursor.line() + 1, skip_lines + cursor.lines_passed(), begin,
+                       static_cast<std::int64_t>(start) + cursor.passed(), std::string(record)};
+      if (cursor.is_unclosed()) {
+        first.unclosed = std::move(line);
+        break;
+      }
       if (first.lines.empty()) first.comments = bytes.substr(start, static_cast<std::size_t>(begin) - start);
       first.skipped.push_back({cursor.comments(), cursor.blank_lines()});
-      first.lines.push_back({skip_lines + cursor.line() + 1, skip_lines + cursor.lines_passed(), begin,
-                             static_cast<std::int64_t>(start) + cursor.passed(), std::string(record),
-                             cursor.is_unclosed()});
+      first.lines.push_back(std::move(line));
       first.quoted_fields = cursor.quoted_fields();
     }
     if (whole || first.lines.size() >= 2) {

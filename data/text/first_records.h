@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,15 +18,15 @@ struct FirstRecord {
   std::int64_t last;        // of its last line
   std::int64_t begin, end;  // in the file, line end included
   std::string text;
-  bool is_unclosed = false;  // a quote in it has no end
 };
 
 struct FirstRecords {
   std::vector<FirstRecord> lines;
-  std::vector<SkippedLines> skipped;  // before each of them
-  std::string comments;               // lines before the first record
-  bool has_quotes = false;            // quotation marks, which may hide line ends
-  std::int64_t quoted_fields = 0;     // between quotes on one line
+  std::vector<SkippedLines> skipped;    // before each of them
+  std::string comments;                 // lines before the first record
+  std::optional<FirstRecord> unclosed;  // the last record, which a quote without an end makes of all lines that follow
+  bool has_quotes = false;              // quotation marks, which may hide line ends
+  std::int64_t quoted_fields = 0;       // between quotes on one line
 };
 
 /// The first records behind `skip_lines` lines, at most `count`. Throws Error(data) if there are no such lines, if line

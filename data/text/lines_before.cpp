@@ -75,7 +75,7 @@ void refuse_lines_before(const InputBytes& input, const TextHead& head) {
     const std::optional<TableBehind> table = find_table(input, head, syntax);
     if (table && (!best || table->columns > best->columns)) best = table;
   }
-  if (!best || best->first_line == head.options.skip_lines + 1) return;
+  if (!best || best->first_line <= head.first_line) return;
   refuse_input(input.name(), fmt::format("the table seems to begin in line {}, '{}', behind lines of another kind; say "
                                          "--skip-lines {}",
                                          best->first_line, quoted(best->text, 40), best->first_line - 1));

@@ -142,7 +142,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
         std::pair{"numbers with other marks in ", &styled}}) {
     if (!columns->empty()) found += (found.empty() ? "" : "; ") + std::string(what) + show_list(*columns, kShown);
   }
-  std::string remedy;
+  std::string remedy = head.header_option.empty() ? "" : " --header yes";
   if (!dropped.empty()) {
     const std::string before = options.drop_columns.empty() ? "" : options.drop_columns + ",";
     remedy += " --drop-columns " + before + column_list(head, dropped);

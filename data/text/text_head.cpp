@@ -50,20 +50,21 @@ bool is_consistent(const std::vector<FirstRecord>& lines, const TextSyntax& synt
 /// The first records as a delimiter divides them: where there are quotes, it decides which line ends are between them.
 /// `decimal`: of the numbers; the comma is either that or a delimiter.
 char find_delimiter(const InputBytes& input, const FirstRecords& first, TextSyntax syntax, const ReadOptions& options) {
-  const std::string candidates = options.decimal == ',' ? "\t;| " : "\t;,| ";
-  for (const char c : candidates) {
+  char widest = ',';  // for one column, or rows of different lengths, which reading the rows will report
+  std::size_t most = 0;
+  for (const char c : std::string_view(options.decimal == ',' ? "\t;| " : "\t;,| ")) {
     syntax.delimiter = c;
-    if (first.has_quotes
-            ? is_consistent(first_records(input, syntax, options.skip_lines, first.lines.size()).lines, syntax)
-            : is_consistent(first.lines, syntax)) {
-      return c;
+    const FirstRecords divided =
+        first.has_quotes ? first_records(input, syntax, options.skip_lines, kSamples + 1) : first;
+    if (divided.lines.empty()) continue;
+    if (is_consistent(divided.lines, syntax)) return c;
+    const std::size_t fields = fields_of(divided.lines.front().text, syntax).size();
+    if (fields > most) {
+      most = fields;
+      widest = c;
     }
   }
-  // One column, or rows of different lengths, which reading the rows will report.
-  const auto fields = [&](char c) {
-    return fields_of(first.lines.front().text, {.delimiter = c, .quotes = syntax.quotes}).size();
-  };
-  return *std::max_element(candidates.begin(), candidates.end(), [&](char a, char b) { return fields(a) < fields(b); });
+  return widest;
 }
 
 /// Removes a first line "sep=;", by which Excel knows the delimiter, and returns the delimiter; '\0' if there is none.
@@ -127,7 +128,9 @@ HeaderForm header_form(const std::vector<std::string>& first, const std::vector<
                         !all_rows([&](const auto& row) { return row.fields.size() == first.size(); });
   form.is_longer = first.size() > fields && width_of(first) <= fields &&
                    all_rows([&](const auto& row) { return row.fields.size() == fields; });
-  form.is_shorter = !form.rows_end_empty && fields == first.size() + 1;
+  const auto longer = std::count_if(rows.begin(), rows.end(),
+                                    [&](const TextHead::Sample& row) { return row.fields.size() == first.size() + 1; });
+  form.is_shorter = !form.rows_end_empty && 2 * longer > std::ssize(rows);  // the others are refused with their lines
   if (form.is_longer) form.names.resize(fields);
   if (form.is_shorter) form.names.insert(form.names.begin(), "");
   return form;
@@ -149,6 +152,15 @@ void require_row_names(const InputBytes& input, const std::vector<TextHead::Samp
   }
 }
 
+/// Throws for a file without a record that ends.
+[[noreturn]] void refuse_no_rows(const InputBytes& input, const TextSyntax& syntax, const FirstRecords& first) {
+  TextHead head;
+  head.syntax = syntax;
+  if (first.unclosed) refuse_unclosed(input.name(), head, first.unclosed->text, first.unclosed->number);
+  refuse_input(input.name(),
+               "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
+}
+
 /// Whether the first line names the columns. Throws if that is unclear.
 bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderForm& form, TextHead& head,
                  const std::vector<TextHead::Sample>& rows) {
@@ -161,6 +173,7 @@ bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderF
   if (choice.is == FirstLine::row) return false;
   if (choice.is == FirstLine::names) {
     if (!choice.why.empty()) {
+      head.header_option = "--header yes ";
       head.remarks.push_back(
           fmt::format("line {}, '{}', {}, and was read as names of columns; --header no reads it as "
                       "a row",
@@ -185,10 +198,6 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   FirstRecords first_lines = records();
   const char named = take_named_delimiter(first_lines);
   const std::vector<FirstRecord>& lines = first_lines.lines;
-  if (lines.empty()) {
-    refuse_input(input.name(),
-                 "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
-  }
   if (options.delimiter.empty()) {
     syntax.delimiter = named != '\0' ? named : find_delimiter(input, first_lines, syntax, options);
     if (first_lines.has_quotes) {
@@ -196,6 +205,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
       take_named_delimiter(first_lines);
     }
   }
+  if (lines.empty()) refuse_no_rows(input, syntax, first_lines);
   TextHead head;
   if (!options.comment) syntax.comment = '\0';  // the rows have begun
   head.syntax = syntax;
@@ -204,10 +214,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   head.options = options;
   const FirstRecord& line = lines.front();
   head.first_line = line.number;
-  for (const FirstRecord& record : lines) {
-    if (record.is_unclosed) refuse_unclosed(input.name(), head, record.text, record.number);
-    head.samples.push_back({record.number, fields_of(record.text, syntax)});
-  }
+  for (const FirstRecord& record : lines) head.samples.push_back({record.number, fields_of(record.text, syntax)});
   const std::vector<std::string> first = head.samples.front().fields;
   head.samples.erase(head.samples.begin());
   HeaderForm form = header_form(first, head.samples);
@@ -220,6 +227,9 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
     head.columns = std::ssize(first);
     remark_on_comments(first_lines, head);
     return head;
+  }
+  if (head.samples.empty() && first_lines.unclosed) {
+    refuse_unclosed(input.name(), head, first_lines.unclosed->text, first_lines.unclosed->number);
   }
   if (head.samples.empty()) {
     refuse_input(input.name(), fmt::format("expected rows of numbers, found only line {}, which names columns; if it "

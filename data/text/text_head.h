@@ -18,6 +18,7 @@ struct TextHead {
   std::int64_t columns = 0;
   std::vector<std::string> names;  // one for each column, or none
   bool row_names = false;          // the header has no name for the first column, as pandas and R write row names
+  std::string header_option;       // "--header yes " for commands that a message proposes, if signs decided
   bool may_end_empty = false;      // rows may have more fields than the header, which are empty and no columns
   std::int64_t first_line = 0;     // of the table, counted from 1
   std::int64_t rows_at = 0;        // position of the first row, or of blank lines or comments before it

@@ -85,9 +85,9 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
   refuse_input(
       name,
       fmt::format(
-          "expected numbers, found {} in {} (such as '{}' in line {}); leave {} out with --drop-columns {}, {}{}{}",
+          "expected numbers, found {} in {} (such as '{}' in line {}); leave {} out with {}--drop-columns {}, {}{}{}",
           dates ? "dates" : "text", show_list(shown, kShown), quoted(text, 40), row.line, several ? "them" : "it",
-          column_list(head, columns),
+          head.header_option, column_list(head, columns),
           dates     ? "or convert: " + remedy_for_dates(head, columns[0])
           : several ? "or make features of their texts with --encode onehot"
                     : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
@@ -125,10 +125,11 @@ std::string or_header(const TextHead& head, std::int64_t line) {
 void refuse_unclosed(const std::string& name, const TextHead& head, std::string_view record, std::int64_t line) {
   std::int64_t column = 0;
   for (FieldCursor cursor(record, head.syntax); cursor.more() && cursor.take().problem == nullptr;) ++column;
-  refuse_input(fmt::format("{}: line {}, {}", name, line,
-                           show_column(column < head.columns ? head.names : std::vector<std::string>(), column)),
-               "a quotation mark begins the field, and its quote is never closed; close it, or, if quotation marks are "
-               "characters like others, say --quote none");
+  refuse_input(
+      fmt::format("{}: line {}, {}", name, line,
+                  show_column(column < head.columns ? head.names : std::vector<std::string>(), column)),
+      "expected a closing quote, found none: its quote is never closed; close it, or is it a character like others? "
+      "say --quote none");
 }
 
 namespace {

@@ -93,7 +93,8 @@ TEST_CASE("a first line of names that look like values is found by the rows belo
            Table{"4000 3990 3980 3970 3960", rows_of(5, " "), {"4000", "3990", "3980", "3970", "3960"}},
            Table{"900.5,902.5,904.5,906.5,908.5", rows_of(5, ","), {"900.5", "902.5", "904.5", "906.5", "908.5"}},
            Table{"country,2001,2002,2003", rows_of(3, ",", "c%d"), {"country", "2001", "2002", "2003"}},
-           Table{"State,FIPS,1929,1930,1931", rows_of(3, ",", "s%d,%d", true), {"State", "FIPS", "1929", "1930", "1931"}},
+           Table{
+               "State,FIPS,1929,1930,1931", rows_of(3, ",", "s%d,%d", true), {"State", "FIPS", "1929", "1930", "1931"}},
            Table{"State;1990;2000", rows_of(2, ";", "s%d"), {"State", "1990", "2000"}},
            Table{"1929,1930,1931", rows_of(3, ",", "", true), {"1929", "1930", "1931"}},
            Table{"id,0,1", rows_of(2, ",", "%d"), {"id", "0", "1"}},
@@ -122,12 +123,12 @@ TEST_CASE("tables of numbers without a header stay as they are, without a questi
   for (const auto& [first, rows] : {
            std::pair{"0,0"s, rows_of(2, ",", "", true)},
            {"1,2"s, rows_of(2, ",", "", true)},
-           {"0,1"s, "0,2\n1,2\n2,3\n2,4\n3,5\n"s},       // edges of a graph
-           {"0,1"s, "1,0.9\n2,0.7\n3,0.4\n4,0.2\n"s},    // a course over time
+           {"0,1"s, "0,2\n1,2\n2,3\n2,4\n3,5\n"s},     // edges of a graph
+           {"0,1"s, "1,0.9\n2,0.7\n3,0.4\n4,0.2\n"s},  // a course over time
            {"0"s, "0.5\n1.0\n1.5\n2.0\n"s},
            {"0"s, "1\n0\n2\n1\n"s},
            {"0,1"s, "1,0.5\n0,0.25\n1,0.125\n0,0.75\n"s},  // classes and values
-           {"c0,1,2,3"s, rows_of(3, ",", "c%d", true)},
+           {"c0,1,2,3"s, "c1,4,2,2\nc2,0,1,5\nc3,2,2,9\nc4,3,0,1\nc5,1,2,1\n"s},
            {"x,5"s, rows_of(1, ",", "c%d")},
            {"2001,3.5"s, "2002,4.5\n2003,1.5\n2004,2.5\n2005,2.25\n"s},
            {"1,2,4,8"s, "2,3,5,9\n1,4,6,7\n3,4,5,6\n"s},
@@ -167,12 +168,12 @@ TEST_CASE("a first line that may be either is asked about, with both commands") 
   proposes(cluster(file), "--header yes", "line 1 counts up from 0", 20);
   proposes(cluster(file), "--header no", "line 1 counts up from 0", 21);
   // All that read text ask in the same way, and take the answer.
-  write_bytes(folder / "p.csv", rows_of(3, ",", "", true));
-  for (const Words& words : {Words{"knn", file, "-k", "1"}, Words{"knn", folder / "p.csv", "--queries", file, "-k", "1"},
-                             Words{"info", file}, Words{"distances", file},
-                             Words{"cluster", folder / "p.csv", "--init", file},
-                             Words{"assign", folder / "p.csv", "--centroids", file, "-o", folder / "l.csv"},
-                             Words{"evaluate", file + ":1", "--truth", file + ":2"}}) {
+  write_bytes(folder / "p.csv", rows_of(3, ",", "", true) + rows_of(3, ","));
+  for (const Words& words :
+       {Words{"knn", file, "-k", "1"}, Words{"knn", folder / "p.csv", "--queries", file, "-k", "1"},
+        Words{"info", file}, Words{"distances", file}, Words{"cluster", folder / "p.csv", "--init", file},
+        Words{"assign", folder / "p.csv", "--centroids", file, "-o", folder / "l.csv"},
+        Words{"evaluate", file + ":1", "--truth", file + ":2"}}) {
     refuses(3, words, {"line 1 counts up from 0"});
     Words answered = words;
     answered.insert(answered.end(), {"--header", "no"});
@@ -200,7 +201,8 @@ TEST_CASE("a quotation mark that is none does not hide rows") {
   CHECK(done(cluster(folder / "inch.tsv", {"--id-column", "name"})).out.size() == 6);
   // Beyond the lines that decide the form of the file.
   std::string many;
-  for (int i = 0; i < 50; ++i) many += (i % 25 == 24 ? "\"" : "w" + std::to_string(i)) + " 1." + std::to_string(i) + " 2\n";
+  for (int i = 0; i < 50; ++i)
+    many += (i % 25 == 24 ? "\"" : "w" + std::to_string(i)) + " 1." + std::to_string(i) + " 2\n";
   write_bytes(file, many);
   proposes(cluster(file, {"--id-column", "1"}), "--quote none", "line 25: a field", 50);
   // Fields that do span lines.
@@ -231,23 +233,26 @@ TEST_CASE("odd quotes take neither quadratic time nor unbounded memory") {
 TEST_CASE("rows are counted against the header, and no name stands above another column") {
   const Scratch folder;
   const std::string file = folder / "t.csv";
-  const auto means = [&](const Words& more) {
-    Words words{"cluster", file, "-k", "1", "-q", "-f", "-o", folder / "o.h5"};
+  const auto distances = [&](const Words& more) {
+    Words words{"distances", file};
     words.insert(words.end(), more.begin(), more.end());
-    done(words);
-    return done({"table", folder / "o.h5:/centroids"}).out;
+    return done(words).out;
   };
   write_bytes(file, "a,b,c\n1,2,3\n3,6,9\n5,1,3\n");
-  const std::string expected = means({}), without = means({"--drop-columns", "a"}), last = means({"--columns", "c"});
-  for (const std::string text :
-       {"a,b,c\n1,2,3,\n3,6,9,\n5,1,3,\n", "a,b,c,\n1,2,3\n3,6,9\n5,1,3\n", "a,b,c,,\r\n1,2,3\r\n3,6,9\r\n5,1,3\r\n",
-        "a,b,c\n1,2,3,,\n3,6,9,,\n5,1,3,,\n", "a,b,c\n1,2,3\n3,6,9,\n5,1,3\n", "a\tb\tc\n1\t2\t3\t\n3\t6\t9\t\n5\t1\t3\t\n",
-        "a b c\nr1 1 2 3\nr2 3 6 9\nr3 5 1 3\n", "a;b;c\n1;1;2;3\n2;3;6;9\n3;5;1;3\n"}) {
+  const std::string expected = distances({}), without = distances({"--drop-columns", "a"}),
+                    last = distances({"--columns", "c"});
+  for (const std::string text : {"a,b,c\n1,2,3,\n3,6,9,\n5,1,3,\n", "a,b,c,\n1,2,3\n3,6,9\n5,1,3\n",
+                                 "a,b,c,,\r\n1,2,3\r\n3,6,9\r\n5,1,3\r\n", "a,b,c\n1,2,3,,\n3,6,9,,\n5,1,3,,\n",
+                                 "a,b,c\n1,2,3\n3,6,9,\n5,1,3\n", "a\tb\tc\n1\t2\t3\t\n3\t6\t9\t\n5\t1\t3\t\n",
+                                 "a b c\nr1 1 2 3\nr2 3 6 9\nr3 5 1 3\n", "a;b;c\n1;1;2;3\n2;3;6;9\n3;5;1;3\n"}) {
     INFO(text);
     write_bytes(file, text);
-    CHECK(means({}) == expected);
-    CHECK(means({"--drop-columns", "a"}) == without);
-    CHECK(means({"--columns", "c"}) == last);
+    CHECK(distances({}) == expected);
+    CHECK(distances({"--drop-columns", "a"}) == without);
+    CHECK(distances({"--columns", "c"}) == last);
+    Words names = read(file).names;
+    if (names.front().empty()) names.erase(names.begin());
+    CHECK(names == Words{"a", "b", "c"});
   }
   write_bytes(file, "a,b,c\n1,2,3,\n3,6,9,\n5,1,3,\n");
   CHECK(done({"cluster", file, "-k", "1"}).says("rows end with delimiters that the header lacks"));
@@ -299,7 +304,9 @@ TEST_CASE("lines before the table are left out, and the message says how many") 
     CHECK(read(file, {"--skip-lines", std::to_string(table.lines)}) == expected);
   }
   // Lines count from the beginning of the file.
-  write_bytes(file, "\xef\xbb\xbf" "one\ntwo\r\na,b\n1,2\n3,x\n");
+  write_bytes(file,
+              "\xef\xbb\xbf"
+              "one\ntwo\r\na,b\n1,2\n3,x\n");
   refuses(3, cluster(file, {"--skip-lines", "2"}), {"line 5, column 2 ('b')", "found 'x'"});
   refuses(3, cluster(file, {"--skip-lines", "9"}), {"behind 9 lines", "--skip-lines", "found 5 lines"});
   // The options of a run are those of its result, and of a run that goes on.
@@ -330,7 +337,8 @@ TEST_CASE("UTF-16 without a byte order mark is named, with a command that works"
       CHECK(refused.code == 3);
       CHECK(refused.says("UTF-16 text without a byte order mark"));
       const std::string said = unwrapped(refused.err), begin = said.substr(said.find("iconv "));
-      const std::string command = begin.substr(0, begin.find(" IN > OUT")) + " " + (folder / name) + " > " + (folder / "o");
+      const std::string command =
+          begin.substr(0, begin.find(" IN > OUT")) + " " + (folder / name) + " > " + (folder / "o");
       INFO(command);
       REQUIRE(std::system(command.c_str()) == 0);
       CHECK(bytes_of(folder / "o") == plain);

@@ -64,9 +64,12 @@ inline void refuse_all(const Scratch& folder, std::span<const Wrong> all) {
       INFO("expected: " << parts[part]);
       CHECK(outcome.says(parts[part]));
     }
-    const std::size_t message = outcome.err.find("kith: ");  // one line, the last
+    const std::size_t message = outcome.err.find("kith: ");  // one line, the last but for commands that it proposes
     CHECK(message != std::string::npos);
-    CHECK(outcome.err.find('\n', message) == outcome.err.size() - 1);
+    for (std::size_t end = outcome.err.find('\n', message); end + 1 < outcome.err.size();) {
+      CHECK(outcome.err.compare(end + 1, 7, "  kith ") == 0);
+      end = outcome.err.find('\n', end + 1);
+    }
     CHECK(contents_of(folder) == before);
   }
 }
