@@ -47,6 +47,10 @@ bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size
 
 void add_statistics(const std::string& file, Described& dataset, data::ReadOptions options, Progress& progress) {
   if (!is_matrix_or_vector(dataset.info)) return;
+  if (dataset.info.is_all_text) {
+    dataset.obstacle = "no column holds numbers";
+    return;
+  }
   try {
     options.vector_as_column = true;
     if (options.fill == data::Fill::none) options.missing = data::Missing::keep;  // they are counted
@@ -200,8 +204,11 @@ std::string as_text(const DescribedFile& file, bool stats) {
                                          "{} missing values (NaN, infinity, empty) in {} columns; --nan drop, mean or "
                                          "median accepts them",
                                          missing.values, missing.columns);
+    const std::string& texts = dataset.info.text_columns;
+    const std::string left_out =
+        texts.empty() || !dataset.obstacle.empty() ? "" : fmt::format("; columns of text are left out: {}", texts);
     out += "\n" + paragraph(fmt::format("{}: {}", dataset.info.path.empty() ? "values" : visible(dataset.info.path),
-                                        visible(values)));
+                                        visible(values + left_out)));
     if (dataset.obstacle.empty()) out += statistics_table(dataset);
   }
   return out;
@@ -228,6 +235,7 @@ nlohmann::ordered_json as_json(const Described& dataset) {
     if (s.missing > 0) object["statistics"].back()["missing"] = s.missing;
     if (j < dataset.names.size()) object["statistics"].back()["column"] = dataset.names[j];
   }
+  if (!info.text_columns.empty()) object["text_columns"] = info.text_columns;
   if (!dataset.obstacle.empty()) object["without_statistics"] = dataset.obstacle;
   return object;
 }

@@ -204,7 +204,7 @@ Labels read_labels(const std::string& name, const ReadOptions& options, Unlabell
   Location location = parse_location(name);
   if (is_hdf5(location.file)) return labels_of_hdf5(location, unlabelled);
   if (is_arrow(location.file)) return labels_of_arrow(location, options, unlabelled);
-  if (!is_text_table(location.file)) return labels_of_numbers(location);
+  if (!is_read_as_text(location.file)) return labels_of_numbers(location);
   return labels_of_texts(read_text_column(location, options, {.may_be_empty = unlabelled == Unlabelled::minus_one}));
 }
 

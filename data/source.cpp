@@ -79,6 +79,8 @@ const FormatEntry& format_of(const std::string& file) {
 
 std::span<const FormatEntry> formats() { return std::span(kFormats).subspan(has_arrow() ? 0 : 1); }
 
+bool is_read_as_text(const std::string& file) { return format_of(file).open == open_text; }
+
 std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);
   const FormatEntry& format = format_of(location.file);

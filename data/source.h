@@ -25,6 +25,9 @@ Matrix<double> read_centroids(const std::string& name);
 std::vector<DatasetInfo> list_datasets(const Location& location, const ReadOptions& options = {});
 std::vector<DatasetInfo> list_datasets(const std::string& file);
 
+/// Whether the file is read as a text table: for its content or, if that is of no known format, for its name.
+bool is_read_as_text(const std::string& file);
+
 /// The table of formats.
 std::span<const FormatEntry> formats();
 

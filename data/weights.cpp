@@ -42,7 +42,7 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
 
 RowNumbers read_weights(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);
-  if (is_text_table(location.file)) {
+  if (is_read_as_text(location.file)) {
     const TextColumn column = read_text_column(location, options, {.what = "weight"});
     return {column.name, numbers_of(column.texts, column.name, options)};
   }

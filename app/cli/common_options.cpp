@@ -259,6 +259,8 @@ data::ReadOptions read_options(const CommonOptions& common) {
   options.id_column = common.id_column;
   options.label_column = common.label_column;
   options.weight_column = common.weight_column;
+  options.indexed = common.indexed;
+  if (common.index_base != "auto") options.indexed.base = common.index_base == "0" ? 0 : 1;
   read_text_options(common, options);
   options.transpose = common.transpose;
   options.scratch = common.scratch;

@@ -29,6 +29,8 @@ struct CommonOptions {
   std::string metric = "euclidean";
   std::string columns, drop_columns, id_column, label_column;  // empty: none named
   std::vector<std::string> like_columns;                       // of a model, to be found by name
+  std::string index_base = "auto";                             // of svmlight files
+  data::IndexedColumns indexed;                                // the same of a model, or of another input
   std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
   bool no_advice = false, append = false;

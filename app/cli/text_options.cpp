@@ -15,21 +15,26 @@
 #include "core/error.h"
 #include "core/quoted.h"
 #include "data/format/column_choice.h"
+#include "data/text/svmlight.h"
 #include "data/text/text.h"
 #include "data/text/text_number.h"
 
 namespace kith::app {
 namespace {
 
-/// A reason against options that describe text.
-std::vector<Reason> unless_text(const OptionSet& set) {
-  return {[&set]() -> std::string {
+/// A reason against options that describe inputs of a kind.
+std::vector<Reason> unless_any(const OptionSet& set, bool (*is_one)(const std::string& file), const char* reason) {
+  return {[&set, is_one, reason]() -> std::string {
     const std::vector<std::string> inputs = set.inputs({Input::table});
-    const bool has_text = std::any_of(inputs.begin(), inputs.end(), [](const std::string& input) {
-      return data::is_text_table(data::parse_location(input).file);
+    const bool any = std::any_of(inputs.begin(), inputs.end(), [is_one](const std::string& input) {
+      return is_one(data::parse_location(input).file);
     });
-    return has_text ? "" : "no input that it describes is text";
+    return any ? "" : reason;
   }};
+}
+
+std::vector<Reason> unless_text(const OptionSet& set) {
+  return unless_any(set, data::is_read_as_text, "no input that it describes is text");
 }
 
 /// One character for --delimiter, or nothing for auto.
@@ -178,6 +183,14 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
        .position = position::kInput,
        .no_effect = unless_text(set)},
       common.comment);
+  set.choice({.names = "--index-base",
+              .value = "N",
+              .help = "The first index of svmlight files: 0, 1, or auto: 1 unless a file of the run has the index 0 or "
+                      "the result it is used with says otherwise.",
+              .stored = Stored::if_changed,
+              .position = position::kInput,
+              .no_effect = unless_any(set, data::is_svmlight, "no input that it describes is svmlight")},
+             {"auto", "0", "1"}, common.index_base);
   set.text({.names = "--encode",
             .value = "LIST",
             .help = "Make features of columns of text: onehot (for each text a column of 0 and 1), ordinal (the place "

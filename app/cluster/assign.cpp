@@ -118,9 +118,10 @@ void check_columns(const AssignOptions& options, const data::PointSource& points
   if (model.count == points.columns()) return check_names_checksum(options, points);
   throw Error(
       ExitCode::data,
-      fmt::format("{}: expected {} columns, as {} has, found {}; choose columns of the points with --columns, or "
+      fmt::format("{}: expected {} columns, as {} has, found {}; choose columns of the points with --columns{}, or "
                   "give centroids of points like these",
-                  options.centroids, points.columns(), points.name(), model.count));
+                  options.centroids, points.columns(), points.name(), model.count,
+                  points.indexed_columns() ? fmt::format(" 1-{}", model.count) : ""));
 }
 
 class AssignJob final : public PointsJob {
@@ -136,6 +137,7 @@ class AssignJob final : public PointsJob {
     centroids_ = data::open_centroids(options_.centroids, header_of(common));
     const ModelColumns model = columns_of_model(*centroids_, given, options_.centroids);
     common.like_columns = model.names;
+    common.indexed = indexed_columns_of(options_.centroids, model.count);
     open_points(options_.points);
     check_label_output(common, options_.write_obs, *source);
     check_columns(options_, *source, model);

@@ -113,12 +113,13 @@ void write_label_output(const CommonOptions& common, const std::string& write_ob
   table.labels = result.labels;
   if (data::label_format(common.output) == data::LabelFormat::csv) {
     table.ids = points.kept(data::Kept::id);
+    table.id_name = points.id_name();
     table.known = points.kept(data::Kept::label);
     table.distances = distance_texts(result, points.value_class());
   }
   if (common.output == "-") {
     std::string lines;
-    for (const std::int32_t label : result.labels) lines += label < 0 ? "\n" : fmt::format("{}\n", label);
+    for (const std::int32_t label : result.labels) lines += fmt::format("{}\n", label);
     return print_out(lines);
   }
   if (common.append) return data::write_appended(common.output, output, points, table);

@@ -251,6 +251,7 @@ void EvaluateJob::open() {
     if (weighting) report.weights = describe(*weighting);
   } else {
     given = read_preparation(labels.name);
+    common.indexed = indexed_columns_of(labels.name, given ? columns_before(*given) : 0);
     open_points(points);
     options_.internal.silhouette = silhouette_kind(options_.internal, source->rows());
     check_labelled_points(*source, labels, progress);

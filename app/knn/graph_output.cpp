@@ -206,7 +206,7 @@ void write_component_rows(const GraphOutputRequest& request, std::span<const std
   data::OutputBytes file(request.path, request.options);
   const bool csv = format == data::LabelFormat::csv;
   file.write(
-      csv ? std::string(request.ids.empty() ? "row,component,keep\n" : "id,component,keep\n")
+      csv ? fmt::format("{},component,keep\n", request.ids.base_name())
           : data::numpy_head(data::record_type<std::int64_t, bool>({"component", "keep"}), {std::ssize(labels)}));
   for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
     const std::int64_t component = labels[static_cast<std::size_t>(i)];

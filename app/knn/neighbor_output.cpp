@@ -120,8 +120,8 @@ class BenchmarkLists final : public NeighborOutput {
   data::NeighborFile file_;
 };
 
-/// A line for each neighbour: comma-separated in a file with a header, or tab-separated on standard output. In a file
-/// dropped queries have empty fields.
+/// A line for each neighbour: comma-separated in a file with a header, or tab-separated on standard output. Dropped
+/// queries have the neighbour -1, at a distance that is an empty field in a file.
 template <class T>
 class ListLines final : public NeighborOutput {
  public:
@@ -138,7 +138,7 @@ class ListLines final : public NeighborOutput {
       std::string text;
       for (std::int64_t j = 0; j < distances.columns(); ++j) {
         const std::int64_t row = lists.index(i, j);
-        text += file_ && row < 0 ? fmt::format("{},,\n", query)
+        text += file_ && row < 0 ? fmt::format("{},-1,\n", query)
                                  : fmt::format("{}{}{}{}{}\n", query, between, ids_.base_row(row, between), between,
                                                distances(i, j));
       }

@@ -100,7 +100,8 @@ class Classes final : public NeighborOutput {
   /// Numbers as such, texts by their names.
   void write_found() const {
     const data::PointSource& rows = request_.queries != nullptr ? *request_.queries : *request_.base;
-    data::LabelTable table{.labels = found_, .ids = rows.kept(data::Kept::id), .names = labels_.values};
+    data::LabelTable table{
+        .labels = found_, .ids = rows.kept(data::Kept::id), .id_name = rows.id_name(), .names = labels_.values};
     std::vector<std::int32_t> numbers;
     if (const auto values = whole_numbers(labels_)) {
       for (const std::int32_t code : found_) numbers.push_back((*values)[static_cast<std::size_t>(code)]);
@@ -152,7 +153,7 @@ class Outliers final : public NeighborOutput {
     if (request_.path.empty()) return show(factors, last);
     if (data::label_format(request_.path) == data::LabelFormat::csv) {
       return data::write_columns(request_.path, request_.options, request_.base->kept(data::Kept::id),
-                                 {{"kth_distance", last}, {"local_outlier_factor", factors}});
+                                 request_.base->id_name(), {{"kth_distance", last}, {"local_outlier_factor", factors}});
     }
     data::ResultFile file(request_.path, request_.options);
     ResultHead head = request_.head;

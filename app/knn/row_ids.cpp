@@ -49,7 +49,12 @@ void write_texts(data::ResultFile& file, const std::string& name, const std::vec
 
 RowIds::RowIds(const data::PointSource& base, const data::PointSource* queries)
     : base_(base.kept(data::Kept::id)),
-      queries_(queries == nullptr ? std::vector<std::string>() : queries->kept(data::Kept::id)) {}
+      queries_(queries == nullptr ? std::vector<std::string>() : queries->kept(data::Kept::id)),
+      base_name_(base.id_name()) {}
+
+std::string RowIds::base_name() const {
+  return base_.empty() ? "row" : base_name_.empty() ? "id" : data::csv_field(base_name_);
+}
 
 void RowIds::write(data::ResultFile& file) const {
   if (!base_.empty()) write_texts(file, "ids", base_);

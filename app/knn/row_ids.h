@@ -18,6 +18,8 @@ class RowIds {
   /// too.
   RowIds(const data::PointSource& base, const data::PointSource* queries);
 
+  /// What a table calls the column of the rows of the base: the name of --id-column, "id", or "row" without ids.
+  std::string base_name() const;
   bool empty() const { return base_.empty(); }
   /// A row of the base or of the queries as a field of CSV, or between tabs; its number if there are no ids, or if the
   /// row is -1.
@@ -32,6 +34,7 @@ class RowIds {
   static std::string text_of(const std::vector<std::string>& ids, std::int64_t row, char delimiter);
 
   std::vector<std::string> base_, queries_;
+  std::string base_name_;
 };
 
 }  // namespace kith::app

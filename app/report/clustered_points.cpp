@@ -188,6 +188,7 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   if (common.skip_lines == 0 && words.end() - skips > 1) {
     common.skip_lines = parse_integer(skips[1], "--skip-lines", {0, std::numeric_limits<std::int64_t>::max()});
   }
+  take("--index-base", &CommonOptions::index_base);
   take("--encode", &CommonOptions::encode);
   take("--precision", &CommonOptions::precision);
   take("--metric", &CommonOptions::metric);
@@ -201,10 +202,12 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
                                       const Clustering& clustering, Job& job) {
   const std::optional<Preparation> preparation = read_preparation(result.file());
   const Preparation* given = preparation ? &*preparation : nullptr;
-  const auto source = open_input(location, job.common, given);
   const std::int64_t before = preparation ? columns_before(*preparation) : 0;
   const std::int64_t rows = std::ssize(clustering.labels),
                      columns = before > 0 ? before : clustering.centroids.columns();
+  CommonOptions common = job.common;
+  common.indexed = indexed_columns_of(result.file(), columns);
+  const auto source = open_input(location, common, given);
   if (source->rows() != rows || source->columns() != columns) {
     throw Error(ExitCode::data,
                 fmt::format("{}: expected {} x {} points, from which {} was made, found {} x {}; give them with "

@@ -40,12 +40,13 @@ void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
            common.na_values);
 }
 
-void warn_of_dropped_rows(const data::Reading& reading, Progress& progress) {
+void warn_of_dropped_rows(const data::Reading& reading, const CommonOptions& common, Progress& progress) {
   if (reading.dropped_rows() == 0) return;
   progress.warning(fmt::format(
-      "{}: {} of {} rows dropped for NaN, infinity or empty fields; the first is row {} "
-      "(counted from 1)",
-      reading.source().name(), reading.dropped_rows(), reading.source().rows(), reading.first_dropped_row() + 1));
+      "{}: {} of {} rows dropped for NaN, infinity{}; the first is row {} (counted from 1)", reading.source().name(),
+      reading.dropped_rows(), reading.source().rows(),
+      metric_of(common) == Metric::cosine ? ", empty fields or zeros" : " or empty fields",
+      reading.first_dropped_row() + 1));
 }
 
 void restore_rows(KMeansResult& result, const data::Reading& reading) {

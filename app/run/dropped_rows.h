@@ -11,11 +11,12 @@
 namespace kith::app {
 
 inline constexpr const char* kFillingHelp =
-    "NaN, infinity and missing values of text (empty, NA, N/A, #N/A, NULL, null, None, ?, .): error stops; drop "
+    "NaN, infinity and missing values of text (empty, NA, n/a, NULL, None, #DIV/0!, ?, . and so on): error stops; drop "
     "ignores their rows and gives them the label -1; mean and median replace them with the mean or median of their "
     "column.";
 inline constexpr const char* kDroppingHelp =
-    "Rows with NaN, infinity or a missing value of text (empty, NA, N/A, #N/A, NULL, null, None, ?, .): error stops, "
+    "Rows with NaN, infinity or a missing value of text (empty, NA, n/a, NULL, None, #DIV/0!, ?, . and so on): error "
+    "stops, "
     "drop ignores them and gives them the label -1.";
 /// fills: whether mean and median are choices. They are where all rows that determine the result are in one file.
 void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, const char* help);
@@ -23,7 +24,7 @@ void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, cons
 void add_missing_texts_option(OptionSet& set, CommonOptions& common);
 
 /// Warns of dropped rows: how many they are, and which is the first.
-void warn_of_dropped_rows(const data::Reading& reading, Progress& progress);
+void warn_of_dropped_rows(const data::Reading& reading, const CommonOptions& common, Progress& progress);
 
 /// Converts a result from rows of the points to rows of the file. Dropped rows have the label -1 and the distance NaN
 /// (if the result has distances); nearest rows become row numbers of the file.

@@ -113,6 +113,18 @@ std::unique_ptr<data::SpooledRows> spool(data::PointSource& source, Job& job, co
   return rows;
 }
 
+/// The columns of svmlight files that are used together: their indices count from 0 if one of them has that index, and
+/// the file with the largest index says how many columns there are, since features that are absent are 0.
+data::IndexedColumns shared_columns(const data::PointSource& a, const data::PointSource& b) {
+  const auto of_a = a.indexed_columns(), of_b = b.indexed_columns();
+  const std::int64_t base = std::min(of_a ? of_a->base : 1, of_b ? of_b->base : 1);
+  const auto columns = [base](const data::PointSource& source) {
+    const auto indexed = source.indexed_columns();
+    return indexed ? indexed->count + indexed->base - base : source.columns();
+  };
+  return {base, std::max(columns(a), columns(b))};
+}
+
 }  // namespace
 
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
@@ -132,12 +144,22 @@ ValueClass InputPair::value_class() const {
 
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job) {
   InputPair pair{open_input(first, job.common), nullptr};
-  CommonOptions of_second = job.common;
+  CommonOptions of_first = job.common, of_second = job.common;
   of_second.like_columns = pair.first->column_names();
-  if (!second.empty()) pair.second = open_input(second, of_second);
+  if (second.empty()) return pair;
+  if (const auto indexed = pair.first->indexed_columns(); indexed && !job.common.columns.empty()) {
+    of_second.indexed.count = indexed->count;  // so that the columns can be chosen
+  }
+  pair.second = open_input(second, of_second);
+  of_first.indexed = of_second.indexed = shared_columns(*pair.first, *pair.second);
+  const auto has_others = [&of_first](const data::PointSource& source) {
+    return source.indexed_columns().value_or(of_first.indexed) != of_first.indexed;
+  };
+  if (has_others(*pair.first)) pair.first = open_input(first, of_first);
+  if (has_others(*pair.second)) pair.second = open_input(second, of_second);
   // With cosine, all rows are held as float64.
   const bool unchanged = preparation_request(job.common).is_none() || metric_of(job.common) == Metric::cosine;
-  if (!pair.second || unchanged) return pair;
+  if (unchanged) return pair;
   const auto in_class_of_run = [&](std::unique_ptr<data::PointSource>& source, const std::string& location,
                                    const CommonOptions& common) {
     data::ReadOptions options = read_options(common);
@@ -145,7 +167,7 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
     source = data::open_points(location, options);
   };
   const ValueClass of_run = pair.value_class();
-  if (pair.first->value_class() != of_run) in_class_of_run(pair.first, first, job.common);
+  if (pair.first->value_class() != of_run) in_class_of_run(pair.first, first, of_first);
   if (pair.second->value_class() != of_run) in_class_of_run(pair.second, second, of_second);
   return pair;
 }
@@ -180,7 +202,7 @@ std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, 
   const PreparationStep step{{}, given};
   auto reading = std::make_unique<data::Reading>(source, reading_options(job.common));
   ShownArrival(*reading, false, job).wait_for_all();
-  warn_of_dropped_rows(*reading, job.progress);
+  warn_of_dropped_rows(*reading, job.common, job.progress);
   if (!step.is_none()) {
     job.progress.phase("prepare", 0);
     prepare(*reading, step, job.common);
@@ -232,7 +254,7 @@ HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<voi
   {
     ShownArrival arrival(*held.values, held.backend->device().has_own_memory, job);
     if (all_at_once) arrival.wait_for_all();
-    if (options.drop_missing) warn_of_dropped_rows(*held.values, job.progress);
+    if (options.drop_missing) warn_of_dropped_rows(*held.values, job.common, job.progress);
     if (prepares) {
       job.progress.phase("prepare", 0);
       Preparation computed = prepare(*held.values, step, job.common, share.first);

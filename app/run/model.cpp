@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/cli/terminal.h"
+#include "app/run/results.h"
 #include "core/error.h"
 #include "data/results/stored_result.h"
 
@@ -58,6 +59,13 @@ void take_metric(const std::vector<Given>& given, const OptionSet& set, CommonOp
                             fixed_by == "--metric" ? fmt::format("leave out --metric, or give {} of that metric", what)
                                                    : "give results of the same metric"));
   }
+}
+
+data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_t columns) {
+  data::IndexedColumns indexed{.count = columns};
+  if (location.empty() || !(names_model(location) || names_labels(location))) return indexed;
+  indexed.base = data::StoredResult(data::parse_location(location).file).whole(kIndexBase).value_or(-1);
+  return indexed;
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// Results as inputs of other runs: whether a location names their centroids or labels, and their metric.
+// Results as inputs of other runs: whether a location names their centroids or labels, their metric and columns.
 #pragma once
 
 #include <string>
@@ -25,5 +25,9 @@ struct Given {
 /// Error(usage) if a result has another metric than --metric or an earlier result, Error(data) for an unknown metric.
 /// Other matrices and labels have no metric.
 void take_metric(const std::vector<Given>& given, const OptionSet& set, CommonOptions& common);
+
+/// What svmlight files need so that their columns are those of `columns` centroids, or of labelled points: the first
+/// index, if the location names a result that has one.
+data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_t columns);
 
 }  // namespace kith::app

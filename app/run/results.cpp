@@ -121,6 +121,7 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
   // The type that the values are computed as: float16, float32 and uint8 files of equal values give equal results.
   file.attribute("points_type", std::string(points.value_class() == ValueClass::f32 ? "float32" : "float64"));
   write_names(file, "columns", points.column_names());
+  if (const auto indexed = points.indexed_columns()) file.attribute(kIndexBase, indexed->base);
   file.attribute("metric", std::string(name_of(head.metric)));
   file.attribute("class", std::string(name_of(head.value_class)));
 }

@@ -27,6 +27,8 @@ void write_names(data::ResultFile& file, const std::string& attribute, const std
 /// Whether the result stores a checksum of the names of its columns that these names do not have.
 bool lists_other_columns(const data::StoredResult& result, const std::vector<std::string>& names);
 
+inline constexpr const char* kIndexBase = "index_base";  // the attribute: IndexedColumns::base
+
 /// Root attributes of every result of points: format, format_version, kith_version, command, points (name, shape,
 /// type), metric, class. `command` contains only what determines the result.
 struct ResultHead {

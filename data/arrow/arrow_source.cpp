@@ -83,6 +83,12 @@ class ArrowSource final : public PointSource {
     if (column < 0) return {};
     return field_texts(*file_, field_of_column(records_, column));
   }
+  std::string id_name() const override {
+    constexpr std::string_view kUnnamed = "__index_level_";  // as pandas calls an index without a name
+    if (choice_.id < 0) return "";
+    const std::string& name = records_.fields[static_cast<std::size_t>(field_of_column(records_, choice_.id))].name;
+    return name.starts_with(kUnnamed) ? "" : name;
+  }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 

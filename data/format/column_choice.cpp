@@ -155,6 +155,7 @@ class ChosenColumns final : public PointSource {
   bool is_compressed() const override { return inner_->is_compressed(); }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
+  std::optional<IndexedColumns> indexed_columns() const override { return inner_->indexed_columns(); }
   std::vector<std::string> column_names() const override {
     const std::vector<std::string> all = inner_->column_names();
     std::vector<std::string> names;

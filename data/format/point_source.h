@@ -36,7 +36,15 @@ struct DatasetInfo {
   std::vector<std::string> columns;       // their names, if the file has names
   std::vector<std::string> column_types;  // of each of them, if they have types of their own
   std::string text_columns;               // the chosen columns that hold text, as a list for --drop-columns
+  bool is_all_text = false;               // they are all
   SkippedLines skipped;
+};
+
+/// The columns of svmlight files, which name features by numbers and leave out those that are 0.
+struct IndexedColumns {
+  std::int64_t base = -1;  // the index of the first column, 0 or 1; -1: unknown
+  std::int64_t count = 0;  // up to the largest index
+  bool operator==(const IndexedColumns&) const = default;
 };
 
 enum class Precision { automatic, f32, f64 };
@@ -68,6 +76,9 @@ struct ReadOptions {
   std::vector<std::string> like = {};
   // Text files only: columns that are kept as text and are not part of the points.
   std::string id_column = {}, label_column = {}, weight_column = {};
+  /// svmlight only: the index of the first column (-1: 0 if that index occurs, else 1), and how many columns there are
+  /// at least.
+  IndexedColumns indexed = {};
   std::string delimiter = {};            // text files only: one character, ' ' for blanks; empty: detected
   char decimal = '.', thousands = '\0';  // text files only: marks in numbers, NumberStyle
   Header header = Header::automatic;
@@ -92,10 +103,13 @@ struct ReadOptions {
 /// Columns of a text file that are not part of the points.
 enum class Kept { id, label, weight };
 
+/// The parts of a text table: the line that names the columns and the rows, without their line ends; and what is
+/// between them: line ends, blank lines, comments, a byte order mark.
+enum class TextPart { header, row, between };
+
 /// How a text file separates its columns, all of which it names or none.
 struct TableForm {
   char delimiter = ',';  // ' ': runs of blanks
-  bool quotes = true;    // names may stand between quotation marks
   std::vector<std::string> names = {};
 };
 
@@ -136,6 +150,8 @@ class PointSource {
   virtual bool is_shared() const { return false; }
   /// One name for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
+  /// Of the file, whichever columns are chosen, if its columns have indices.
+  virtual std::optional<IndexedColumns> indexed_columns() const { return std::nullopt; }
   /// Whether the options about columns have been applied.
   virtual bool has_chosen_columns() const { return false; }
   virtual SkippedLines skipped_lines() const { return {}; }
@@ -143,10 +159,12 @@ class PointSource {
   virtual std::vector<std::string> remarks() const { return {}; }
   /// The text of each row in ReadOptions::id_column, label_column or weight_column; empty if there is no such column.
   virtual std::vector<std::string> kept(Kept) const { return {}; }
+  /// The name of ReadOptions::id_column in the file; empty if it has none.
+  virtual std::string id_name() const { return ""; }
   /// The form of a text table, if the source is one.
   virtual std::optional<TableForm> table_form() const { return std::nullopt; }
-  /// Calls visit(record) for every row of a text table, as it is written there, without its line end.
-  virtual void visit_records(const std::function<void(std::string_view record)>& /*visit*/) const {}
+  /// Calls visit(part, bytes) for the parts of a text table, in order, until all its bytes have been visited.
+  virtual void visit_text(const std::function<void(TextPart part, std::string_view bytes)>& /*visit*/) const {}
 };
 
 /// A row of the table of formats, which `kith devices` and the help show.

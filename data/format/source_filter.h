@@ -32,9 +32,11 @@ class SourceFilter : public PointSource {
   SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
   std::vector<std::string> kept(Kept which) const override { return inner_->kept(which); }
+  std::string id_name() const override { return inner_->id_name(); }
+  std::optional<IndexedColumns> indexed_columns() const override { return inner_->indexed_columns(); }
   std::optional<TableForm> table_form() const override { return inner_->table_form(); }
-  void visit_records(const std::function<void(std::string_view)>& visit) const override {
-    inner_->visit_records(visit);
+  void visit_text(const std::function<void(TextPart, std::string_view)>& visit) const override {
+    inner_->visit_text(visit);
   }
 
  protected:

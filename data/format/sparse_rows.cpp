@@ -48,7 +48,8 @@ class SparseRows final : public PointSource {
         by_columns_(matrix.by_columns),
         rows_(matrix.by_columns ? matrix.columns : matrix.rows),
         columns_(matrix.by_columns ? matrix.rows : matrix.columns),
-        remark_(matrix.remark) {
+        remark_(matrix.remark),
+        indexed_(matrix.indexed) {
     ReadOptions vectors;
     vectors.precision = options.precision;
     vectors.vector_as_column = true;
@@ -107,6 +108,7 @@ class SparseRows final : public PointSource {
   std::vector<std::string> remarks() const override {
     return remark_.empty() ? std::vector<std::string>() : std::vector{remark_};
   }
+  std::optional<IndexedColumns> indexed_columns() const override { return indexed_; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
@@ -164,6 +166,7 @@ class SparseRows final : public PointSource {
   std::int64_t rows_;
   std::int64_t columns_;
   std::string remark_;
+  std::optional<IndexedColumns> indexed_;
   std::vector<std::int64_t> starts_;
   std::unique_ptr<PointSource> values_;  // null, like indices_, if all values are zero
   std::unique_ptr<PointSource> indices_;

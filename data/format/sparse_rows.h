@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct SparseMatrix {
   /// Opens a part, a vector. Indices and values are opened only if the starts say that there are some.
   std::function<std::unique_ptr<PointSource>(Part, const ReadOptions&)> open;
   std::string remark = {};  // for PointSource::remarks()
+  std::optional<IndexedColumns> indexed = {};
 };
 
 /// Opens it as a dense matrix. Throws Error(data) if it is damaged or larger than the memory that may be used.

@@ -61,6 +61,7 @@ std::string explain(const std::string& file, const std::string& reason) {
     return fmt::format("truncated: only {} bytes of an HDF5 file are present; copy or download it again",
                        status.st_size);
   }
+  if (contains(reason, "superblock version")) return describe_damage(reason);
   return fmt::format("damaged or truncated HDF5 file: {}; copy or create it again; `h5debug` may show details", reason);
 }
 

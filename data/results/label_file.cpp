@@ -19,21 +19,23 @@ std::string quoted_field(const std::string& text) {
   return out + "\"";
 }
 
+/// The name of the column that names the rows: that of the ids, if they have one that no other column gets.
+std::string row_column(const std::vector<std::string>& ids, const std::string& id_name) {
+  if (ids.empty()) return "row";
+  constexpr std::string_view kTaken[] = {"", "label", "known", "distance"};
+  return std::ranges::count(kTaken, id_name) > 0 ? "id" : csv_field(id_name);
+}
+
 void write_csv(OutputBytes& writer, const LabelTable& table) {
-  writer.write(fmt::format("{},label{}{}\n", table.ids.empty() ? "row" : "id", table.known.empty() ? "" : ",known",
+  writer.write(fmt::format("{},label{}{}\n", row_column(table.ids, table.id_name), table.known.empty() ? "" : ",known",
                            table.distances.empty() ? "" : ",distance"));
   for (std::size_t i = 0; i < table.labels.size(); ++i) {
     std::string line = table.ids.empty() ? std::to_string(i) : csv_field(table.ids[i]);
-    const bool dropped = table.labels[i] < 0;
-    if (dropped) {
-      line += ",";
-    } else if (table.names.empty()) {
-      line += fmt::format(",{}", table.labels[i]);
-    } else {
-      line += "," + csv_field(table.names[static_cast<std::size_t>(table.labels[i])]);
-    }
+    const std::int32_t label = table.labels[i];
+    line += table.names.empty() || label < 0 ? fmt::format(",{}", label)
+                                             : "," + csv_field(table.names[static_cast<std::size_t>(label)]);
     if (!table.known.empty()) line += fmt::format(",{}", csv_field(table.known[i]));
-    if (!table.distances.empty()) line += dropped ? "," : fmt::format(",{}", table.distances[i]);
+    if (!table.distances.empty()) line += label < 0 ? "," : fmt::format(",{}", table.distances[i]);
     writer.write(line + "\n");
   }
 }
@@ -73,35 +75,28 @@ void write_appended(const std::string& path, const OutputOptions& options, const
       free = fmt::format("{}_{}", name, i);
     return free;
   };
-  std::string header;
-  for (const std::string& name : form.names) {
-    if (name.empty() && delimiter == ' ') continue;  // of row names, as R leaves it out
-    const bool quotes =
-        form.quotes && (name.find_first_of(std::string("\"\r\n\t ") + delimiter) != name.npos || name.starts_with('#'));
-    header += (quotes ? quoted_field(name) : name) + delimiter;
-  }
-  if (!form.names.empty()) {
-    writer.write(header + new_name("label"));
-    if (!table.distances.empty()) writer.write(delimiter + new_name("distance"));
-    writer.write("\n");
-  }
   std::size_t row = 0;
-  points.visit_records([&](std::string_view record) {
-    const bool dropped = table.labels[row] < 0;
-    const char* absent = delimiter == ' ' ? "NA" : "";  // blanks do not show an empty field
-    std::string line{record};
-    line += delimiter + (dropped ? absent : std::to_string(table.labels[row]));
-    if (!table.distances.empty()) line += delimiter + (dropped ? absent : table.distances[row]);
-    writer.write(line + "\n");
-    ++row;
+  points.visit_text([&](TextPart part, std::string_view bytes) {
+    writer.write(std::string(bytes));
+    if (part == TextPart::header) {
+      writer.write(delimiter + new_name("label"));
+      if (!table.distances.empty()) writer.write(delimiter + new_name("distance"));
+    } else if (part == TextPart::row) {
+      const bool dropped = table.labels[row] < 0;
+      const char* absent = delimiter == ' ' ? "NA" : "";  // blanks do not show an empty field
+      std::string fields = delimiter + std::to_string(table.labels[row]);
+      if (!table.distances.empty()) fields += delimiter + (dropped ? absent : table.distances[row]);
+      writer.write(fields);
+      ++row;
+    }
   });
   writer.publish();
 }
 
 void write_columns(const std::string& path, const OutputOptions& options, const std::vector<std::string>& ids,
-                   const std::vector<NumberColumn>& columns) {
+                   const std::string& id_name, const std::vector<NumberColumn>& columns) {
   OutputBytes writer(path, options);
-  std::string line = ids.empty() ? "row" : "id";
+  std::string line = row_column(ids, id_name);
   for (const NumberColumn& column : columns) line += "," + csv_field(column.name);
   writer.write(line + "\n");
   for (std::size_t i = 0; i < columns.front().values.size(); ++i) {

@@ -18,18 +18,19 @@ std::string csv_field(const std::string& text);
 /// From the ending of the name: .csv or .npy, else none; lines for "-", standard output.
 LabelFormat label_format(const std::string& path);
 
-/// One line of CSV per row: its id or its number from 0, its label, and the columns that are not empty. For a row with
-/// the label -1, which means none, the label and the distance are empty fields.
+/// One line of CSV per row: its id or its number from 0, its label, and the columns that are not empty. A row with the
+/// label -1, which means none, has an empty distance.
 struct LabelTable {
   std::span<const std::int32_t> labels;
   std::vector<std::string> ids = {};
+  std::string id_name = {};                 // of their column; empty: "id"
   std::vector<std::string> known = {};      // the labels of --label-column
   std::vector<std::string> distances = {};  // as text, rounded to their class
   std::span<const std::string> names = {};  // of the labels; empty: their numbers. Arrays hold numbers only.
 };
 
-/// Writes the text table `points` with its header and rows, to which the label and, if there are any, the distance are
-/// added, in columns with names that the table does not have. Ids and known labels are in the table itself. Throws
+/// Writes the bytes of the text table `points`, whose header and rows get the label and, if there are any, the
+/// distance, in columns with names that the table does not have. Ids and known labels are in the table itself. Throws
 /// Error(output).
 void write_appended(const std::string& path, const OutputOptions& options, const PointSource& points,
                     const LabelTable& table);
@@ -45,7 +46,7 @@ struct NumberColumn {
   std::span<const double> values;
 };
 void write_columns(const std::string& path, const OutputOptions& options, const std::vector<std::string>& ids,
-                   const std::vector<NumberColumn>& columns);
+                   const std::string& id_name, const std::vector<NumberColumn>& columns);
 
 /// Throws Error(data) unless the file is an AnnData file whose obs has `rows` rows and no column of this name.
 void check_obs(const std::string& file, const std::string& column, std::int64_t rows);

@@ -25,7 +25,7 @@
 namespace kith::data {
 namespace {
 
-constexpr std::string_view kBanner = "%%matrixmarket";
+constexpr std::string_view kBanner = "%%matrixmarket";  // or with one %, as SciPy reads it
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -51,6 +51,15 @@ Banner read_banner(const InputBytes& input) {
   };
   Banner banner{words[2] == "coordinate", words[3], words[4].empty() ? "general" : words[4]};
   if (banner.field == "double") banner.field = "real";
+  if (banner.field == "unsigned-integer") banner.field = "integer";  // SciPy writes it
+  if (banner.field == "complex") {
+    refuse_input(
+        input.name(),
+        fmt::format("line 1: expected real or integer numbers or a pattern, found complex numbers ('{}'); save "
+                    "their real parts or absolute values",
+                    quoted(line, 80)));
+  }
+  if (banner.symmetry == "hermitian") banner.symmetry = "symmetric";  // the same for real numbers
   if (words[1] != "matrix" || !is_one_of(words[2], {"coordinate", "array"}) ||
       !is_one_of(banner.field, {"real", "integer", "pattern"}) ||
       !is_one_of(banner.symmetry, {"general", "symmetric", "skew-symmetric"}) ||
@@ -75,7 +84,7 @@ class MatrixMarket {
                                               location.dataset));
     }
     bool first = true;
-    lines_.visit([&](std::string_view line, std::int64_t number) {
+    visit_lines([&](std::string_view line, std::int64_t number) {
       if (std::exchange(first, false)) read_sizes(line, number);
     });
     if (first) refuse_input(name(), "expected the sizes of the matrix, found nothing but comments; create it again");
@@ -121,10 +130,19 @@ class MatrixMarket {
   }
 
  private:
+  /// Lines without comments, which may also follow blanks or numbers, and without those that hold nothing else.
+  template <class Visit>
+  void visit_lines(const Visit& visit) const {
+    lines_.visit([&](std::string_view line, std::int64_t number) {
+      line = line.substr(0, line.find('%'));
+      if (std::string_view rest = line; !take_word(rest).empty()) visit(line, number);
+    });
+  }
+
   template <class Visit>
   void visit_body(const Visit& visit) const {
     bool first = true;
-    lines_.visit([&](std::string_view line, std::int64_t number) {
+    visit_lines([&](std::string_view line, std::int64_t number) {
       if (!std::exchange(first, false)) visit(line, number);
     });
   }
@@ -242,7 +260,8 @@ std::unique_ptr<PointSource> open_array(const MatrixMarket& file, const ReadOpti
 }  // namespace
 
 bool is_matrix_market(const std::string& file) {
-  return lower(begin_of_stream(file).substr(0, kBanner.size())) == kBanner;
+  const std::string begin = lower(begin_of_stream(file).substr(0, kBanner.size()));
+  return begin == kBanner || begin.starts_with(kBanner.substr(1));
 }
 
 std::unique_ptr<PointSource> open_matrix_market(const Location& location, const ReadOptions& options) {

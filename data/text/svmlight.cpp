@@ -150,29 +150,27 @@ std::unique_ptr<PointSource> open_labels(const Svmlight& file, const ReadOptions
   return open_raw(InputBytes::held(table.name, std::move(labels)), table, options);
 }
 
-/// The smallest and the largest index of a file.
-struct Indices {
-  std::int64_t first = 1;
-  std::int64_t last = 0;
-  /// As in scikit-learn: indices count from 1 unless one is 0.
-  std::int64_t base() const { return std::min<std::int64_t>(first, 1); }
-  std::int64_t columns() const { return last - base() + 1; }
-};
-
-/// Calls count(row) for every entry.
+/// Calls count(row) for every entry. As in scikit-learn, indices count from 1 unless one is 0 or `given` says
+/// otherwise.
 template <class Count>
-Indices find_indices(const Svmlight& file, const Count& count) {
-  Indices indices;
-  bool any = false;
+IndexedColumns find_columns(const Svmlight& file, const IndexedColumns& given, const Count& count) {
+  std::int64_t first = 1, last = -1;
   file.visit([](std::string_view, std::int64_t) {},
              [&](std::int64_t row, std::int64_t index, double) {
-               indices.first = std::min(indices.first, index);
-               indices.last = std::max(indices.last, index);
-               any = true;
+               first = std::min(first, index);
+               last = std::max(last, index);
                count(row);
              });
-  if (!any) refuse_input(file.input().name(), "expected INDEX:VALUE in some line, found none; give a file with points");
-  return indices;
+  if (last < 0) {
+    refuse_input(file.input().name(), "expected INDEX:VALUE in some line, found none; give a file with points");
+  }
+  const std::int64_t base = given.base < 0 ? first : given.base;
+  if (first < base) {
+    refuse_input(file.input().name(),
+                 "expected indices from 1 (--index-base 1, or as the points of the result have them), found 0; say "
+                 "--index-base 0 if this file counts from 0");
+  }
+  return {base, std::max(last - base + 1, given.count)};
 }
 
 }  // namespace
@@ -195,23 +193,25 @@ std::unique_ptr<PointSource> open_svmlight(const Location& location, const ReadO
                                             location.dataset, location.file, kLabels));
   }
   SparseBuilder builder(file.input().name(), file.rows());
-  const Indices indices = find_indices(file, [&builder](std::int64_t row) { builder.count(row); });
+  const IndexedColumns columns =
+      find_columns(file, options.indexed, [&builder](std::int64_t row) { builder.count(row); });
   builder.allocate();
   file.visit(
       [](std::string_view, std::int64_t) {},
-      [&](std::int64_t row, std::int64_t index, double value) { builder.add(row, index - indices.base(), value); });
+      [&](std::int64_t row, std::int64_t index, double value) { builder.add(row, index - columns.base, value); });
   SparseMatrix shape;
   shape.name = shape.origin = file.input().name();
   shape.kind = "sparse by rows";
   shape.rows = file.rows();
-  shape.columns = indices.columns();
+  shape.columns = columns.count;
+  shape.indexed = columns;
   return builder.finish(std::move(shape), options);
 }
 
 std::vector<DatasetInfo> list_svmlight(const Location& location, const ReadOptions& options) {
   const Svmlight file(location, options);
   DatasetInfo points, labels;
-  points.shape = {file.rows(), find_indices(file, [](std::int64_t) {}).columns()};
+  points.shape = {file.rows(), find_columns(file, options.indexed, [](std::int64_t) {}).count};
   labels.path = std::string("/") + kLabels;
   labels.shape = {file.rows()};
   points.type = labels.type = "text";

@@ -54,7 +54,7 @@ class TextSource final : public PointSource {
     if (!texts.empty()) {
       refuse_lines_before(input_, head_);
       refuse_faulty_columns(input_, head_, index_text(input_, head_), numbers, texts, options_);
-      refuse_text_columns(head_, texts, input_.name());
+      refuse_text_columns(head_, texts, numbers.size(), input_.name());
     }
     for (const std::string& text : missing_ == Missing::keep ? options.missing_texts : std::vector<std::string>()) {
       if (is_number_text(text)) parse_number(text.data(), text.data() + text.size(), missing_numbers_.emplace_back());
@@ -102,16 +102,12 @@ class TextSource final : public PointSource {
   std::vector<std::string> remarks() const override { return head_.remarks; }
   bool has_chosen_columns() const override { return true; }
   std::vector<std::string> kept(Kept which) const override;
-  std::optional<TableForm> table_form() const override {
-    return TableForm{head_.syntax.delimiter, head_.syntax.quotes, head_.names};
+  std::string id_name() const override {
+    return choice_.id < 0 || names_.empty() ? "" : names_[static_cast<std::size_t>(choice_.id)];
   }
-  void visit_records(const std::function<void(std::string_view)>& visit) const override {
-    Matrix<std::byte> buffer;
-    for (const TextBlock& block : index_.blocks) {
-      for_records(input_, head_.syntax, block, buffer,
-                  [&](std::string_view record, std::int64_t, std::int64_t) { visit(without_surplus(head_, record)); });
-    }
-    input_.check_unchanged();
+  std::optional<TableForm> table_form() const override { return TableForm{column_delimiter(), head_.names}; }
+  void visit_text(const std::function<void(TextPart, std::string_view)>& visit) const override {
+    data::visit_text(input_, head_, index_, visit);
   }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
@@ -124,6 +120,12 @@ class TextSource final : public PointSource {
     std::string_view record = {};
   };
 
+  /// What separates further columns. A table of one column has no delimiter that could be found.
+  char column_delimiter() const {
+    if (head_.columns > 1 || !options_.delimiter.empty() || head_.syntax.delimiter != '\t')
+      return head_.syntax.delimiter;
+    return options_.decimal == ',' || options_.thousands == ',' ? ';' : ',';
+  }
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out);
   template <class T>
@@ -140,8 +142,10 @@ class TextSource final : public PointSource {
   [[noreturn]] void refuse_empty(const Place& place, const char* expected) const;
   /// Parses a field that is not an unquoted number: a quoted one, or an invalid one.
   double take_number(FieldCursor& cursor, const Place& place) const;
-  std::string drop_column(const Place& place) const {
-    return fmt::format("--drop-columns {}", option_text(head_.names, place.column));
+  /// A table keeps one column at least.
+  std::string or_leave_out(const Place& place) const {
+    if (choice_.points.size() == 1) return "";
+    return ", or leave the column out with " + drop_option(head_, {place.column});
   }
   std::string or_drop() const { return missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""; }
   [[noreturn]] void refuse_value(const Place& place, const std::string& problem) const;
@@ -181,9 +185,8 @@ std::string TextSource::take_text(FieldCursor& cursor, const Place& place, const
 }
 
 void TextSource::refuse_empty(const Place& place, const char* expected) const {
-  refuse_value(place, fmt::format("expected {}, found an empty field; fill it in, remove the line, or leave the column "
-                                  "out with {}{}",
-                                  expected, drop_column(place), or_drop()));
+  refuse_value(place, fmt::format("expected {}, found an empty field; fill it in or remove the line{}{}", expected,
+                                  or_leave_out(place), or_drop()));
 }
 
 template <class T>
@@ -191,7 +194,7 @@ void TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t ta
   const ColumnEncoding& encoding = this->encoding(target);
   T* features = row + first_feature_[static_cast<std::size_t>(kEncoded - target)];
   const std::string text = take_text(cursor, place, "a text");
-  if (is_missing(head_, text)) {
+  if (is_missing_category(head_, text, missing_)) {
     if (missing_ != Missing::keep) refuse_empty(place, "a text");
     std::fill_n(features, encoding.width(), std::numeric_limits<T>::quiet_NaN());
     return;
@@ -212,7 +215,6 @@ void TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t ta
 
 double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   const std::string text = take_text(cursor, place, "a number");
-  const std::string drop_option = drop_column(place);
   double value = 0.0;
   const std::string number = plain_number(text, head_.numbers);
   if (!number.empty()) {
@@ -234,8 +236,8 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
                                         ? ", or --delimiter comma if it separates fields"
                                         : ""));
   }
-  refuse_value(place, fmt::format("expected a number, found '{}'; correct it, or leave the column out with {}{}",
-                                  quoted(text, kShownBytes), drop_option, is_missing(head_, text) ? or_drop() : ""));
+  refuse_value(place, fmt::format("expected a number, found '{}'; correct it{}{}", quoted(text, kShownBytes),
+                                  or_leave_out(place), is_missing(head_, text) ? or_drop() : ""));
 }
 
 template <class T>
@@ -353,10 +355,18 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
   try {
     const std::vector<std::string> names = names_for(head);
     const std::vector<std::int64_t> points = choose_text_columns(input, head, names).points;
-    const std::vector<std::int64_t> columns = text_columns(
-        head, numbers_of(points, find_encodings(head, names, points, options, input.name())), options.missing);
-    info.text_columns = column_list(head, columns);
-    if (!columns.empty()) refuse_text_columns(head, columns, input.name());
+    const std::vector<std::int64_t> numbers =
+        numbers_of(points, find_encodings(head, names, points, options, input.name()));
+    const std::vector<std::int64_t> columns = columns_with_words(input, head, index, numbers);
+    if (!columns.empty()) {
+      info.text_columns = column_list(head, columns);
+      info.is_all_text = columns.size() == numbers.size();
+      ReadOptions offered = options;  // the message is for the commands that have --nan
+      if (options.missing == Missing::refuse) offered.missing = Missing::offer;
+      const std::vector<std::int64_t> texts = text_columns(head, numbers, offered.missing);
+      refuse_faulty_columns(input, head, index, numbers, texts, offered);
+      if (!texts.empty()) refuse_text_columns(head, texts, numbers.size(), input.name());
+    }
   } catch (const Error& error) {
     info.unreadable = error.what();
     info.is_readable = !info.text_columns.empty();  // the other columns are

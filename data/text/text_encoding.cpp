@@ -174,7 +174,7 @@ void find_texts(const InputBytes& input, const TextHead& head, const TextIndex& 
         if (found == nullptr) continue;
         if (!field.quoted && found->texts.find(field.text) != found->texts.end()) continue;
         std::string text = text_of(field);
-        if (is_missing(head, text)) continue;
+        if (is_missing_category(head, text, options.missing)) continue;
         const auto bytes = kBytesPerText + 2 * std::ssize(text);
         if (!found->texts.insert(std::move(text)).second) continue;
         growth.add(bytes);

@@ -221,6 +221,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   const bool header = find_header(input, line, form, head, head.samples);
   head.skipped = first_lines.skipped.front();
   head.rows_at = header ? line.end : line.begin;
+  if (header) head.header_at = line.begin, head.header_bytes = std::ssize(line.text);
   head.lines_before = header ? line.last : line.number - 1;
   if (!header) {
     head.samples.insert(head.samples.begin(), {line.number, first});
@@ -251,11 +252,6 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   }
   remark_on_comments(first_lines, head);
   return head;
-}
-
-bool is_missing_marker(std::string_view text) {
-  constexpr std::string_view kKnown[] = {"NA", "N/A", "#N/A", "NULL", "null", "None", "?", "."};
-  return std::find(std::begin(kKnown), std::end(kKnown), text) != std::end(kKnown);
 }
 
 std::string name_of_delimiter(char delimiter) {

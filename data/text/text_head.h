@@ -8,6 +8,7 @@
 
 #include "data/format/point_source.h"
 #include "data/io/input_bytes.h"
+#include "data/text/missing_texts.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 
@@ -21,9 +22,11 @@ struct TextHead {
   std::string header_option;       // "--header yes " for commands that a message proposes, if signs decided
   bool may_end_empty = false;      // rows may have more fields than the header, which are empty and no columns
   std::int64_t first_line = 0;     // of the table, counted from 1
-  std::int64_t rows_at = 0;        // position of the first row, or of blank lines or comments before it
-  std::int64_t lines_before = 0;   // lines before that position
-  SkippedLines skipped;            // before that position
+  std::int64_t header_at = 0;      // position of the line with the names, and its bytes without the line end
+  std::int64_t header_bytes = 0;
+  std::int64_t rows_at = 0;       // position of the first row, or of blank lines or comments before it
+  std::int64_t lines_before = 0;  // lines before that position
+  SkippedLines skipped;           // before that position
   NumberStyle numbers;
   std::vector<std::string> missing_texts;  // ReadOptions::missing_texts
   std::vector<std::string> remarks;        // about lines that may have another meaning
@@ -40,9 +43,6 @@ struct TextHead {
 /// Throws Error(data) if there are no rows, if the text is not a table or of a known other format, or if it is unclear
 /// whether there is a header.
 TextHead read_head(const InputBytes& input, const ReadOptions& options);
-
-/// Whether programs write this text for a missing value: "NA", "null" ...
-bool is_missing_marker(std::string_view text);
 
 /// "comma-separated", ...
 std::string name_of_delimiter(char delimiter);

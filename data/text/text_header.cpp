@@ -151,7 +151,8 @@ class Judge {
     for (const std::vector<std::string>* row : fields_.rows) {
       values.clear();
       for (std::size_t j = 0; j < std::min(row->size(), columns_.size()); ++j) {
-        const Cell field = cell_of((*row)[j], fields_.numbers);
+        const std::string& text = (*row)[j];
+        const Cell field = is_missing_text(text) ? Cell{CellKind::missing} : cell_of(text, fields_.numbers);
         add_cell(columns_[j], field);
         if (columns_[j].first.is_number() && field.is_number()) values.push_back(field.value);
       }

@@ -114,4 +114,32 @@ TextIndex index_text(const InputBytes& input, const TextHead& head) {
   return index;
 }
 
+void visit_text(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                const std::function<void(TextPart, std::string_view)>& visit) {
+  std::int64_t at = 0;
+  const auto copy = [&](std::int64_t end, TextPart part) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 20;
+    for (std::string bytes; at < end; at += std::ssize(bytes)) {
+      bytes.resize(static_cast<std::size_t>(part == TextPart::header ? end - at : std::min(kMost, end - at)));
+      input.read(at, std::ssize(bytes), reinterpret_cast<std::byte*>(bytes.data()));
+      visit(part, part == TextPart::header ? without_surplus(head, bytes) : bytes);
+    }
+  };
+  copy(head.header_at, TextPart::between);
+  copy(head.header_at + head.header_bytes, TextPart::header);
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index.blocks) {
+    copy(block.at, TextPart::between);
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t) {
+      const char* bytes = reinterpret_cast<const char*>(buffer.data());
+      const std::int64_t begin = block.at + (record.data() - bytes);
+      visit(TextPart::between, {bytes + (at - block.at), static_cast<std::size_t>(begin - at)});
+      visit(TextPart::row, without_surplus(head, record));
+      at = begin + std::ssize(record);
+    });
+  }
+  copy(input.size(), TextPart::between);
+  input.check_unchanged();
+}
+
 }  // namespace kith::data

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,10 @@ struct TextIndex {
 
 /// Reads all bytes after the head. Throws Error(data) if a record is too long.
 TextIndex index_text(const InputBytes& input, const TextHead& head);
+
+/// PointSource::visit_text(): the bytes of the table, without delimiters at the end of a line that are no columns.
+void visit_text(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                const std::function<void(TextPart, std::string_view)>& visit);
 
 /// Calls visit(record, row, line) for every record of a block. The record is valid as long as `buffer`, and so are
 /// kShortNumberBytes bytes behind it.

@@ -15,8 +15,12 @@
 namespace kith::data {
 
 bool is_missing(const TextHead& head, std::string_view text) {
-  return text.empty() || is_missing_marker(text) ||
+  return text.empty() || is_missing_text(text) ||
          std::find(head.missing_texts.begin(), head.missing_texts.end(), text) != head.missing_texts.end();
+}
+
+bool is_missing_category(const TextHead& head, std::string_view text, Missing missing) {
+  return missing == Missing::keep ? is_missing(head, text) : text.empty() || is_missing_marker(text);
 }
 
 bool is_text_field(const TextHead& head, const std::string& field) {
@@ -67,7 +71,14 @@ std::string column_list(const TextHead& head, const std::vector<std::int64_t>& c
   return fmt::format("{}", fmt::join(items, ","));
 }
 
-void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, const std::string& name) {
+std::string drop_option(const TextHead& head, const std::vector<std::int64_t>& columns) {
+  const std::string& before = head.options.drop_columns;
+  return fmt::format("{}--drop-columns {}{}{}", head.header_option, before, before.empty() ? "" : ",",
+                     column_list(head, columns));
+}
+
+void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, std::size_t points,
+                         const std::string& name) {
   constexpr std::size_t kShown = 30;
   std::vector<std::string> shown;
   for (const std::int64_t j : columns) shown.push_back(shown.size() < kShown ? show_column(head.names, j) : "");
@@ -77,22 +88,25 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
   const auto date = std::find_if(columns.begin(), columns.end(), [&row](std::int64_t column) {
     return is_date_text(row.fields[static_cast<std::size_t>(column)]);
   });
-  const bool dates = date == columns.begin();
+  const bool dates = date == columns.begin(), all = columns.size() == points;
+  const std::string leave_out = all ? ""
+                                    : fmt::format("leave {} out with {}, {}", several ? "them" : "it",
+                                                  drop_option(head, columns), dates || several ? "or " : "");
   const std::string others =
       dates || date == columns.end()
           ? ""
           : fmt::format("; {} holds dates: {}", show_column(head.names, *date), remedy_for_dates(head, *date));
   refuse_input(
       name,
-      fmt::format(
-          "expected numbers, found {} in {} (such as '{}' in line {}); leave {} out with {}--drop-columns {}, {}{}{}",
-          dates ? "dates" : "text", show_list(shown, kShown), quoted(text, 40), row.line, several ? "them" : "it",
-          head.header_option, column_list(head, columns),
-          dates     ? "or convert: " + remedy_for_dates(head, columns[0])
-          : several ? "or make features of their texts with --encode onehot"
-                    : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
-                      "--id-column",
-          others, or_header(head, row.line)));
+      fmt::format("expected numbers, found {} in {} (such as '{}' in line {}); {}{}{}{}", dates ? "dates" : "text",
+                  show_list(shown, kShown), quoted(text, 40), row.line, leave_out,
+                  dates ? "convert: " + remedy_for_dates(head, columns[0])
+                  : all ? "make features of the texts with --encode onehot"
+                  : several
+                      ? "make features of their texts with --encode onehot"
+                      : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
+                        "--id-column",
+                  others, or_header(head, row.line)));
 }
 
 std::string_view without_surplus(const TextHead& head, std::string_view record) {

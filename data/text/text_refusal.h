@@ -16,6 +16,9 @@ namespace kith::data {
 /// ReadOptions::missing_texts.
 bool is_missing(const TextHead& head, std::string_view text);
 
+/// The same for a column whose texts are encoded: without --nan a text such as "n/a" is a category like any other.
+bool is_missing_category(const TextHead& head, std::string_view text, Missing missing);
+
 /// Whether the text is neither a number nor one of another style.
 bool is_text_field(const TextHead& head, const std::string& field);
 
@@ -28,9 +31,12 @@ std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<s
 /// Columns in ascending order, as a list for --drop-columns.
 std::string column_list(const TextHead& head, const std::vector<std::int64_t>& columns);
 
-/// Throws Error(data) that names these columns, at least one, which hold text.
+/// The option that leaves out these columns, in ascending order, besides those that are left out already.
+std::string drop_option(const TextHead& head, const std::vector<std::int64_t>& columns);
+
+/// Throws Error(data) that names these columns, at least one of `points` columns, which hold text.
 [[noreturn]] void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns,
-                                      const std::string& name);
+                                      std::size_t points, const std::string& name);
 
 /// The options that read this text of a column as a number, and those in the first rows of the column; empty if none
 /// do, or if the table was read with them.

@@ -146,7 +146,7 @@ TEST_CASE("one message names all columns of text, with the options that drop the
   const std::string text = "name,a,kind\nx,1,u\ny,2,v\n";
   refuses_text(text, {"x.csv: expected numbers, found text in column 1 ('name'), column 3 ('kind')", "'x' in line 2",
                       "--drop-columns name,kind"});
-  refuses_text(text, {"column 3 ('kind')", "--drop-columns kind", "--label-column"}, {.drop_columns = "name"});
+  refuses_text(text, {"column 3 ('kind')", "--drop-columns name,kind", "--label-column"}, {.drop_columns = "name"});
   refuses_text("5.1,3.5,Iris-setosa\n4.9,3.0,Iris-setosa\n",
                {"column 3", "'Iris-setosa' in line 1", "--drop-columns 3"});
 }

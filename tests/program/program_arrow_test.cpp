@@ -140,7 +140,7 @@ TEST_CASE("columns of text and dates are named together, and serve as identifier
     done({"cluster", file, "-k", "2", "--init", "first", "--id-column", "name", "--label-column", "kind",
           "--weight-column", "w", "--drop-columns", "day", "-q", "-f", "-o", "o.csv"},
          there);
-    CHECK(bytes_of(folder / "o.csv") == "id,label,known\np,0,a\nq,1,b\nr,0,a\n\"s, t\",1,b\n");
+    CHECK(bytes_of(folder / "o.csv") == "name,label,known\np,0,a\nq,1,b\nr,0,a\n\"s, t\",1,b\n");
     CHECK(done({"evaluate", "o.csv:label", "--truth", file + ":kind", "--json"}, there)
               .json()
               .dump()

@@ -110,7 +110,7 @@ TEST_CASE("lists, pairs, components and distances as CSV and as NumPy arrays") {
   CHECK(written(plus({"knn", "--radius", "2"}, columns), ".csv") ==
         "source,target,distance\n0,1,1\n1,0,1\n1,2,2\n2,1,2\n");
   CHECK(written(plus({"knn", "--radius", "2", "--components"}, ids), ".csv") ==
-        "id,component,keep\nP,P,1\nQ,P,0\n\"R,S\",P,0\nT,T,1\n");
+        "name,component,keep\nP,P,1\nQ,P,0\n\"R,S\",P,0\nT,T,1\n");
   CHECK(written(plus({"distances"}, columns), ".csv") == "0,1,3,9\n1,0,2,8\n3,2,0,6\n9,8,6,0\n");
 
   const auto array = [](const std::string& bytes, const std::string& head, const std::string& values) {

@@ -34,6 +34,11 @@ TEST_CASE("dbscan labels points, and says how many are core, border and noise") 
   done(plus(words, Words{"-o", "o.csv"}), there);
   done(plus(words, Words{"-o", "o.npy"}), there);
   CHECK(stored(folder / "o.npy") == expected);
+  // Noise and dropped rows are -1 in every output.
+  CHECK(bytes_of(folder / "o.csv") == "row,label\n0,0\n1,1\n2,1\n3,1\n4,0\n5,-1\n6,0\n7,-1\n8,0\n");
+  CHECK(done(plus(words, Words{"-o", "-"}), there).out == "0\n1\n1\n1\n0\n-1\n0\n-1\n0\n");
+  done(plus(words, Words{"--append", "-o", "t.csv"}), there);
+  CHECK(bytes_of(folder / "t.csv").ends_with("2,0,0\n,9,-1\n3,0.5,0\n50,50,-1\n3,1,0\n"));
   const nlohmann::json report = done(plus(words, Words{"-o", "j.h5", "--json"}), there).json();
   CHECK(report["density"]["clusters"] == 2);
   CHECK(report["density"]["noise"] == 1);

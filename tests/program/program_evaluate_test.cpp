@@ -136,6 +136,25 @@ TEST_CASE("evaluate: columns of AnnData's obs, categorical and text") {
   refused_column("other", {"no such dataset: 'other' is not in /obs", "kind"});
 }
 
+TEST_CASE("evaluate: labels of a table with control characters are read, as the table is") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  for (const char* sign : {"\a", "\b", "\x01", "\x7f"}) {
+    const std::string odd = std::string("a") + sign;
+    write_bytes(folder / "t.csv", "x,kind" + odd + "\n1," + odd + "\n9,b\n2," + odd + "\n");
+    done({"cluster", "t.csv", "-k", "2", "--init", "first", "--label-column", "2", "-q", "-f", "-o", "labels.csv"},
+         there);
+    write_bytes(folder / "plain.csv", "kind\na\nb\na\n");
+    for (const Words& pair :
+         {Words{"labels.csv", "t.csv:2"}, Words{"t.csv:2", "plain.csv"}, Words{"plain.csv", "t.csv:2"}}) {
+      const Outcome run = done({"evaluate", pair[0], "--truth", pair[1], "--json"}, there);
+      CHECK(run.json()["evaluation"]["adjusted_rand_index"] == 1.0);
+      CHECK(run.err.find(sign) == std::string::npos);
+    }
+    done({"cluster", "t.csv", "--columns", "1", "--init-labels", "t.csv:2", "-q"}, there);
+  }
+}
+
 TEST_CASE("evaluate: results without labels are refused") {
   const Scratch folder;
   done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});

@@ -59,7 +59,7 @@ TEST_CASE("text is clustered, and the labels go to CSV with the row names") {
     return words;
   };
   done(cluster({"--id-column", "name", "--label-column", "kind", "--save-distances", "-o", out}));
-  CHECK(bytes_of(out) == "id,label,known,distance\n\"a, b\",0,u,0.5\nc,0,u,0.5\nd,1,v,0.5\ne,1,v,0.5\n");
+  CHECK(bytes_of(out) == "name,label,known,distance\n\"a, b\",0,u,0.5\nc,0,u,0.5\nd,1,v,0.5\ne,1,v,0.5\n");
   done(cluster({"--columns", "y,x", "-o", out}));
   CHECK(bytes_of(out) == "row,label\n0,0\n1,0\n2,1\n3,1\n");
 

@@ -3,6 +3,7 @@
 
 #include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
+#include "tests/support/result_values.h"
 #include "tests/support/skipped.h"
 
 using namespace kith::testing;
@@ -104,6 +105,18 @@ TEST_CASE("MatrixMarket files hold the points of the same table") {
   write_bytes(file, "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n");
   CHECK(rows_of(file) == rows_of(table));
 
+  // As SciPy writes and reads them.
+  write_bytes(table, "3,5\n5,0\n");
+  for (const char* text : {"%%MatrixMarket matrix coordinate unsigned-integer symmetric\n%\n2 2 2\n1 1 3\n2 1 5\n",
+                           "%%MatrixMarket matrix array unsigned-integer general\n2 2\n3\n5\n5\n0\n",
+                           "%%MatrixMarket matrix coordinate real hermitian\n2 2 2\n1 1 3\n2 1 5\n",
+                           "%MatrixMarket matrix coordinate real general\n\n  % sizes\n   \n2 2 3 % and more\n\n1 1 3 "
+                           "% x\n1 2 5\n\n2 1 5\n\n"}) {
+    INFO(text);
+    write_bytes(file, text);
+    CHECK(rows_of(file) == rows_of(table));
+  }
+
   // 10x Genomics writes genes x cells and the names of both beside it.
   write_bytes(file, kMarket);
   write_bytes(folder / "barcodes.tsv.gz", "");
@@ -132,7 +145,10 @@ TEST_CASE("MatrixMarket files with errors are refused with the line") {
            Fault{begin + "9999999999999 9999999999999 1\n1 1 1\n", {"x.mtx: declared as"}},
            Fault{begin, {"found nothing but comments"}},
            Fault{"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n",
-                 {"line 1: expected", "'%%matrixmarket matrix coordinate complex"}},
+                 {"line 1: expected real or integer numbers", "found complex numbers", "real parts"}},
+           Fault{"%%MatrixMarket matrix coordinate complex hermitian\n1 1 1\n1 1 1 0\n", {"found complex numbers"}},
+           Fault{"%%MatrixMarket matrix coordinate unsigned-integer general\n1 1 1\n1 1 x\n",
+                 {"line 3: expected a number"}},
            Fault{"%%MatrixMarket matrix array real symmetric\n2 3\n1\n", {"line 2: expected a square matrix"}},
        }) {
     INFO(fault.text);
@@ -143,6 +159,49 @@ TEST_CASE("MatrixMarket files with errors are refused with the line") {
   // Memory is checked before it is taken.
   write_bytes(file, begin + "2000000000 2 1\n1 1 1\n");
   refuses(2, {"cluster", file, "-k", "1", "--memory", "100MB"}, {"x.mtx", "--memory"});
+}
+
+TEST_CASE("svmlight files that are used together have the same columns, and count them from the same index") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto lists = [&](const Words& words) { return done(words, there).out; };
+  write_bytes(folder / "base.svm", "0 1:9 2:8 3:7 4:6\n1 2:1\n1 1:1 2:2\n");
+  write_bytes(folder / "query.svm", "1 1:1 2:3\n0 1:9 3:7\n");
+  const std::string found = lists({"knn", "base.svm", "--queries", "query.svm", "-k", "1"});
+  CHECK(found == "0\t2\t1\n1\t0\t10\n");
+  // A query of more features than the base has: these are 0 in the base.
+  CHECK(lists({"knn", "query.svm", "--queries", "base.svm", "-k", "1"}) ==
+        "0\t1\t10\n1\t0\t2.23606797749979\n2\t0\t1\n");
+  // The same with indices from 0; one of the two files has that index.
+  write_bytes(folder / "base0.svm", "0 0:9 1:8 2:7 3:6\n1 1:1\n1 0:1 1:2\n");
+  write_bytes(folder / "query0.svm", "1 1:3 2:5\n0 1:0 2:7\n");
+  write_bytes(folder / "base.csv", "9,8,7,6\n0,1,0,0\n1,2,0,0\n");
+  write_bytes(folder / "query.csv", "0,3,5,0\n0,0,7,0\n");
+  const std::string from0 = lists({"knn", "base.csv", "--queries", "query.csv", "-k", "2", "--precision", "f64"});
+  for (const char* base : {"base0.svm", "base.csv"}) {
+    CHECK(lists({"knn", base, "--queries", "query0.svm", "-k", "2", "--precision", "f64", "--index-base",
+                 base[4] == '0' ? "auto" : "0"}) == from0);
+  }
+  CHECK(done({"knn", "base0.svm", "--queries", "query0.svm", "-k", "1", "--json"}, there).json()["points"]["columns"] ==
+        4);
+  CHECK(lists({"knn", "base0.svm", "--queries", "query0.svm", "-k", "1", "--columns", "4"}) == "0\t1\t0\n1\t1\t0\n");
+  CHECK(lists({"distances", "query0.svm", "base0.svm"}) == lists({"distances", "query.csv", "base.csv"}));
+  // A result keeps the first index and the width.
+  done({"cluster", "base0.svm", "-k", "2", "--init", "first", "-q", "-o", "from0.h5"}, there);
+  done({"cluster", "base.csv", "-k", "2", "--init", "first", "-q", "-o", "table.h5"}, there);
+  CHECK(lists({"assign", "query0.svm", "--centroids", "from0.h5", "-o", "-"}) ==
+        lists({"assign", "query.csv", "--centroids", "table.h5", "-o", "-"}));
+  done({"assign", "query0.svm", "--centroids", "from0.h5", "--save-distances", "-q", "-o", "a.h5"}, there);
+  done({"assign", "query.csv", "--centroids", "table.h5", "--save-distances", "-q", "-o", "b.h5"}, there);
+  CHECK(stored(folder / "a.h5:/distances") == stored(folder / "b.h5:/distances"));
+  done({"cluster", "base.svm", "-k", "2", "-q", "-o", "from1.h5"}, there);
+  refuses(3, {"assign", "base0.svm", "--centroids", "from1.h5"},
+          {"base0.svm: expected indices from 1", "--index-base 0"}, there);
+  write_bytes(folder / "wide.svm", "1 1:1 6:2\n0 1:9 3:7\n");
+  refuses(3, {"assign", "wide.svm", "--centroids", "from1.h5"}, {"expected 6 columns", "found 4", "--columns 1-4"},
+          there);
+  refuses(3, {"knn", "base.csv", "--queries", "wide.svm", "-k", "1"}, {"expected 4 columns", "found 6"}, there);
+  CHECK(done({"cluster", "base.csv", "-k", "2", "--index-base", "0"}, there).says("--index-base has no effect"));
 }
 
 TEST_CASE("svmlight files hold the points of the same table, and their labels") {

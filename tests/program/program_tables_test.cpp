@@ -126,11 +126,16 @@ TEST_CASE("the table of the points is written with the labels as a further colum
     return bytes_of(folder / "o.csv");
   };
   CHECK(appended("\xef\xbb\xbf# made\nname,x\r\n\"a, \"\"b\"\"\",0\r\n\"c\nd\",9\r\n\ne,8", {"--id-column", "name"}) ==
-        "name,x,label\n\"a, \"\"b\"\"\",0,0\n\"c\nd\",9,1\ne,8,1\n");
+        "\xef\xbb\xbf# made\nname,x,label\r\n\"a, \"\"b\"\"\",0,0\r\n\"c\nd\",9,1\r\n\ne,8,1");
   CHECK(appended("sep=;\nlabel;\"x;y\"\nu;1,5\nv;9,5\n", {"--label-column", "label", "--decimal", "comma"}) ==
-        "label;\"x;y\";label_2\nu;1,5;0\nv;9,5;1\n");
+        "sep=;\nlabel;\"x;y\";label_2\nu;1,5;0\nv;9,5;1\n");
   CHECK(appended("0\t1\n5\t5\n0\t3\n", {"--save-distances"}) == "0\t1\t0\t1\n5\t5\t1\t0\n0\t3\t0\t1\n");
-  CHECK(appended("x y\nr1 0 1\nr2 NA 1\nr3 9 9\n", {"--nan", "drop"}) == "x y label\nr1 0 1 0\nr2 NA 1 NA\nr3 9 9 1\n");
+  CHECK(appended("x y\nr1 0 1\nr2 NA 1\nr3 9 9\n", {"--nan", "drop"}) == "x y label\nr1 0 1 0\nr2 NA 1 -1\nr3 9 9 1\n");
+  // A table of one column has no delimiter that could be kept.
+  CHECK(appended("x\r\n0\r\n\r\n9\r\n", {}) == "x,label\r\n0,0\r\n\r\n9,1\r\n");
+  CHECK(appended("x\n0,5\n9\n", {"--decimal", "comma"}) == "x;label\n0,5;0\n9;1\n");
+  CHECK(appended("0\n9", {"--delimiter", "tab", "--save-distances"}) == "0\t0\t0\n9\t1\t0");
+  CHECK(appended("a|b\n# c\n1|2\n# d\n7|8\n#e", {"--comment", "#"}) == "a|b|label\n# c\n1|2|0\n# d\n7|8|1\n#e");
   CHECK(appended("a,b\n,1\n7,1\n9,9\n", {"--nan", "mean"}) == "a,b,label\n,1,1\n7,1,1\n9,9,0\n");
   done({"assign", "t.csv", "--centroids", "o.h5:/centroids", "--append", "-q", "-f", "-o", "p.csv"},
        (done({"cluster", "t.csv", "-k", "1", "--nan", "drop", "-q", "-o", "o.h5"}, there),
