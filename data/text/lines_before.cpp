@@ -51,6 +51,14 @@ std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& h
   const auto rows = std::find_if_not(fields.rbegin(), fields.rend(), like_last).base();
   if (rows == fields.begin() || fields.end() - rows < kLeastRows || std::any_of(fields.begin(), rows, like_last))
     return {};
+  // A line below the first that has numbers where the rows have them is a row with words in other columns.
+  const auto is_faulty_row = [&](const Fields& line) {
+    for (std::size_t j = 0; line.size() == rows->size() && j < line.size(); ++j) {
+      if (is_number_text(line[j]) && is_number_text((*rows)[j])) return true;
+    }
+    return false;
+  };
+  if (std::any_of(fields.begin() + 1, rows, is_faulty_row)) return {};
   const Fields& above = rows[-1];
   const bool is_header = (above.size() == rows->size() || above.size() + 1 == rows->size()) &&
                          std::all_of(above.begin(), above.end(), [&](const std::string& field) {
@@ -70,7 +78,10 @@ void refuse_lines_before(const InputBytes& input, const TextHead& head) {
   const std::string delimiters = !head.options.delimiter.empty() ? head.options.delimiter
                                  : head.numbers.decimal == ','   ? "\t;| "
                                                                  : "\t;,| ";
-  for (const char c : delimiters) {
+  const bool is_even = head.columns > 1 && std::all_of(head.samples.begin(), head.samples.end(), [&](const auto& row) {
+                         return std::ssize(row.fields) == head.columns;
+                       });
+  for (const char c : is_even ? std::string(1, head.syntax.delimiter) : delimiters) {
     syntax.delimiter = c;
     const std::optional<TableBehind> table = find_table(input, head, syntax);
     if (table && (!best || table->columns > best->columns)) best = table;

@@ -232,7 +232,8 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
     const bool also_thousands = options == "--decimal comma" && !plain_number(text, {'.', ','}).empty();
     refuse_value(place, fmt::format("expected a number, found '{}'; say {}{}{}", quoted(text, kShownBytes), options,
                                     also_thousands ? ", or --thousands comma if the comma separates thousands" : "",
-                                    options == "--decimal comma" && head_.syntax.delimiter != ','
+                                    options == "--decimal comma" && head_.syntax.delimiter != ',' &&
+                                            place.record.find('"') == place.record.npos
                                         ? ", or --delimiter comma if it separates fields"
                                         : ""));
   }

@@ -89,6 +89,7 @@ TEST_CASE("what messages about tables propose reads them") {
            Case{"x\n\"1,234\"\n\"3,000\"\n7\n", 1},
            Case{"x\n1'234\n3'000\n7\n", 1},
            // The first line
+           Case{"x;y\n1,5;2,5\n3,5;4,25\n8,5;-\n", 1},
            Case{"0,1,2\n1,2,5\n3,4,9\n8,8,8\n", 2},
            Case{"x,y\n1,2\n3,4\n1e39,3\n", 1, {"--precision", "f32"}},
        }) {
@@ -110,7 +111,8 @@ TEST_CASE("what kith info says about columns of text makes clusters of the other
     INFO(table);
     write_bytes(folder / "t.csv", table);
     const Outcome info = done({"info", "t.csv"}, there);
-    const std::vector<Proposal> proposals = proposals_of(info.out);
+    const std::string said = info.out.substr(info.out.find("t.csv: "));
+    const std::vector<Proposal> proposals = proposals_of(said.substr(0, said.find("\n\n")));
     CHECK(!proposals.empty());
     for (const Proposal& proposal : proposals) {
       INFO(nlohmann::json(proposal.options).dump() << info.out);

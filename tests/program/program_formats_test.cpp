@@ -145,7 +145,8 @@ TEST_CASE("info and devices support all formats") {
   // Columns of words have no statistics; the other columns do.
   const std::string all = done({"info", folder / "t.csv", "--stats"}).out, values = stats.substr(stats.find("values:"));
   CHECK(unwrapped(all).find("found text in column 1 ('name'), column 4 ('kind')") != std::string::npos);
-  CHECK(all.substr(all.find("values:")) == values);
+  CHECK(all.find("values: all values finite; columns of text are left out: name,kind\n") != std::string::npos);
+  CHECK(all.ends_with(values.substr(values.find('\n'))));
   const auto found = done({"info", folder / "t.csv", "--stats", "--drop-columns", "x", "--json"}).json()["files"][0];
   REQUIRE(found["datasets"][0]["statistics"].size() == 1);
   CHECK(found["datasets"][0]["statistics"][0]["column"] == "y");

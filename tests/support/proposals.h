@@ -44,12 +44,23 @@ inline std::vector<std::pair<std::string, bool>> words_of(const std::string& tex
   return words;
 }
 
-/// The proposals behind the first semicolon of a message, where its remedies are.
+/// The commands of a message, each on a line of its own, without their first word.
+inline std::vector<Words> commands_of(const std::string& message) {
+  std::vector<Words> commands;
+  static const std::regex command(R"(\n +kith ([^\n]*))");
+  for (std::sregex_iterator it(message.begin(), message.end(), command), end; it != end; ++it) {
+    Words& words = commands.emplace_back();
+    for (const auto& [word, ends] : words_of((*it)[1])) words.push_back(word);
+  }
+  return commands;
+}
+
+/// The proposals behind the first semicolon or question mark of a message, where its remedies are.
 inline std::vector<Proposal> proposals_of(const std::string& message) {
-  const std::string text = unwrapped(message);
+  const std::string text = unwrapped(std::regex_replace(message, std::regex(R"(\n +kith [^\n]*)"), ""));
   std::vector<Proposal> proposals;
   bool continues = false;
-  const auto words = words_of(text.substr(std::min(text.find("; "), text.size())));
+  const auto words = words_of(text.substr(std::min({text.find("; "), text.find("? "), text.size()})));
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& option = words[i].first;
     if (!option.starts_with("--") || option.size() < 4) {
@@ -99,6 +110,11 @@ inline void proposes_what_works(const Words& words, std::size_t expected, const 
     const Words again = with(proposal, words);
     const Outcome outcome = run_kith(again, setting);
     INFO("proposed: " << nlohmann::json(again).dump() << "\n" << outcome.err);
+    CHECK(outcome.code == 0);
+  }
+  for (const Words& command : commands_of(refused.err)) {
+    const Outcome outcome = run_kith(command, setting);
+    INFO("proposed: " << nlohmann::json(command).dump() << "\n" << outcome.err);
     CHECK(outcome.code == 0);
   }
 }
