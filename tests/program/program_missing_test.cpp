@@ -145,7 +145,7 @@ TEST_CASE("the missing values of other programs are missing with --nan, and numb
   CHECK(columns({"--nan", "drop"}) == 3);
   // A first line that names a column so is still one.
   write_bytes(folder / "t.csv", "k,na,missing\n1,2,3\n4,5,6\n");
-  CHECK(done({"cluster", "t.csv", "-k", "2", "-o", "-"}, there).out == "0\n1\n");
+  CHECK(done({"cluster", "t.csv", "-k", "2", "--init", "first", "-o", "-"}, there).out == "0\n1\n");
 }
 
 TEST_CASE("a dropped query has the neighbour -1 in every output") {
