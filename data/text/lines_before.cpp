@@ -17,8 +17,9 @@
 namespace kith::data {
 namespace {
 
-constexpr std::size_t kSearchedLines = 200;  // that are looked at
-constexpr std::ptrdiff_t kLeastRows = 2;     // at least, of the same form
+constexpr std::size_t kSearchedLines = 200;     // that are looked at, of a narrow table
+constexpr std::size_t kSearchedFields = 20000;  // of a wide one, but at least as many lines as decide on its form
+constexpr std::ptrdiff_t kLeastRows = 2;        // at least, of the same form
 
 using Fields = std::vector<std::string>;
 
@@ -44,7 +45,11 @@ bool is_like_row(const TextHead& head, const Fields& fields, const Fields& last)
 }
 
 std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& head, const TextSyntax& syntax) {
-  const std::vector<FirstRecord> lines = first_records(input, syntax, head.options.skip_lines, kSearchedLines).lines;
+  const std::size_t lines_of_wide =
+      21 + kSearchedFields / static_cast<std::size_t>(std::max<std::int64_t>(1, head.columns));
+  const std::vector<FirstRecord> lines =
+      first_records(input, syntax, head.options.skip_lines, std::min(kSearchedLines, lines_of_wide)).lines;
+  if (lines.empty()) return {};
   std::vector<Fields> fields;
   for (const FirstRecord& line : lines) fields.push_back(fields_of(line.text, syntax));
   const auto like_last = [&](const Fields& line) { return is_like_row(head, line, fields.back()); };
@@ -59,11 +64,13 @@ std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& h
     return false;
   };
   if (std::any_of(fields.begin() + 1, rows, is_faulty_row)) return {};
-  const Fields& above = rows[-1];
-  const bool is_header = (above.size() == rows->size() || above.size() + 1 == rows->size()) &&
-                         std::all_of(above.begin(), above.end(), [&](const std::string& field) {
-                           return !field.empty() && is_text_field(head, field);
-                         });
+  Fields above = rows[-1];
+  const bool is_shorter = above.size() + 1 == rows->size();
+  if (is_shorter) above.insert(above.begin(), "");
+  std::vector<const Fields*> below;
+  for (auto row = rows; row != fields.end(); ++row) below.push_back(&*row);
+  const FirstFields lines_of_table{above, below, head.numbers, head.options.missing_texts, is_shorter};
+  const bool is_header = above.size() == rows->size() && judge_first_line(lines_of_table).is == FirstLine::names;
   const FirstRecord& first = lines[static_cast<std::size_t>(rows - fields.begin() - (is_header ? 1 : 0))];
   return TableBehind{first.number, first.text, rows->size(), fields.end() - rows};
 }

@@ -170,8 +170,8 @@ class TextSource final : public PointSource {
 };
 
 void TextSource::refuse_value(const Place& place, const std::string& problem) const {
-  const std::vector<std::string> fields = fields_of(place.record, head_.syntax);
-  const bool fits = std::ssize(fields) == head_.columns || (head_.may_end_empty && std::ssize(fields) > head_.columns);
+  const std::int64_t fields = count_fields(place.record, head_.syntax, head_.columns + 1);
+  const bool fits = fields == head_.columns || (head_.may_end_empty && fields > head_.columns);
   if (!fits) refuse_length(input_, head_, place.record, place.line);
   data::refuse_value(fmt::format("{}: line {}, {}", input_.name(), place.line, show_column(head_.names, place.column)),
                      problem + or_header(head_, place.line));

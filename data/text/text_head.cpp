@@ -78,35 +78,45 @@ char take_named_delimiter(FirstRecords& first) {
   return line.back();
 }
 
+/// The comment right above the first record, as names of so many columns: "#id x y". Empty if it has another form.
+std::vector<std::string> names_above(const FirstRecords& first, const TextHead& head, std::size_t columns) {
+  std::string line = first.comments.substr(0, first.comments.size() - (first.comments.ends_with('\n') ? 1 : 0));
+  line.erase(0, line.rfind('\n') + 1);  // npos + 1 is 0
+  if (line.ends_with('\r')) line.pop_back();
+  if (head.options.comment || !line.starts_with('#')) return {};
+  std::vector<std::string> names = fields_of(line, head.syntax);
+  if (names.size() == columns) names.front().erase(0, names.front().find_first_not_of("# "));
+  const auto is_name = [](const std::string& field) {
+    return !field.empty() && !is_number_text(field) && !is_missing_marker(field);
+  };
+  return names.size() == columns && std::all_of(names.begin(), names.end(), is_name) ? names
+                                                                                     : std::vector<std::string>();
+}
+
 /// Remarks on the comment above the first record, if it has the form of names, and on the first one that has the form
 /// of a row: "#2,1.5,3" may be a row with the name #2.
 void remark_on_comments(const FirstRecords& first, TextHead& head) {
   if (head.options.comment || head.columns < 2) return;
   std::int64_t number = head.options.skip_lines;
-  std::string above;
   for (std::size_t begin = 0; begin < first.comments.size();) {
     const std::size_t end = std::min(first.comments.find('\n', begin), first.comments.size());
-    std::string line = first.comments.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.pop_back();
+    const std::string line = first.comments.substr(begin, end - begin);
     begin = end + 1;
     ++number;
-    above.clear();
     if (!line.starts_with('#')) continue;
     const std::vector<std::string> fields = fields_of(line, head.syntax);
-    if (std::ssize(fields) != head.columns) continue;
-    const std::string skipped =
-        fmt::format("line {}, '{}', was skipped as a comment, but has the form of ", number, quoted(line, kShownLine));
-    const auto is_name = [](const std::string& field) {
-      return !field.empty() && field != "#" && !is_number_text(field) && !is_missing_marker(field);
-    };
-    if (std::all_of(fields.begin(), fields.end(), is_name))
-      above = skipped + "names; --comment none" + (number > 1 ? fmt::format(" --skip-lines {}", number - 1) : "") +
-              " reads it as them";
-    if (!std::all_of(fields.begin() + 1, fields.end(), is_number_text)) continue;
-    head.remarks.push_back(skipped + "a row; --comment none reads it as one");
+    if (std::ssize(fields) != head.columns || !std::all_of(fields.begin() + 1, fields.end(), is_number_text)) continue;
+    head.remarks.push_back(fmt::format(
+        "line {}, '{}', was skipped as a comment, but has the form of a row; --comment none reads it as one", number,
+        quoted(line, kShownLine)));
     return;
   }
-  if (!above.empty() && head.names.empty()) head.remarks.push_back(above);
+  if (head.names.empty() && !names_above(first, head, static_cast<std::size_t>(head.columns)).empty()) {
+    head.remarks.push_back(
+        fmt::format("line {} was skipped as a comment, but has the form of names; --header yes reads "
+                    "it as them",
+                    head.first_line - 1));
+  }
 }
 
 /// What the first line can be as a header, beside the rows.
@@ -218,7 +228,13 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   const std::vector<std::string> first = head.samples.front().fields;
   head.samples.erase(head.samples.begin());
   HeaderForm form = header_form(first, head.samples);
-  const bool header = find_header(input, line, form, head, head.samples);
+  std::vector<std::string> above;  // names, which --header yes means if the first record has none
+  if (options.header == Header::yes && std::all_of(first.begin(), first.end(), [](const std::string& field) {
+        return is_number_text(field) || is_missing_marker(field);
+      })) {
+    above = names_above(first_lines, head, first.size());
+  }
+  const bool header = above.empty() && find_header(input, line, form, head, head.samples);
   head.skipped = first_lines.skipped.front();
   head.rows_at = header ? line.end : line.begin;
   if (header) head.header_at = line.begin, head.header_bytes = std::ssize(line.text);
@@ -226,6 +242,8 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   if (!header) {
     head.samples.insert(head.samples.begin(), {line.number, first});
     head.columns = std::ssize(first);
+    head.names = std::move(above);
+    head.may_end_empty = !head.names.empty();
     remark_on_comments(first_lines, head);
     return head;
   }

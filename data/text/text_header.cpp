@@ -216,7 +216,7 @@ class Judge {
     return std::all_of(columns_.begin(), columns_.end(), [&](const HeadColumn& column) {
       if (!column.first.is_number() || !column.is_numeric() || sequence) return true;
       const bool year = is_year(column.first) && 2 * column.years <= column.numbers;
-      return year || (column.first.kind == CellKind::whole && column.is_fractional());
+      return year || (line_.length == 1 && column.first.kind == CellKind::whole && column.is_fractional());
     });
   }
   /// 0, or 0 and 1, or 1 and 2.

@@ -34,7 +34,7 @@ class QuoteCheck {
       const std::size_t end = std::min(record.find('\n', begin), record.size());
       TextSyntax syntax = head_.syntax;
       syntax.quotes = false;
-      rows = std::ssize(fields_of(record.substr(begin, end - begin), syntax)) == head_.columns;
+      rows = count_fields(record.substr(begin, end - begin), syntax, head_.columns + 1) == head_.columns;
       begin = end + 1;
     }
     if (rows && head_.columns > 1) refuse(line, "though each of its lines has as many fields as a row");

@@ -130,4 +130,10 @@ std::vector<std::string> fields_of(std::string_view record, const TextSyntax& sy
   return fields;
 }
 
+std::int64_t count_fields(std::string_view record, const TextSyntax& syntax, std::int64_t most) {
+  std::int64_t count = 0;
+  for (FieldCursor cursor(record, syntax); cursor.more() && count < most; ++count) cursor.take();
+  return count;
+}
+
 }  // namespace kith::data

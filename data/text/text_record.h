@@ -110,5 +110,7 @@ class FieldCursor {
 /// The fields as text, with doubled quotes replaced by single ones.
 std::vector<std::string> fields_of(std::string_view record, const TextSyntax& syntax);
 std::string text_of(const Field& field);
+/// Their number, up to `most`.
+std::int64_t count_fields(std::string_view record, const TextSyntax& syntax, std::int64_t most);
 
 }  // namespace kith::data

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "core/quoted.h"
 #include "data/format/column_choice.h"
@@ -165,11 +167,12 @@ std::string join_command(const TextHead& head, const std::vector<std::string>& f
 void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record, std::int64_t line) {
   refuse_lines_before(input, head);
   const bool may_be_comment = record.starts_with('#') && head.syntax.comment != '#';
-  const std::vector<std::string> fields = fields_of(record, head.syntax);
-  const std::string join = join_command(head, fields);
+  constexpr std::int64_t kMostWords = 20;  // of a first field that holds blanks
+  const std::int64_t found = count_fields(record, head.syntax, std::numeric_limits<std::int64_t>::max());
+  const std::string join = found <= head.columns + kMostWords ? join_command(head, fields_of(record, head.syntax)) : "";
   const std::string problem =
       fmt::format("line {}: expected {} fields ({}), as in line {}, found {}", line, head.columns,
-                  name_of_delimiter(head.syntax.delimiter), head.first_line, fields.size());
+                  name_of_delimiter(head.syntax.delimiter), head.first_line, found);
   if (!join.empty()) {
     refuse_input(input.name(), problem + "; if its first field holds blanks, join them in all lines: " + join);
   }

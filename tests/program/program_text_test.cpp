@@ -153,6 +153,7 @@ TEST_CASE("a first line that may be either is asked about, with both commands") 
            std::pair{"0"s, rows_of(1, ",")},
            {"0,1,2"s, rows_of(3, ",", "", true)},
            {"x,7,9"s, rows_of(2, ",", "%d", true)},
+           {"150,4,setosa,versicolor"s, rows_of(4, ",")},  // sizes and classes, as scikit-learn writes them
            {"country,2001"s, rows_of(1, ",", "c%d")},
            {"10,20,30,40,50"s, rows_of(5, ",", "", true)},
            {"True,5"s, rows_of(2, ",")},
@@ -183,6 +184,25 @@ TEST_CASE("a first line that may be either is asked about, with both commands") 
     write_bytes(file, first + "\n" + rows_of(2, ",", "", true) + ",4\n");
     refuses(3, cluster(file), {"line 1", "say --header yes"});
   }
+}
+
+TEST_CASE("a comment in the form of names is remarked on, and --header yes reads it") {
+  const Scratch folder;
+  const std::string file = folder / "t.txt", rows = "1 0.1 0.2\n2 0.3 0.5\n3 0.7 0.1\n";
+  for (const std::string before : {"#id x y\n", "# made by hand, twice\n#id x y\r\n"}) {
+    write_bytes(file, before + rows);
+    CHECK(read(file) == Read{3, 3, {}});
+    CHECK(read(file, {"--header", "yes"}) == Read{3, 3, {"id", "x", "y"}});
+    CHECK(done({"cluster", file, "-k", "2"}).says("was skipped as a comment, but has the form of names"));
+    CHECK(done(cluster(file, {"--header", "yes", "--id-column", "id"})).out.size() == 6);
+    const Outcome refused = run_kith(cluster(file, {"--drop-columns", "id"}));
+    CHECK(refused.code == 2);
+    CHECK(refused.says("--header yes reads it as them"));
+  }
+  write_bytes(file, "# some words here\na b c\n" + rows);
+  CHECK(read(file, {"--header", "yes"}) == Read{3, 3, {"a", "b", "c"}});
+  write_bytes(file, "# some words\n" + rows);
+  CHECK(read(file, {"--header", "yes"}) == Read{2, 3, {"1", "0.1", "0.2"}});
 }
 
 TEST_CASE("a quotation mark that is none does not hide rows") {
