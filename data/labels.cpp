@@ -14,6 +14,7 @@
 
 #include "data/arrow/arrow_table.h"
 #include "data/format/shape.h"
+#include "data/hdf5/hdf5_labels.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/hdf5/hdf5_texts.h"
@@ -60,13 +61,16 @@ class LabelEncoder {
       rank[order[i]] = static_cast<std::int32_t>(i);
       sorted.push_back(std::move(values_[order[i]]));
     }
-    for (std::int32_t& code : codes) code = rank[code];
+    for (std::int32_t& code : codes) code = code < 0 ? code : rank[code];
     return sorted;
   }
 
  private:
   static constexpr std::int64_t kBytesPerValue = 3 * sizeof(Value) + 64;  // map, list, sorted list, orders
-  static std::int64_t extra_bytes(double) { return 0; }
+  template <class Number>
+  static std::int64_t extra_bytes(Number) {
+    return 0;
+  }
   static std::int64_t extra_bytes(const std::string& text) { return 2 * std::ssize(text); }
 
   MemoryGrowth growth_;
@@ -89,21 +93,43 @@ bool is_before(const std::string& a, const std::string& b) {
 }
 
 constexpr std::int64_t kCodeBytes = sizeof(std::int32_t);
+constexpr std::int32_t kNone = -1;  // the code of rows without a label
 
 Labels labels_of_texts(const TextColumn& column) {
   Labels labels{column.name, {}, {}, column.file_bytes};
   require_memory(std::ssize(column.texts) * kCodeBytes, column.name);
   LabelEncoder<std::string> encoder(column.name);
   labels.codes.reserve(column.texts.size());
-  for (const std::string& text : column.texts) labels.codes.push_back(encoder.code(text.empty() ? kNoLabel : text));
+  for (const std::string& text : column.texts) labels.codes.push_back(text.empty() ? kNone : encoder.code(text));
   labels.values = encoder.sort(labels.codes, is_before);
   return labels;
 }
 
-Labels labels_of_numbers(const Location& location) {
+/// Encodes the values of a source with one column, which read(first, block) reads. code(encoder, value, row) is that of
+/// one value, less(a, b) their order.
+template <class Number, class Read, class Code, class Less>
+std::vector<Number> encode(PointSource& source, Labels& labels, const Read& read, const Code& code, const Less& less) {
+  constexpr std::int64_t kBlockRows = std::int64_t{1} << 20;
+  LabelEncoder<Number> encoder(source.name());
+  Matrix<Number> block(std::min(kBlockRows, source.rows()), 1);
+  for (std::int64_t first = 0; first < source.rows(); first += kBlockRows) {
+    const MatrixView<Number> rows = block.view().middle(0, std::min(kBlockRows, source.rows() - first));
+    read(first, rows);
+    for (std::int64_t i = 0; i < rows.rows; ++i) labels.codes.push_back(code(encoder, rows(i, 0), first + i));
+  }
+  std::vector<Number> values = encoder.sort(labels.codes, less);
+  require_memory(std::ssize(values) * static_cast<std::int64_t>(sizeof(std::string)), source.name());
+  return values;
+}
+
+/// Whole numbers as texts, in their order. `field`: the name of a column of records; empty: the source has one column.
+Labels labels_of_numbers(const Location& location, const std::string& field = "") {
   const std::string name =
       location.dataset.empty() ? location.file : fmt::format("{}:{}", location.file, location.dataset);
-  const auto source = open_points(name, {.precision = Precision::f64, .vector_as_column = true});
+  const auto source = open_points(name, {.precision = Precision::f64,
+                                         .vector_as_column = true,
+                                         .columns = field.empty() ? "" : fmt::format("\"{}\"", field),
+                                         .missing = Missing::keep});
   if (source->columns() != 1) {
     refuse_input(
         source->name(),
@@ -113,88 +139,126 @@ Labels labels_of_numbers(const Location& location) {
   }
   Labels labels{source->name(), {}, {}, source->file_bytes()};
   require_memory(capped_product(source->rows(), kCodeBytes) + source->held_bytes(), source->name());
-  LabelEncoder<double> encoder(source->name());
   labels.codes.reserve(static_cast<std::size_t>(source->rows()));
-  constexpr std::int64_t kBlockRows = std::int64_t{1} << 20;
-  Matrix<double> block(std::min(kBlockRows, source->rows()), 1);
-  for (std::int64_t first = 0; first < source->rows(); first += kBlockRows) {
-    const std::int64_t rows = std::min(kBlockRows, source->rows() - first);
-    source->read(first, block.view().middle(0, rows));
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const double value = block(i, 0);
-      if (value != std::rint(value)) {
-        refuse_row(
-            source->name(), first + i,
-            fmt::format("expected a whole number as label, found {}; name the dataset that holds the labels", value));
-      }
-      labels.codes.push_back(encoder.code(value + 0.0));  // -0 becomes 0
-    }
+  std::int64_t none = 0;
+  if (source->read_integers(0, MatrixView<std::int64_t>{&none, 0, 1})) {
+    const bool is_signed = source->element_type() != name_of(Number::uint64);
+    const auto values = encode<std::int64_t>(
+        *source, labels, [&](std::int64_t first, auto block) { source->read_integers(first, block); },
+        [](auto& encoder, std::int64_t value, std::int64_t) { return encoder.code(value); },
+        [is_signed](std::int64_t a, std::int64_t b) {
+          return is_signed ? a < b : static_cast<std::uint64_t>(a) < static_cast<std::uint64_t>(b);
+        });
+    for (const std::int64_t value : values)
+      labels.values.push_back(is_signed ? fmt::format("{}", value)
+                                        : fmt::format("{}", static_cast<std::uint64_t>(value)));
+    return labels;
   }
-  const std::vector<double> values = encoder.sort(labels.codes, std::less<>());
-  require_memory(std::ssize(values) * static_cast<std::int64_t>(sizeof(std::string)), source->name());
-  labels.values.reserve(values.size());
+  const auto code = [&](auto& encoder, double value, std::int64_t row) {
+    if (std::isnan(value)) return kNone;
+    if (value != std::rint(value) || std::isinf(value)) {
+      refuse_row(
+          source->name(), row,
+          fmt::format("expected a whole number as label, found {}; name the dataset that holds the labels", value));
+    }
+    return encoder.code(value + 0.0);  // -0 becomes 0
+  };
+  const auto values = encode<double>(
+      *source, labels, [&](std::int64_t first, auto block) { source->read(first, block); }, code, std::less<>());
   for (const double value : values) labels.values.push_back(fmt::format("{:.0f}", value));
   return labels;
 }
 
-/// The names of the categories, which are texts or numbers.
+/// A vector of texts or numbers, or a field of records, which holds numbers.
+Labels labels_of_dataset(const std::string& file, const std::string& path, const std::string& field = "") {
+  const std::string name = fmt::format("{}:{}", file, path);
+  if (!field.empty()) return labels_of_numbers({file, path}, field);
+  const auto child = Hdf5Child::of(file);
+  const FoundTexts found = child->call(name, &find_texts, file, path);
+  if (found.count < 0) return labels_of_numbers({file, path});
+  return labels_of_texts(
+      {name, read_all_texts(*child, name, found), static_cast<std::int64_t>(std::filesystem::file_size(file))});
+}
+
+/// The names of the categories, which are texts or numbers, in the order of the file.
 std::vector<std::string> read_categories(const std::string& file, const std::string& path) {
   const std::string name = fmt::format("{}:{}", file, path);
   const auto child = Hdf5Child::of(file);
   if (const FoundTexts found = child->call(name, &find_texts, file, path); found.count >= 0)
     return read_all_texts(*child, name, found);
   const auto source = open_points(name, {.precision = Precision::f64, .vector_as_column = true});
-  const auto values = std::get<Matrix<double>>(read_all(*source));
   std::vector<std::string> names;
+  if (source->element_type() == name_of(Number::int64) || source->element_type() == name_of(Number::uint64)) {
+    const Labels numbers = labels_of_numbers({file, path});
+    for (const std::int32_t code : numbers.codes) names.push_back(numbers.values[static_cast<std::size_t>(code)]);
+    return names;
+  }
+  const auto values = std::get<Matrix<double>>(read_all(*source));
   for (std::int64_t i = 0; i < values.rows(); ++i) names.push_back(fmt::format("{}", values(i, 0)));
   return names;
 }
 
-/// A categorical column of AnnData's obs: the codes are indices into its categories.
-Labels labels_of_categories(const std::string& file, const std::string& path, Unlabelled unlabelled) {
-  const std::vector<std::string> categories = read_categories(file, path + "/categories");
-  Labels labels = labels_of_numbers({file, path + "/codes"});
-  labels.name = fmt::format("{}:{}", file, path);
-  for (std::string& value : labels.values) {
+/// Replaces the values of labels, which are codes, by the names of the categories. Negative codes, and 0 where codes
+/// count from 1, stand for no label.
+void name_codes(Labels& labels, const std::vector<std::string>& categories, bool from_one) {
+  std::vector<std::string> names;
+  std::vector<std::int32_t> places;
+  for (const std::string& value : labels.values) {
     std::int64_t code = -1;
-    to_number(value, code);
-    if (code >= 0 && code < static_cast<std::int64_t>(categories.size())) {
-      value = categories[static_cast<std::size_t>(code)];
+    const bool is_code = to_number(value, code);
+    const std::int64_t place = code - (from_one ? 1 : 0);
+    places.push_back(place < 0 ? kNone : static_cast<std::int32_t>(names.size()));
+    if (is_code && place < std::ssize(categories)) {
+      if (place >= 0) names.push_back(categories[static_cast<std::size_t>(place)]);
       continue;
     }
-    if (code == -1 && unlabelled == Unlabelled::minus_one) continue;  // the value is "-1" already
     const auto first = std::find(labels.codes.begin(), labels.codes.end(), &value - labels.values.data());
-    refuse_row(
-        labels.name, first - labels.codes.begin(),
-        fmt::format("expected a label, found {}; leave such rows out of both inputs",
-                    code == -1 ? "none" : fmt::format("the code {} of {} categories", value, categories.size())));
+    refuse_row(labels.name, first - labels.codes.begin(),
+               fmt::format("expected a label, found the code {} of {} categories; leave such rows out of both inputs",
+                           value, categories.size()));
   }
+  for (std::int32_t& code : labels.codes) code = code < 0 ? code : places[static_cast<std::size_t>(code)];
+  labels.values = std::move(names);
+}
+
+/// Removes the labels of rows whose mask is true, and values that no row has any more.
+void apply_mask(Labels& labels, const std::string& mask) {
+  const auto source = open_points(mask, {.precision = Precision::f64, .vector_as_column = true});
+  if (source->rows() != std::ssize(labels.codes) || source->columns() != 1) {
+    refuse_input(mask, fmt::format("damaged: expected a mask of {} values, found {} x {}; create the file again",
+                                   labels.codes.size(), source->rows(), source->columns()));
+  }
+  const auto values = std::get<Matrix<double>>(read_all(*source));
+  std::vector<std::int32_t> places(labels.values.size(), kNone);
+  for (std::size_t i = 0; i < labels.codes.size(); ++i) {
+    std::int32_t& code = labels.codes[i];
+    if (values(static_cast<std::int64_t>(i), 0) != 0.0) code = kNone;
+    if (code >= 0) places[static_cast<std::size_t>(code)] = 0;
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < 0) continue;
+    places[i] = static_cast<std::int32_t>(names.size());
+    names.push_back(std::move(labels.values[i]));
+  }
+  for (std::int32_t& code : labels.codes) code = code < 0 ? code : places[static_cast<std::size_t>(code)];
+  labels.values = std::move(names);
+}
+
+Labels labels_of_hdf5(const Location& location) {
+  const std::string path = normal_path(location.dataset.empty() ? "/labels" : location.dataset);
+  const std::string name = fmt::format("{}:{}", location.file, path);
+  const FoundLabels found = Hdf5Child::of(location.file)->call(name, &find_labels, location.file, path);
+  Labels labels = labels_of_dataset(location.file, found.values, found.field);
+  labels.name = name;
+  if (!found.mask.empty()) apply_mask(labels, fmt::format("{}:{}", location.file, found.mask));
+  if (!found.categories.empty()) name_codes(labels, read_categories(location.file, found.categories), found.from_one);
   return labels;
 }
 
-void refuse_empty_texts(const std::vector<std::string>& texts, const std::string& name, Unlabelled unlabelled) {
-  const auto empty = std::find(texts.begin(), texts.end(), "");
-  if (empty == texts.end() || unlabelled != Unlabelled::refuse) return;
-  refuse_row(name, empty - texts.begin(), "expected a label, found an empty text; leave such rows out of both inputs");
-}
-
-Labels labels_of_hdf5(const Location& location, Unlabelled unlabelled) {
-  const std::string path = normal_path(location.dataset.empty() ? "/labels" : location.dataset);
-  const std::string name = fmt::format("{}:{}", location.file, path);
-  const auto child = Hdf5Child::of(location.file);
-  const FoundTexts found = child->call(name, &find_texts, location.file, path);
-  if (found.categorical) return labels_of_categories(location.file, path, unlabelled);
-  if (found.count < 0) return labels_of_numbers({location.file, path});
-  std::vector<std::string> texts = read_all_texts(*child, name, found);
-  refuse_empty_texts(texts, name, unlabelled);
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(location.file));
-  return labels_of_texts({name, std::move(texts), bytes});
-}
-
-Labels labels_of_arrow(Location& location, const ReadOptions& options, Unlabelled unlabelled) {
+Labels labels_of_arrow(Location& location, const ReadOptions& options) {
   auto column = read_arrow_texts(location, options, "label");
   if (!column) return labels_of_numbers(location);
-  refuse_empty_texts(column->texts, column->name, unlabelled);
   return labels_of_texts({column->name, std::move(column->texts), column->file_bytes});
 }
 
@@ -202,10 +266,16 @@ Labels labels_of_arrow(Location& location, const ReadOptions& options, Unlabelle
 
 Labels read_labels(const std::string& name, const ReadOptions& options, Unlabelled unlabelled) {
   Location location = parse_location(name);
-  if (is_hdf5(location.file)) return labels_of_hdf5(location, unlabelled);
-  if (is_arrow(location.file)) return labels_of_arrow(location, options, unlabelled);
-  if (!is_read_as_text(location.file)) return labels_of_numbers(location);
-  return labels_of_texts(read_text_column(location, options, {.may_be_empty = unlabelled == Unlabelled::minus_one}));
+  const bool may_be_empty = unlabelled == Unlabelled::keep;
+  Labels labels = is_hdf5(location.file)    ? labels_of_hdf5(location)
+                  : is_arrow(location.file) ? labels_of_arrow(location, options)
+                  : !is_read_as_text(location.file)
+                      ? labels_of_numbers(location)
+                      : labels_of_texts(read_text_column(location, options, {.may_be_empty = may_be_empty}));
+  const auto none = std::find(labels.codes.begin(), labels.codes.end(), kNone);
+  if (none == labels.codes.end() || may_be_empty) return labels;
+  refuse_row(labels.name, none - labels.codes.begin(),
+             "expected a label, found none; give this row a label, or leave such rows out of both inputs");
 }
 
 }  // namespace kith::data

@@ -69,6 +69,8 @@ bool OptionSet::could_be_given(const std::string& name) const {
   });
 }
 
+std::string OptionSet::refusal(const std::string& name) const { return first_of(state_->find(name)->option.refused); }
+
 std::vector<std::string> OptionSet::warnings() const {
   std::vector<std::string> warnings;
   for (const OptionEntry& entry : state_->entries) {

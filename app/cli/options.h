@@ -107,6 +107,8 @@ class OptionSet {
   /// Throws Error(usage) with the first example: `what` is missing.
   [[noreturn]] void refuse_missing(const std::string& what) const;
 
+  /// Why the value of an option is refused; empty: it is not.
+  std::string refusal(const std::string& name) const;
   /// One warning for each option on the command line that has no effect.
   std::vector<std::string> warnings() const;
   /// The values of all options of these kinds of input, without empty ones.

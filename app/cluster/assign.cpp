@@ -132,7 +132,7 @@ class AssignJob final : public PointsJob {
 
  private:
   void open() override {
-    take_metric({{"--centroids", options_.centroids}}, set, common);
+    take_metric({{"--centroids", options_.centroids}}, {options_.points}, set, common);
     given = read_preparation(options_.centroids);
     centroids_ = data::open_centroids(options_.centroids, header_of(common));
     const ModelColumns model = columns_of_model(*centroids_, given, options_.centroids);

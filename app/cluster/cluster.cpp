@@ -94,7 +94,8 @@ class ClusterJob final : public PointsJob {
 };
 
 void ClusterJob::open() {
-  take_metric({{"--init", options_.init_file()}, {"--freeze", options_.variant.freeze}}, set, common);
+  take_metric({{"--init", options_.init_file()}, {"--freeze", options_.variant.freeze}}, {options_.points}, set,
+              common);
   common.indexed = indexed_columns_of(options_.init_file(), 0);
   open_points(options_.points);
   check_label_output(common, options_.write_obs, *source);

@@ -10,6 +10,7 @@
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/file_metric.h"
 #include "app/run/memory.h"
 #include "app/run/points_job.h"
 #include "app/run/preparation.h"
@@ -69,6 +70,7 @@ class DbscanJob final : public PointsJob {
 
  private:
   void open() override {
+    take_file_metric({options_.points}, set, common);
     if (!options_.suggests()) limit_of_radius(options_.radius, options_.metric());
     open_points(options_.points);
     check_label_output(common, options_.write_obs, *source);

@@ -15,32 +15,37 @@ bool counts(const std::optional<Weighting>& weighting, std::size_t row) {
 
 }  // namespace
 
-void ignore_unlabelled(const data::Labels& labels, std::optional<Weighting>& weighting, Progress& progress) {
+void ignore_unlabelled(const data::Labels& labels, const char* none, std::optional<Weighting>& weighting,
+                       Progress& progress) {
   std::vector<char> is_none;  // usually one value; a category may have the same name
-  for (const std::string& value : labels.values) is_none.push_back(value == data::kNoLabel ? 1 : 0);
-  const auto none = std::count(is_none.begin(), is_none.end(), 1);
-  if (none == 0) return;
-  if (none == std::ssize(is_none)) {
-    throw Error(ExitCode::data, fmt::format("{}: expected labels, found only -1, which means none, in {} rows; give "
-                                            "the labels of clusters",
-                                            labels.name, labels.codes.size()));
+  for (const std::string& value : labels.values) is_none.push_back(none != nullptr && value == none ? 1 : 0);
+  const auto is_unlabelled = [&](std::int32_t code) {
+    return code < 0 || is_none[static_cast<std::size_t>(code)] != 0;
+  };
+  const auto rows = std::count_if(labels.codes.begin(), labels.codes.end(), is_unlabelled);
+  if (rows == 0) return;
+  if (rows == std::ssize(labels.codes)) {
+    throw Error(ExitCode::data, fmt::format("{}: expected labels, found only {}, in {} rows; give {}", labels.name,
+                                            none != nullptr ? "-1, which means none" : "rows without one", rows,
+                                            none != nullptr ? "the labels of clusters" : "the classes of these rows"));
   }
   if (!weighting) {
     weighting = Weighting{labels.name, std::vector<double>(labels.codes.size(), 1.0),
                           static_cast<double>(labels.codes.size()), 0};
   }
-  std::int64_t rows = 0;
   for (std::size_t i = 0; i < labels.codes.size(); ++i) {
-    if (is_none[static_cast<std::size_t>(labels.codes[i])] == 0) continue;
-    ++rows;
-    if (!counts(weighting, i)) continue;
+    if (!is_unlabelled(labels.codes[i]) || !counts(weighting, i)) continue;
     weighting->total -= weighting->of_rows[i];
     weighting->of_rows[i] = 0.0;
     ++weighting->absent;
   }
-  progress.warning(
-      fmt::format("{}: {} of {} rows have no label, or -1 (dropped rows, noise of DBSCAN); the scores ignore them",
-                  labels.name, rows, labels.codes.size()));
+  if (weighting->absent == std::ssize(labels.codes)) {
+    throw Error(ExitCode::data, fmt::format("{}: expected rows with a label, a class and a weight, found none; give "
+                                            "the labels and classes of the same rows",
+                                            labels.name));
+  }
+  progress.warning(fmt::format("{}: {} of {} rows have no label{}; the scores ignore them", labels.name, rows,
+                               labels.codes.size(), none != nullptr ? ", or -1 (dropped rows, noise of DBSCAN)" : ""));
 }
 
 void keep_counted(data::Labels& labels, const std::optional<Weighting>& weighting) {

@@ -11,9 +11,11 @@
 
 namespace kith::app {
 
-/// Sets the weights of rows without a label to 0 and warns of their number. Dropped rows and DBSCAN's noise have the
-/// label -1, which means none. Throws Error(data) if no row has a label.
-void ignore_unlabelled(const data::Labels& labels, std::optional<Weighting>& weighting, Progress& progress);
+/// Sets the weights of rows without a label to 0 and warns of their number; creates the weights if need be. `none`: the
+/// label that stands for none in labels of clusters, where dropped rows and DBSCAN's noise have -1; null: of classes,
+/// any label is one. Throws Error(data) if no row remains.
+void ignore_unlabelled(const data::Labels& labels, const char* none, std::optional<Weighting>& weighting,
+                       Progress& progress);
 
 /// Removes labels without rows that count. Rows that do not count have the code -1.
 void keep_counted(data::Labels& labels, const std::optional<Weighting>& weighting);

@@ -236,13 +236,13 @@ class EvaluateJob final : public PointsJob {
 void EvaluateJob::open() {
   const std::string& points = options_.internal.points;
   if (options_.truth.empty() && points.empty()) set.refuse_missing("--truth or --points");
-  if (!points.empty()) take_metric({{"LABELS", options_.labels, "labels"}}, set, common);
+  if (!points.empty()) take_metric({{"LABELS", options_.labels, "labels"}}, {points}, set, common);
   progress.phase("read", 0);
   data::Labels& labels = result_.labels;
-  labels = data::read_labels(options_.labels, text_form(common), data::Unlabelled::minus_one);
+  labels = data::read_labels(options_.labels, text_form(common), data::Unlabelled::keep);
   std::int64_t file_bytes = labels.file_bytes;
   if (!options_.truth.empty()) {
-    truth_ = data::read_labels(options_.truth, text_form(common));
+    truth_ = data::read_labels(options_.truth, text_form(common), data::Unlabelled::keep);
     file_bytes += truth_->file_bytes;
     check_lengths(labels, *truth_);
   }
@@ -257,7 +257,8 @@ void EvaluateJob::open() {
     check_labelled_points(*source, labels, progress);
     read_weights();
   }
-  ignore_unlabelled(labels, weighting, progress);
+  ignore_unlabelled(labels, data::kNoLabel, weighting, progress);
+  if (truth_) ignore_unlabelled(*truth_, nullptr, weighting, progress);
   keep_counted(labels, weighting);
   report.phase("read").bytes += file_bytes;
 }

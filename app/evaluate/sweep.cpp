@@ -14,6 +14,7 @@
 #include "app/evaluate/sweep_result.h"
 #include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/file_metric.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
 #include "app/run/start.h"
@@ -269,6 +270,7 @@ class SweepJob final : public PointsJob {
 };
 
 void SweepJob::open() {
+  take_file_metric({options_.points}, set, common);
   open_points(options_.points);
   if (set.source("--init") == Source::none) options_.init = default_start(*source);
   report.seed = common.seed;

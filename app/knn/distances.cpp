@@ -7,6 +7,7 @@
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "app/run/file_metric.h"
 #include "app/run/memory.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
@@ -132,6 +133,7 @@ class DistancesJob final : public PointsJob {
 };
 
 void DistancesJob::open() {
+  take_file_metric({options_.a, options_.b}, set, common);
   inputs = open_inputs(options_.a, options_.b, *this);
   const data::PointSource& a = *inputs.first;
   source = inputs.second ? inputs.second.get() : inputs.first.get();

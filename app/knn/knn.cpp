@@ -14,6 +14,7 @@
 #include "app/knn/neighbor_uses.h"
 #include "app/knn/truth.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/file_metric.h"
 #include "app/run/memory.h"
 #include "app/run/points_job.h"
 #include "app/run/processes.h"
@@ -168,6 +169,7 @@ void KnnJob::open() {
   if (options_.neighbors == 0 && !options_.has_radius()) {
     set.refuse_missing("-k, the number of neighbours, or --radius,");
   }
+  take_file_metric({options_.base, options_.queries}, set, common);
   if (options_.has_radius()) limit_of_radius(options_.radius, options_.metric());
   inputs = open_inputs(options_.base, options_.queries, *this);
   source = inputs.first.get();
@@ -185,7 +187,10 @@ void KnnJob::open() {
   if (!target.empty()) check_list_format(options_.list_format(), options_.metric(), *source, inputs.second.get());
   if (!common.id_column.empty()) ids_ = RowIds(*source, inputs.second.get());
   if (!options_.classify.empty()) classes_ = read_classes(options_, *source);
-  if (!options_.truth.empty()) truth_.emplace(options_.truth, queries().rows(), options_.neighbors);
+  if (!options_.truth.empty()) {
+    truth_.emplace(options_.truth, queries().rows(), options_.neighbors);
+    warn_of_truth_metric(options_.truth, set, common, progress);
+  }
   open_checkpoint(options_.checkpoint, words_, stored_command());
 }
 

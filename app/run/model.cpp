@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/cli/terminal.h"
+#include "app/run/file_metric.h"
 #include "app/run/results.h"
 #include "core/error.h"
 #include "data/results/stored_result.h"
@@ -42,7 +43,8 @@ bool names_labels(const std::string& location) {
   return names(location, "labels", {"kith-clusters", "kith-sweep", "kith-assignment"});
 }
 
-void take_metric(const std::vector<Given>& given, const OptionSet& set, CommonOptions& common) {
+void take_metric(const std::vector<Given>& given, const std::vector<std::string>& points, const OptionSet& set,
+                 CommonOptions& common) {
   std::string fixed_by = set.source("--metric") == Source::none ? "" : "--metric";
   for (const auto& [option, location, what] : given) {
     const std::string metric = metric_of_result(location);
@@ -59,6 +61,7 @@ void take_metric(const std::vector<Given>& given, const OptionSet& set, CommonOp
                             fixed_by == "--metric" ? fmt::format("leave out --metric, or give {} of that metric", what)
                                                    : "give results of the same metric"));
   }
+  if (fixed_by.empty()) take_file_metric(points, set, common);
 }
 
 data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_t columns) {

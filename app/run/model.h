@@ -24,7 +24,9 @@ struct Given {
 /// Sets the metric to that of the results among the arguments, and prints it if it is not the default. Throws
 /// Error(usage) if a result has another metric than --metric or an earlier result, Error(data) for an unknown metric.
 /// Other matrices and labels have no metric.
-void take_metric(const std::vector<Given>& given, const OptionSet& set, CommonOptions& common);
+/// Without such results, as take_file_metric() does.
+void take_metric(const std::vector<Given>& given, const std::vector<std::string>& points, const OptionSet& set,
+                 CommonOptions& common);
 
 /// What svmlight files need so that their columns are those of `columns` centroids, or of labelled points: the first
 /// index, if the location names a result that has one.

@@ -24,14 +24,14 @@ namespace {
 
 /// Labels of clusters. Rows without a label, such as DBSCAN's noise and dropped rows, have the code -1.
 data::Labels read_start_labels(const std::string& location, const CommonOptions& common) {
-  data::Labels labels = data::read_labels(location, read_options(common), data::Unlabelled::minus_one);
+  data::Labels labels = data::read_labels(location, read_options(common), data::Unlabelled::keep);
   for (auto& values = labels.values;;) {
+    if (values.empty()) refuse_unlabelled(labels, 0);
     const auto none = std::find(values.begin(), values.end(), data::kNoLabel);
     if (none == values.end()) return labels;
     const auto code = static_cast<std::int32_t>(none - values.begin());
     for (std::int32_t& label : labels.codes) label = label == code ? -1 : label - (label > code ? 1 : 0);
     values.erase(none);
-    if (values.empty()) refuse_unlabelled(labels, 0);
   }
 }
 

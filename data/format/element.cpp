@@ -264,6 +264,13 @@ Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, d
   return convert_any(type, raw, count, out, missing);
 }
 
+bool copy_integers(ElementType type, const std::byte* raw, std::int64_t count, std::int64_t* out) {
+  if (type.number != Number::int64 && type.number != Number::uint64) return false;
+  for (std::int64_t i = 0; i < count; ++i)
+    out[i] = type.swapped ? load<std::int64_t, true>(raw, i) : load<std::int64_t, false>(raw, i);
+  return true;
+}
+
 std::int64_t require_converted(const Conversion& conversion, const std::string& name, std::int64_t first,
                                std::int64_t columns) {
   const std::int64_t refused = conversion.refused;

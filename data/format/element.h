@@ -50,6 +50,9 @@ Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, f
 Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out,
                    Missing missing = Missing::refuse);
 
+/// Copies the bits of `count` values of int64 or uint64; returns false for other types. `raw` may be `out` itself.
+bool copy_integers(ElementType type, const std::byte* raw, std::int64_t count, std::int64_t* out);
+
 /// Throws Error(data) with the row and column of a refused value. The conversion began with row `first` of `name`, with
 /// `columns` values per row. Returns the number of rounded values.
 std::int64_t require_converted(const Conversion& conversion, const std::string& name, std::int64_t first,

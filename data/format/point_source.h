@@ -133,6 +133,10 @@ class PointSource {
   /// Sources that never hold bytes keep these, which throw Error(internal).
   virtual void read(std::int64_t first, MatrixView<std::uint8_t> out);
   virtual void read(std::int64_t first, MatrixView<std::int8_t> out);
+  /// Reads rows of int64 or uint64 as their bits, for labels: float64 does not hold all of these numbers, and labels
+  /// are names. Returns false, and reads nothing, if the values have another type or the source cannot; then read() has
+  /// them.
+  virtual bool read_integers(std::int64_t /*first*/, MatrixView<std::int64_t> /*out*/) { return false; }
   /// Number of values that --precision f32 has rounded so far.
   virtual std::int64_t changed_values() const = 0;
   /// Host memory in bytes that the source itself uses while rows are read.

@@ -20,7 +20,7 @@ namespace kith::data {
 namespace {
 
 /// All values of a vector of whole numbers.
-std::vector<std::int64_t> read_integers(PointSource& source) {
+std::vector<std::int64_t> read_whole_numbers(PointSource& source) {
   const auto values = std::get<Matrix<double>>(read_all(source));
   std::vector<std::int64_t> integers;
   integers.reserve(static_cast<std::size_t>(values.size()));
@@ -65,7 +65,7 @@ class SparseRows final : public PointSource {
     if (starts->rows() - 1 != rows_ || starts->columns() != 1) refuse_starts("");
     constexpr std::int64_t kBytesOfStart = 2 * sizeof(std::int64_t);  // as read, and as held
     require_memory(capped_product(starts->rows(), kBytesOfStart), name_);
-    starts_ = read_integers(*starts);
+    starts_ = read_whole_numbers(*starts);
     if (!std::is_sorted(starts_.begin(), starts_.end())) refuse_starts(" that do not ascend");
     if (starts_.front() != 0) refuse_starts(" from another number");
     precision_ = options.precision;

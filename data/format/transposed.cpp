@@ -60,6 +60,12 @@ class Transposed final : public PointSource {
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<std::int8_t> out) override { read_as(first, out); }
+  bool read_integers(std::int64_t first, MatrixView<std::int64_t> out) override {
+    Matrix<std::int64_t> all(inner_->rows(), inner_->columns());
+    if (!inner_->read_integers(0, all.view())) return false;
+    copy_transposed<std::int64_t>(all.view(), first, out);
+    return true;
+  }
 
  private:
   std::int64_t columns_bytes(std::int64_t count) const {

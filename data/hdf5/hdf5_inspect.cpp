@@ -9,6 +9,7 @@
 
 #include "core/quoted.h"
 #include "data/hdf5/chunk_filters.h"
+#include "data/hdf5/hdf5_marks.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/zstd_bytes.h"
@@ -335,12 +336,28 @@ void inspect_records(hid_t type, DatasetFacts& facts) {
   if (problem.empty()) describe_columns(facts.records, facts.info.path, facts.info);
 }
 
+/// Finds what values mean besides their numbers, and the obstacle if that is unclear.
+void inspect_marks(hid_t dataset, DatasetFacts& facts) {
+  const ElementType stored = *facts.element;
+  std::string problem;
+  facts.marks = marks_of(dataset, *facts.element, problem);
+  if (*facts.element != stored) facts.info.type = name_of(facts.element->number);
+  if (facts.obstacle.empty()) facts.obstacle = problem;
+}
+
+/// Whether the dataset is a matrix of an h5Seurat file: R wrote it without an attribute.
+bool is_reduction_of_seurat(const Hdf5InputFile& file, const std::string& path) {
+  if (!path.starts_with("/reductions/")) return false;
+  const Handle root = open_object(file, "/");
+  return has_link(root.get(), "assays") && has_link(root.get(), "cell.names");
+}
+
 /// Considers who wrote the dataset. MATLAB and R store matrices by columns, so HDF5 shows their dimensions reversed;
 /// where AnnData's attributes are, R has already reversed them itself.
-void inspect_writer(hid_t dataset, DatasetFacts& facts) {
+void inspect_writer(const Hdf5InputFile& file, hid_t dataset, DatasetFacts& facts) {
   const std::string matlab = text_attribute(dataset, "MATLAB_class");
   const bool r = has_attribute(dataset, "rhdf5-NA.OK") && !has_attribute(dataset, "encoding-type");
-  facts.reversed = !matlab.empty() || r;
+  facts.reversed = !matlab.empty() || r || is_reduction_of_seurat(file, facts.info.path);
   if (matlab.empty()) return;
   const bool empty = has_attribute(dataset, "MATLAB_empty");
   if (matlab != "char" && !empty) return;
@@ -359,10 +376,11 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   facts.info.byte_order = byte_order_of(type.get());
   facts.element = element_of(type.get());
   inspect_storage(dataset, facts);
+  if (facts.element) inspect_marks(dataset, facts);
   if (H5Tget_class(type.get()) == H5T_COMPOUND) inspect_records(type.get(), facts);
   // Reading the shape of a virtual dataset would open the files that it refers to.
   if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = shape_of(dataset);
-  inspect_writer(dataset, facts);
+  inspect_writer(file, dataset, facts);
   facts.info.unreadable = refusal(facts, file.bytes(), false);
   facts.info.is_readable = refusal(facts, file.bytes(), true).empty();
   return facts;

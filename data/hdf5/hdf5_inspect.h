@@ -10,6 +10,7 @@
 #include "data/format/point_source.h"
 #include "data/format/records.h"
 #include "data/format/shape.h"
+#include "data/format/value_marks.h"
 #include "data/hdf5/hdf5_file.h"
 
 namespace kith::data {
@@ -23,6 +24,7 @@ constexpr const char* kRewrite =
 struct DatasetFacts {
   DatasetInfo info;                    // `unreadable` applies to points of two dimensions
   std::optional<ElementType> element;  // if kith can read the type
+  ValueMarks marks;                    // on these numbers
   Records records;                     // of a compound
   std::string obstacle;                // the layout or filter that makes the values unreadable, empty if none
   bool chunked = false;
@@ -45,7 +47,8 @@ void each_field(Archive& archive, DatasetInfo& info) {
 }
 template <class Archive>
 void each_field(Archive& archive, DatasetFacts& facts) {
-  archive(facts.info, facts.element, facts.obstacle, facts.chunked, facts.chunk, facts.reversed, facts.records);
+  archive(facts.info, facts.element, facts.obstacle, facts.chunked, facts.chunk, facts.reversed, facts.records,
+          facts.marks);
 }
 
 /// `dataset` is open. Accesses no other file, for any layout.

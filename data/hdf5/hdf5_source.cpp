@@ -30,9 +30,10 @@ namespace {
 // Raw bytes per block; a block is still in the second-level cache when it is converted.
 constexpr std::int64_t kBlockBytes = std::int64_t{512} << 10;
 
-/// The type in which the values are held: bytes if ReadOptions::keep_bytes asks for them, else by class.
-Number held_for(Number number, ValueClass value_class, const ReadOptions& options) {
-  const bool bytes = number == Number::uint8 || number == Number::int8;
+/// The type in which the values are held: bytes if ReadOptions::keep_bytes asks for them and all are values, else by
+/// class.
+Number held_for(Number number, const ValueMarks& marks, ValueClass value_class, const ReadOptions& options) {
+  const bool bytes = (number == Number::uint8 || number == Number::int8) && !marks.any();
   if (bytes && options.keep_bytes && value_class == ValueClass::f32) return number;
   return value_class == ValueClass::f32 ? Number::float32 : Number::float64;
 }
@@ -51,6 +52,8 @@ StoredRows checked(StoredRows rows, const std::string& name) {
     require(!facts.chunked && bytes <= rows.file_bytes && *rows.begin >= 0 && *rows.begin <= rows.file_bytes - bytes,
             "the place of the values");
   }
+  for (const auto& [mark, element] : facts.marks.missing)
+    require(facts.element && std::ssize(element) == size_of(facts.element->number), "missing values");
   require(!rows.steps || (facts.chunked && rows.steps->size() <= 32), "filters");
   if (!problem.empty()) refuse_input(name, "damaged: " + problem + "; copy or create the file again");
   return rows;
@@ -64,6 +67,11 @@ std::vector<RecordField> fields_of(const DatasetFacts& facts, const ReadOptions&
 std::vector<std::string> remarks_on(const StoredRows& rows, const ReadOptions& options) {
   constexpr std::int64_t kFewestColumns = 1000, kTimesAsMany = 20;
   const DatasetFacts& facts = rows.facts;
+  if (rows.across && !options.transpose) {
+    return {fmt::format("Loom stores genes x cells: the points are its {} columns, the cells (also with --transpose)",
+                        facts.columns())};
+  }
+  if (const std::string remark = facts.marks.remark(); !remark.empty()) return {remark};
   if (facts.reversed || options.transpose || facts.info.shape.size() != 2 || facts.columns() < kFewestColumns ||
       facts.columns() / kTimesAsMany < facts.rows())
     return {};
@@ -82,8 +90,8 @@ class Hdf5Source final : public PointSource {
         file_(InputBytes::open(file, "an HDF5 file")),
         fields_(fields_of(rows_.facts, options, name_)),
         element_(fields_.empty() ? *rows_.facts.element : common_type(fields_)),
-        class_(class_for(natural_class_of(element_.number), options.precision)),
-        held_as_(held_for(element_.number, class_, options)),
+        class_(class_for(class_of(element_, rows_.facts.marks), options.precision)),
+        held_as_(held_for(element_.number, rows_.facts.marks, class_, options)),
         row_bytes_(rows_.facts.columns() * rows_.facts.element_bytes()),
         chunk_rows_(rows_.facts.chunked ? std::clamp<std::int64_t>(rows_.facts.chunk[0], 1, rows_.facts.rows()) : 1),
         threads_(options.threads),
@@ -132,6 +140,14 @@ class Hdf5Source final : public PointSource {
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<std::int8_t> out) override { read_as(first, out); }
+  bool read_integers(std::int64_t first, MatrixView<std::int64_t> out) override {
+    if (!fields_.empty() || marks().any() || size_of(element_.number) != sizeof(std::int64_t)) return false;
+    auto* raw = reinterpret_cast<std::byte*>(out.data);
+    if (!copy_integers(element_, raw, 0, out.data)) return false;
+    read_raw(first, out.rows, raw);
+    file_.check_unchanged();
+    return copy_integers(element_, raw, out.size(), out.data);
+  }
 
  private:
   template <class T>
@@ -177,19 +193,23 @@ class Hdf5Source final : public PointSource {
 
   template <class T>
   void read_converted(std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
-    // Values with the size of T are read into `out` and converted in place; others go through the buffer.
+    // Values with the size of T are read into `out` and converted in place; others go through the buffer, as do values
+    // with marks.
     auto* raw = reinterpret_cast<std::byte*>(out.data);
-    if (!fields_.empty() || size_of(element_.number) != sizeof(T)) {
+    if (!fields_.empty() || marks().any() || size_of(element_.number) != sizeof(T)) {
       const std::int64_t needed = out.rows * row_bytes_;
       if (buffer.columns() < needed) buffer = Matrix<std::byte>(1, needed);
       raw = buffer.data();
     }
     read_raw(first, out.rows, raw);
-    const Conversion conversion = fields_.empty()
-                                      ? convert(element_, raw, out.size(), out.data, missing_)
-                                      : convert_records(fields_, row_bytes_, raw, out.rows, out.data, missing_);
+    const Conversion conversion =
+        !fields_.empty() ? convert_records(fields_, row_bytes_, raw, out.rows, out.data, missing_)
+        : marks().any()  ? convert_marked(element_, marks(), raw, out.size(), out.data, missing_)
+                         : convert(element_, raw, out.size(), out.data, missing_);
     changed_ += require_converted(conversion, name(), first, columns());
   }
+
+  const ValueMarks& marks() const { return rows_.facts.marks; }
 
   /// Bytes as in the file, decoded.
   void read_raw(std::int64_t first, std::int64_t count, std::byte* out) {
@@ -227,7 +247,8 @@ class Hdf5Source final : public PointSource {
 
 std::unique_ptr<PointSource> open_dense(const std::string& file, const std::shared_ptr<Hdf5Child>& child,
                                         StoredRows rows, const ReadOptions& options) {
-  const bool by_columns = rows.facts.reversed && rows.facts.info.shape.size() == 2;
+  const bool by_columns = (rows.facts.reversed && rows.facts.info.shape.size() == 2) ||
+                          (rows.across && !options.transpose);  // with --transpose, the caller exchanges them
   std::unique_ptr<PointSource> source = std::make_unique<Hdf5Source>(file, child, std::move(rows), options);
   return by_columns ? transposed(std::move(source), options.scratch) : std::move(source);
 }
@@ -244,7 +265,8 @@ SparseMatrix sparse_matrix(const std::string& file, const SparseGroup& group) {
                                       : part == SparseMatrix::indices ? group.indices
                                                                       : group.values;
             return open_hdf5_dataset({file, path}, vectors);
-          }};
+          },
+          group.remark};
 }
 
 std::string place_of(const Location& location) {
@@ -267,6 +289,7 @@ std::unique_ptr<PointSource> open_hdf5(const Location& location, const ReadOptio
   FoundPoints found =
       child->call(place_of(location), &find_points, location.file, location.dataset, options.vector_as_column);
   if (found.sparse) return open_sparse(sparse_matrix(location.file, *found.sparse), options);
+  if (found.frame) return open_frame(location.file, *found.frame, options);
   if (!found.dense)
     refuse_input(place_of(location), "damaged: neither dense nor sparse; copy or create the file again");
   return open_dense(location.file, child, std::move(*found.dense), options);

@@ -1,13 +1,16 @@
 // Sparse matrices in HDF5 files. AnnData marks a group with encoding-type csr_matrix or csc_matrix and its shape. 10x
-// Genomics stores genes x cells by columns in the group /matrix; kith reads the cells as rows. MATLAB marks a group
+// Genomics stores genes x cells by columns in the group /matrix, and h5Seurat in groups with the attribute dims; kith
+// reads the cells as rows. MATLAB marks a group
 // with MATLAB_sparse, its number of rows. All of them hold values, indices, and the start of each row or column.
 #include "data/hdf5/hdf5_sparse.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_path.h"
@@ -24,7 +27,8 @@ std::vector<std::int64_t> sizes_attribute(hid_t object, const char* name) {
   const Handle type(H5Aget_type(value.get()));
   const Handle space(H5Aget_space(value.get()));
   const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  if (H5Tget_class(type.get()) != H5T_INTEGER || count < 1 || count > 2) return {};
+  const bool is_number = H5Tget_class(type.get()) == H5T_INTEGER || H5Tget_class(type.get()) == H5T_FLOAT;  // R: both
+  if (!is_number || count < 1 || count > 2) return {};
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
   if (H5Aread(value.get(), H5T_NATIVE_INT64, sizes.data()) < 0) return {};
   return sizes;
@@ -56,6 +60,31 @@ std::vector<std::int64_t> read_sizes(const Hdf5InputFile& file, const std::strin
   return sizes;
 }
 
+/// A remark if the columns of a matrix of 10x Genomics are of several kinds, such as genes and antibodies, which are
+/// counted on different scales.
+std::string kinds_of_features(const Hdf5InputFile& file, const std::string& begin, std::int64_t features) {
+  const std::string path = begin + "features/feature_type";
+  const Handle matrix = open_object(file, begin);
+  if (!has_link(matrix.get(), "features")) return "";
+  const Handle group = open_object(file, begin + "features");
+  if (H5Iget_type(group.get()) != H5I_GROUP || !has_link(group.get(), "feature_type")) return "";
+  const std::vector<std::string> kinds = texts_of(file, path);
+  if (std::ssize(kinds) != features) return "";
+  std::vector<std::string> shown;
+  std::string columns;  // of the first kind, as a list for --columns
+  for (std::size_t first = 0, end = 0; first < kinds.size(); first = end) {
+    end = static_cast<std::size_t>(std::find_if(kinds.begin() + static_cast<std::ptrdiff_t>(first), kinds.end(),
+                                                [&](const auto& kind) { return kind != kinds[first]; }) -
+                                   kinds.begin());
+    const std::string range = end - first == 1 ? fmt::format("{}", end) : fmt::format("{}-{}", first + 1, end);
+    if (kinds[first] == kinds[0]) columns += (columns.empty() ? "" : ",") + range;
+    shown.push_back(fmt::format("{}: columns {}", kinds[first], range));
+  }
+  if (shown.size() < 2) return "";
+  return fmt::format("its columns are features of several kinds ({}); to read {} alone: --columns {}",
+                     show_list(shown, 6), kith::quoted(kinds[0]), columns);
+}
+
 }  // namespace
 
 std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::string& path) {
@@ -85,6 +114,11 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
   std::vector<std::int64_t> shape = sizes_attribute(group.get(), encoding.empty() ? "h5sparse_shape" : "shape");
   if (encoding.empty() && older.empty() && has_link(group.get(), "shape")) {  // 10x: features x cells, by columns
     shape = read_sizes(file, begin + "shape");
+    if (shape.size() == 2) std::swap(shape[0], shape[1]);
+    result.kind = "sparse by cells";
+    if (shape.size() == 2) result.remark = kinds_of_features(file, begin, shape[1]);
+  } else if (encoding.empty() && older.empty() && has_attribute(group.get(), "dims")) {  // h5Seurat: the same
+    shape = sizes_attribute(group.get(), "dims");
     if (shape.size() == 2) std::swap(shape[0], shape[1]);
     result.kind = "sparse by cells";
   } else if (encoding == "csr_matrix" || older == "csr") {

@@ -1,5 +1,5 @@
-// Sparse matrices of AnnData, 10x Genomics and MATLAB in HDF5 files. These functions use the HDF5 library: call them
-// with Hdf5Child.
+// Sparse matrices of AnnData, 10x Genomics, h5Seurat and MATLAB in HDF5 files. These functions use the HDF5 library:
+// call them with Hdf5Child.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ struct SparseGroup {
   std::int64_t columns = 0;             // of the points
   bool by_columns = false;              // the columns of the points are compressed, not their rows
   std::string values, indices, starts;  // paths of its datasets
+  std::string remark;                   // what a reader of the result should know; or empty
 };
 
 // For data/io/packed.h.
 template <class Archive>
 void each_field(Archive& archive, SparseGroup& group) {
   archive(group.path, group.kind, group.rows, group.columns, group.by_columns, group.values, group.indices,
-          group.starts);
+          group.starts, group.remark);
 }
 
 /// The sparse matrix in the group at `path`; nullopt if there is none. Throws Error(data) if it is damaged.

@@ -29,34 +29,52 @@ std::string refusal_of_texts(const DatasetFacts& facts, std::int64_t file_bytes,
                             variable ? kReferenceBytes : static_cast<std::int64_t>(H5Tget_size(type)));
 }
 
-/// Texts first .. first + count - 1 of an open dataset.
-std::vector<std::string> read_texts(std::int64_t id, std::int64_t first, std::int64_t count) {
-  const OpenDataset& open = kept_open(id);
-  const hsize_t start = static_cast<hsize_t>(first), size = static_cast<hsize_t>(count);
-  const Handle in_file(H5Dget_space(open.dataset.get())), in_memory(H5Screate_simple(1, &size, nullptr));
-  const auto read = [&](void* values) {
-    if (H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, &start, nullptr, &size, nullptr) >= 0 &&
-        H5Dread(open.dataset.get(), open.type.get(), in_memory.get(), in_file.get(), H5P_DEFAULT, values) >= 0) {
-      return;
-    }
-    refuse_input(fmt::format("{}:{}", open.file.name(), open.facts.info.path), describe_damage(hdf5_reason()));
-  };
+/// The texts in `values`, which were read with this type: pointers, or texts of fixed length.
+std::vector<std::string> texts_in(hid_t type, std::size_t count, const std::vector<char>& values) {
   std::vector<std::string> texts;
-  texts.reserve(size);
-  if (H5Tis_variable_str(open.type.get()) > 0) {
-    std::vector<char*> values(size, nullptr);
-    read(values.data());
-    for (const char* text : values) texts.emplace_back(text != nullptr ? text : "");
-    H5Dvlen_reclaim(open.type.get(), in_memory.get(), H5P_DEFAULT, values.data());
-  } else {
-    const std::size_t bytes = H5Tget_size(open.type.get());
-    std::string values(size * bytes, '\0');
-    read(values.data());
-    for (std::size_t i = 0; i < size; ++i) {
-      const std::string_view text(values.data() + i * bytes, bytes);
+  texts.reserve(count);
+  const std::size_t bytes = H5Tget_size(type);
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* at = values.data() + i * bytes;
+    if (H5Tis_variable_str(type) > 0) {
+      const char* text = nullptr;
+      std::memcpy(&text, at, sizeof text);
+      texts.emplace_back(text != nullptr ? text : "");
+    } else {
+      const std::string_view text(at, bytes);
       texts.emplace_back(text.substr(0, text.find('\0')));
     }
   }
+  return texts;
+}
+
+/// Calls read(type, values) with memory for `count` texts, and returns them; read() returns whether it could.
+template <class Read>
+std::vector<std::string> read_texts_with(hid_t type, hsize_t count, const std::string& place, const Read& read) {
+  std::vector<char> values(count * H5Tget_size(type), '\0');
+  if (!read(values.data())) refuse_input(place, describe_damage(hdf5_reason()));
+  std::vector<std::string> texts = texts_in(type, count, values);
+  const Handle in_memory(H5Screate_simple(1, &count, nullptr));
+  if (H5Tis_variable_str(type) > 0) H5Dvlen_reclaim(type, in_memory.get(), H5P_DEFAULT, values.data());
+  return texts;
+}
+
+/// Texts first .. first + count - 1 of an open vector.
+std::vector<std::string> read_texts_of(hid_t dataset, hid_t type, hsize_t first, hsize_t count,
+                                       const std::string& place) {
+  const Handle in_file(H5Dget_space(dataset)), in_memory(H5Screate_simple(1, &count, nullptr));
+  return read_texts_with(type, count, place, [&](void* values) {
+    return H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, &first, nullptr, &count, nullptr) >= 0 &&
+           H5Dread(dataset, type, in_memory.get(), in_file.get(), H5P_DEFAULT, values) >= 0;
+  });
+}
+
+/// Texts first .. first + count - 1 of an open dataset.
+std::vector<std::string> read_texts(std::int64_t id, std::int64_t first, std::int64_t count) {
+  const OpenDataset& open = kept_open(id);
+  std::vector<std::string> texts =
+      read_texts_of(open.dataset.get(), open.type.get(), static_cast<hsize_t>(first), static_cast<hsize_t>(count),
+                    fmt::format("{}:{}", open.file.name(), open.facts.info.path));
   open.file.check_unchanged();
   return texts;
 }
@@ -66,14 +84,8 @@ std::vector<std::string> read_texts(std::int64_t id, std::int64_t first, std::in
 FoundTexts find_texts(const std::string& name, const std::string& path) {
   Hdf5InputFile file(name);
   FoundTexts found;
-  {
-    const Handle object = open_object(file, path);
-    if (H5Iget_type(object.get()) == H5I_GROUP) {
-      found.categorical = has_link(object.get(), "codes") && has_link(object.get(), "categories");
-    }
-    if (H5Iget_type(object.get()) != H5I_DATASET) return found;
-  }
   Handle dataset = open_object(file, path);
+  if (H5Iget_type(dataset.get()) != H5I_DATASET) return found;
   DatasetFacts facts = inspect(file, dataset.get(), path);
   if (facts.info.type != "string" || facts.info.shape.size() != 1) return found;
   const Handle type(H5Dget_type(dataset.get()));
@@ -105,6 +117,28 @@ std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& nam
   }
   child.call(name, &close_dataset, found.id);
   return texts;
+}
+
+std::vector<std::string> texts_of(const Hdf5InputFile& file, const std::string& path) {
+  const Handle dataset = open_dataset(file, path);
+  const DatasetFacts facts = inspect(file, dataset.get(), path);
+  const Handle type(H5Dget_type(dataset.get()));
+  if (facts.info.type != "string" || facts.info.shape.size() != 1 || facts.rows() == 0 ||
+      !refusal_of_texts(facts, file.bytes(), type.get()).empty())
+    return {};
+  return read_texts_of(dataset.get(), type.get(), 0, static_cast<hsize_t>(facts.rows()),
+                       fmt::format("{}:{}", file.name(), path));
+}
+
+std::vector<std::string> texts_attribute(hid_t object, const std::string& name) {
+  constexpr hssize_t kMost = 65536;
+  if (!has_attribute(object, name.c_str())) return {};
+  const Handle value(H5Aopen(object, name.c_str(), H5P_DEFAULT));
+  const Handle type(H5Aget_type(value.get())), space(H5Aget_space(value.get()));
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  if (H5Tget_class(type.get()) != H5T_STRING || count < 1 || count > kMost) return {};
+  return read_texts_with(type.get(), static_cast<hsize_t>(count), fmt::format("the attribute {}", name),
+                         [&](void* values) { return H5Aread(value.get(), type.get(), values) >= 0; });
 }
 
 std::string text_attribute(hid_t object, const std::string& name) {

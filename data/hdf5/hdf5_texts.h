@@ -1,4 +1,4 @@
-// Texts of HDF5 files: vectors, attributes, and categorical columns of AnnData's obs. The functions that take no
+// Texts of HDF5 files: vectors and attributes. The functions that take no
 // Hdf5Child use the HDF5 library: call them with one.
 #pragma once
 
@@ -12,16 +12,14 @@
 
 namespace kith::data {
 
-/// What an object with labels is: a group with `codes`, which are indices into its `categories`; an open vector of
-/// texts; or something else.
+/// An open vector of texts, or something else.
 struct FoundTexts {
-  bool categorical = false;
   std::int64_t count = -1;  // of texts; -1: no vector of texts
   std::int64_t id = -1;     // of the open dataset
 };
 template <class Archive>
 void each_field(Archive& archive, FoundTexts& found) {
-  archive(found.categorical, found.count, found.id);
+  archive(found.count, found.id);
 }
 
 /// Throws Error(data) if it is missing or damaged.
@@ -29,6 +27,11 @@ FoundTexts find_texts(const std::string& file, const std::string& path);
 
 /// All texts that find_texts() found. Throws Error(data) if they are damaged, or take more memory than may be used.
 std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& name, const FoundTexts& found);
+
+/// All texts of a vector, in the process that has the library; nothing if there is no such vector.
+std::vector<std::string> texts_of(const Hdf5InputFile& file, const std::string& path);
+/// The texts of an attribute with several; nothing if it is something else.
+std::vector<std::string> texts_attribute(hid_t object, const std::string& name);
 
 /// The text of a scalar attribute, or empty.
 std::string text_attribute(hid_t object, const std::string& name);

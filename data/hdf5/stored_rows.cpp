@@ -28,6 +28,13 @@ std::vector<std::string> stored_names(const Hdf5InputFile& file, const std::stri
   return names;
 }
 
+/// Whether the dataset is a matrix of a Loom file, which stores genes x cells.
+bool is_matrix_of_loom(const Hdf5InputFile& file, const std::string& path) {
+  if (path != "/matrix" && !path.starts_with("/layers/")) return false;
+  const Handle root = open_object(file, "/");
+  return has_link(root.get(), "matrix") && has_link(root.get(), "row_attrs") && has_link(root.get(), "col_attrs");
+}
+
 /// The place of contiguous values; nullopt if they have none, so that the library has to read them.
 std::optional<std::int64_t> begin_of(const Hdf5InputFile& file, hid_t dataset, const DatasetFacts& facts) {
   if (facts.info.layout != "contiguous") return std::nullopt;
@@ -85,6 +92,7 @@ StoredRows rows_of(Hdf5InputFile file, Handle dataset, const std::string& path, 
   rows.file_bytes = file.bytes();
   rows.state = file.state();
   rows.names = stored_names(file, path, rows.facts.columns());
+  rows.across = rows.facts.info.shape.size() == 2 && is_matrix_of_loom(file, path);
   rows.begin = begin_of(file, dataset.get(), rows.facts);
   rows.steps = steps_of(dataset.get(), rows.facts);
   dataset = Handle();  // keep_open() opens it again
@@ -141,8 +149,9 @@ FoundPoints find_points(const std::string& name, const std::string& dataset, boo
   const std::string path = dataset.empty() ? only_dataset(file, vector_as_column) : normal_path(dataset);
   Handle object = open_object(file, path);
   if (H5Iget_type(object.get()) == H5I_DATASET)
-    return {rows_of(std::move(file), std::move(object), path, vector_as_column), std::nullopt};
-  if (auto sparse = sparse_group(file, hard_link_path(object.get()))) return {std::nullopt, std::move(sparse)};
+    return {.dense = rows_of(std::move(file), std::move(object), path, vector_as_column)};
+  if (auto sparse = sparse_group(file, hard_link_path(object.get()))) return {.sparse = std::move(sparse)};
+  if (auto frame = frame_group(file, hard_link_path(object.get()))) return {.frame = std::move(frame)};
   refuse_pandas_frame(file, path);
   refuse_input(fmt::format("{}:{}", file.name(), path),
                fmt::format("expected a dataset, found {}; name a dataset, the file holds {}",

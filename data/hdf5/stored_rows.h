@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/hdf5/chunk_filters.h"
+#include "data/hdf5/hdf5_frame.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_sparse.h"
 #include "data/io/input_bytes.h"
@@ -19,6 +20,7 @@ struct StoredRows {
   std::int64_t file_bytes = 0;
   FileState state;                               // of the file when it was opened
   std::vector<std::string> names;                // of the columns, or none
+  bool across = false;                           // Loom: the points are the columns
   std::optional<std::int64_t> begin;             // of contiguous values: their place in the file
   std::optional<std::vector<FilterStep>> steps;  // of chunks that ChunkDecoder can decode
   std::int64_t id = -1;                          // of the dataset that stays open; -1: contiguous values need none
@@ -31,16 +33,17 @@ struct ChunkPlace {
   std::uint32_t skipped = 0;  // bit i: step i was not applied to it
 };
 
-/// What FILE or FILE:DATASET names: a dataset or a sparse matrix.
+/// What FILE or FILE:DATASET names: a dataset, a sparse matrix or a data frame.
 struct FoundPoints {
-  std::optional<StoredRows> dense;
-  std::optional<SparseGroup> sparse;
+  std::optional<StoredRows> dense = {};
+  std::optional<SparseGroup> sparse = {};
+  std::optional<FrameGroup> frame = {};
 };
 
 // For data/io/packed.h.
 template <class Archive>
 void each_field(Archive& archive, StoredRows& rows) {
-  archive(rows.facts, rows.file_bytes, rows.state, rows.names, rows.begin, rows.steps, rows.id);
+  archive(rows.facts, rows.file_bytes, rows.state, rows.names, rows.across, rows.begin, rows.steps, rows.id);
 }
 template <class Archive>
 void each_field(Archive& archive, ChunkPlace& place) {
@@ -48,7 +51,7 @@ void each_field(Archive& archive, ChunkPlace& place) {
 }
 template <class Archive>
 void each_field(Archive& archive, FoundPoints& found) {
-  archive(found.dense, found.sparse);
+  archive(found.dense, found.sparse, found.frame);
 }
 
 /// An empty `path` finds the only matrix of the file. Throws Error(data) with the reason if it cannot be read as

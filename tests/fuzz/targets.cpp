@@ -100,7 +100,7 @@ void read_text(std::string_view bytes) {
   read_everything(file, options);
   try_to([&] { data::read_labels(file, options); });
   read_everything(file + ":label", options);  // svmlight
-  try_to([&] { data::read_labels(file + ":2", options, data::Unlabelled::minus_one); });
+  try_to([&] { data::read_labels(file + ":2", options, data::Unlabelled::keep); });
   try_to([&] { data::read_weights(file, options); });
 }
 

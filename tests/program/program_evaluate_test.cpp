@@ -100,6 +100,7 @@ TEST_CASE("evaluate: columns of AnnData's obs, categorical and text") {
     const hid_t fixed = H5Tcopy(H5T_C_S1), variable = H5Tcopy(H5T_C_S1);
     H5Tset_size(fixed, 3);
     H5Tset_size(variable, H5T_VARIABLE);
+    maker.floats("X", {4, 1}, {1, 2, 3, 4});
     maker.group("obs");
     maker.dataset("obs/fixed", fixed, {4}, fixed, "ab\0abcab\0b\0\0");
     const std::vector<const char*> texts{"y", "x", "y", "z"}, holes{"y", "x", "", "z"}, names{"late", "early", "never"};
@@ -123,15 +124,18 @@ TEST_CASE("evaluate: columns of AnnData's obs, categorical and text") {
     refuses(3, {"evaluate", cells + ":/obs/kind", "--truth", cells + ":/obs/" + column}, said);
   };
   refused_column(
-      "missing",
-      {"cells.h5ad:/obs/missing: row 3 (counted from 1): expected a label, found none; leave such rows out"});
-  refused_column(
       "beyond", {"cells.h5ad:/obs/beyond: row 3 (counted from 1): expected a label, found the code 3 of 3 categories"});
-  refused_column("holes", {"cells.h5ad:/obs/holes: row 3 (counted from 1): expected a label, found an empty text"});
   for (const char* column : {"missing", "holes"}) {
-    const Outcome run = done({"evaluate", cells + ":/obs/" + column, "--truth", cells + ":/obs/kind"});
-    CHECK(run.says("1 of 4 rows have no label"));
+    const std::string gaps = cells + ":/obs/" + column, whole = cells + ":/obs/kind";
+    const Outcome run = done({"evaluate", gaps, "--truth", whole}),
+                  classes = done({"evaluate", whole, "--truth", gaps});
+    CHECK(run.says("1 of 4 rows have no label, or -1"));
     CHECK(run.out.find("homogeneity                    1\n") != std::string::npos);
+    CHECK(classes.says(std::string(column) + ": 1 of 4 rows have no label; the scores ignore them"));
+    CHECK(classes.out.find("completeness                   1\n") != std::string::npos);
+    // Votes need the class of every row.
+    refuses(3, {"knn", cells + ":/X", "-k", "1", "--classify", gaps},
+            {std::string(column) + ": row 3 (counted from 1): expected a label, found none; give this row a label"});
   }
   refused_column("other", {"no such dataset: 'other' is not in /obs", "kind"});
 }
