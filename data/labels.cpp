@@ -176,8 +176,9 @@ Labels labels_of_dataset(const std::string& file, const std::string& path, const
   const auto child = Hdf5Child::of(file);
   const FoundTexts found = child->call(name, &find_texts, file, path);
   if (found.count < 0) return labels_of_numbers({file, path});
-  return labels_of_texts(
-      {name, read_all_texts(*child, name, found), static_cast<std::int64_t>(std::filesystem::file_size(file))});
+  std::vector<std::string> texts = read_all_texts(*child, name, found);
+  if (found.has_na) std::replace(texts.begin(), texts.end(), std::string("NA"), std::string());
+  return labels_of_texts({name, std::move(texts), static_cast<std::int64_t>(std::filesystem::file_size(file))});
 }
 
 /// The names of the categories, which are texts or numbers, in the order of the file.
@@ -272,6 +273,7 @@ Labels read_labels(const std::string& name, const ReadOptions& options, Unlabell
                   : !is_read_as_text(location.file)
                       ? labels_of_numbers(location)
                       : labels_of_texts(read_text_column(location, options, {.may_be_empty = may_be_empty}));
+  if (labels.codes.empty()) refuse_input(labels.name, "expected labels, found none: 0 rows; name a vector with labels");
   const auto none = std::find(labels.codes.begin(), labels.codes.end(), kNone);
   if (none == labels.codes.end() || may_be_empty) return labels;
   refuse_row(labels.name, none - labels.codes.begin(),

@@ -43,7 +43,9 @@ std::optional<FileMetric> metric_of_file(const std::string& location) {
   if (file.empty() || file == "-" || !data::has_hdf5_signature(file)) return std::nullopt;
   std::string distance;
   try {
-    distance = data::read_root(file).text("distance");
+    const data::RootFacts root = data::read_root(file);
+    distance = root.text("distance");
+    if (distance.empty() && root.text("format") == "kith-neighbors") distance = root.text("metric");
   } catch (const Error&) {  // who opens the points says what is wrong with the file
     return std::nullopt;
   }
@@ -74,13 +76,13 @@ void take_file_metric(const std::vector<std::string>& points, const OptionSet& s
     if (!found) continue;
     if (!found->metric) {
       throw Error(ExitCode::usage,
-                  fmt::format("{}: its attribute distance is {}, which kith does not support; to use another metric, "
-                              "give it, as in --metric {}",
+                  fmt::format("{}: its attribute distance is {}, which kith does not support; if its rows are numbers, "
+                              "give another metric, as in --metric {}",
                               found->location, found->distance, nearest_supported(*found, set)));
     }
     if (first && first->metric != found->metric) {
       throw Error(ExitCode::usage,
-                  fmt::format("{}: expected points whose attribute distance is {}, as that of {}, found {}; give "
+                  fmt::format("{}: expected points whose attribute distance is {}, as in {}, found {}; give "
                               "--metric {} or --metric {}",
                               found->location, first->distance, first->location, found->distance,
                               name_of(*first->metric), name_of(*found->metric)));
@@ -99,8 +101,8 @@ void take_file_metric(const std::vector<std::string>& points, const OptionSet& s
   if (common.metric == before) return;
   constexpr std::size_t kNameWidth = 11;
   const std::string said =
-      fmt::format("{}, as the attribute distance ({}) of {} says; --metric chooses another", common.metric,
-                  visible(first->distance), visible(data::parse_location(first->location).file));
+      fmt::format("{}, as {} says (distance {})", common.metric,
+                  visible(stored_name(data::parse_location(first->location).file)), visible(first->distance));
   std::string line =
       hang(fmt::format("{:<{}}", "metric", kNameWidth), wrap(said, prose_width(Stream::error) - kNameWidth));
   line.pop_back();  // the terminal ends the line
@@ -114,7 +116,7 @@ void warn_of_truth_metric(const std::string& truth, const OptionSet& set, const 
   const std::string remedy = found->metric ? fmt::format("to compare by it, give --metric {}", name_of(*found->metric))
                                            : "which kith does not support";
   progress.warning(fmt::format(
-      "--truth {}: its lists are by {}, as its attribute distance says; this run is by {}{}, "
+      "--truth {}: its lists are by {}, as the file says; this run is by {}{}, "
       "so lists may differ; {}",
       truth, found->distance, common.metric, set.source("--metric") == Source::none ? "" : " (--metric)", remedy));
 }

@@ -57,13 +57,15 @@ std::string float_name(hid_t type) {
   return fmt::format("float of {} bits in {} bytes, {} of them exponent", f.precision, f.size, f.exponent_bits);
 }
 
-/// Whether the type is h5py's boolean: a one-byte enumeration of FALSE, 0, and TRUE, 1.
+/// Whether the type is the boolean of h5py, a one-byte enumeration of FALSE, 0, and TRUE, 1; in R it may
+/// have NA, 2, too.
 bool is_boolean(hid_t type) {
-  if (H5Tget_class(type) != H5T_ENUM || H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
-  std::uint8_t no = 1, yes = 0;
-  H5Tenum_valueof(type, "FALSE", &no);
-  H5Tenum_valueof(type, "TRUE", &yes);
-  return no == 0 && yes == 1;
+  const int members = H5Tget_class(type) == H5T_ENUM && H5Tget_size(type) == 1 ? H5Tget_nmembers(type) : 0;
+  std::uint8_t no = 1, yes = 0, none = 0;
+  if (members < 2 || members > 3 || H5Tenum_valueof(type, "FALSE", &no) < 0 || H5Tenum_valueof(type, "TRUE", &yes) < 0)
+    return false;
+  const bool has_none = members == 3 && H5Tenum_valueof(type, "NA", &none) >= 0 && none == kNoneOfBooleans;
+  return no == 0 && yes == 1 && (members == 2 || has_none);
 }
 
 std::string type_name(hid_t type) {
@@ -83,7 +85,7 @@ std::string type_name(hid_t type) {
     case H5T_OPAQUE:
       return "opaque";
     case H5T_VLEN:
-      return "variable-length";
+      return kVariableLength;
     case H5T_ARRAY:
       return "array";
     case H5T_BITFIELD:
@@ -320,8 +322,14 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
   info.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(dataset));
 }
 
+/// Whether pandas wrote the dataset as the table of a frame, whose field `index` names the rows.
+bool is_table_of_pandas(const Hdf5InputFile& file, const std::string& path) {
+  const Handle group = open_object(file, path.substr(0, path.rfind('/')));
+  return text_attribute(group.get(), "pandas_type").ends_with("_table");
+}
+
 /// Finds the fields of a compound, and the obstacle if its values cannot be read.
-void inspect_records(hid_t type, DatasetFacts& facts) {
+void inspect_records(const Hdf5InputFile& file, hid_t type, DatasetFacts& facts) {
   if (is_variable(type)) {
     if (facts.obstacle.empty()) {
       facts.obstacle =
@@ -331,6 +339,7 @@ void inspect_records(hid_t type, DatasetFacts& facts) {
     return;
   }
   facts.records = records_of(type);
+  if (is_table_of_pandas(file, facts.info.path)) facts.index = "index";
   const std::string problem = refusal_of_fields(facts.records);
   if (facts.obstacle.empty()) facts.obstacle = problem;
   if (problem.empty()) describe_columns(facts.records, facts.info.path, facts.info);
@@ -377,7 +386,7 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   facts.element = element_of(type.get());
   inspect_storage(dataset, facts);
   if (facts.element) inspect_marks(dataset, facts);
-  if (H5Tget_class(type.get()) == H5T_COMPOUND) inspect_records(type.get(), facts);
+  if (H5Tget_class(type.get()) == H5T_COMPOUND) inspect_records(file, type.get(), facts);
   // Reading the shape of a virtual dataset would open the files that it refers to.
   if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = shape_of(dataset);
   inspect_writer(file, dataset, facts);

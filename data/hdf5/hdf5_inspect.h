@@ -21,11 +21,15 @@ constexpr const char* kRewrite =
     "or "
     "`h5repack -f GZIP=4 IN OUT` on a machine with the filter";
 
+/// DatasetInfo::type of lists of their own length in each row.
+inline constexpr const char* kVariableLength = "variable-length";
+
 struct DatasetFacts {
   DatasetInfo info;                    // `unreadable` applies to points of two dimensions
   std::optional<ElementType> element;  // if kith can read the type
   ValueMarks marks;                    // on these numbers
   Records records;                     // of a compound
+  std::string index;                   // the field that is pandas' index of the rows; or empty
   std::string obstacle;                // the layout or filter that makes the values unreadable, empty if none
   bool chunked = false;
   std::vector<std::int64_t> chunk;  // its shape as in the file, unchecked
@@ -48,7 +52,7 @@ void each_field(Archive& archive, DatasetInfo& info) {
 template <class Archive>
 void each_field(Archive& archive, DatasetFacts& facts) {
   archive(facts.info, facts.element, facts.obstacle, facts.chunked, facts.chunk, facts.reversed, facts.records,
-          facts.marks);
+          facts.index, facts.marks);
 }
 
 /// `dataset` is open. Accesses no other file, for any layout.

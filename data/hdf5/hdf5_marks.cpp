@@ -171,7 +171,12 @@ ValueMarks marks_of(hid_t dataset, ElementType& type, std::string& problem) {
   for (const char* name : {"_FillValue", "missing_value"}) {
     if (const auto numbers = numbers_of(dataset, name, ignored)) add_missing(marks, name, *numbers, type, either_sign);
   }
+  const Handle stored(H5Dget_type(dataset));
+  if (H5Tget_class(stored.get()) == H5T_ENUM && H5Tget_nmembers(stored.get()) == 3)
+    add_missing(marks, "R (NA)", bytes_of(kNoneOfBooleans), type);
   if (has_attribute(dataset, "rhdf5-NA.OK")) {
+    if (type.number == Number::int8 && text_attribute(dataset, "storage.mode") == "logical")
+      add_missing(marks, "R (NA)", bytes_of(std::numeric_limits<std::int8_t>::min()), type);
     if (type.number == Number::int32)
       add_missing(marks, "R (NA)", bytes_of(std::numeric_limits<std::int32_t>::min()), type);
     if (type.number == Number::int64)

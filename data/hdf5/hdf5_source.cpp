@@ -59,8 +59,19 @@ StoredRows checked(StoredRows rows, const std::string& name) {
   return rows;
 }
 
+/// pandas' index is left out, unless --columns names it.
 std::vector<RecordField> fields_of(const DatasetFacts& facts, const ReadOptions& options, const std::string& name) {
-  return facts.has_records() ? choose_fields(facts.records, options, name) : std::vector<RecordField>();
+  if (!facts.has_records()) return {};
+  std::vector<RecordField> fields = choose_fields(facts.records, options, name);
+  if (options.columns.empty()) std::erase_if(fields, [&](const auto& field) { return field.name == facts.index; });
+  if (fields.empty()) refuse_input(name, "expected columns of numbers besides pandas' index, found none");
+  return fields;
+}
+
+bool leaves_out_index(const DatasetFacts& facts, const ReadOptions& options) {
+  const auto& fields = facts.records.fields;
+  return options.columns.empty() && !facts.index.empty() &&
+         std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return field.name == facts.index; });
 }
 
 /// A question to who reads a matrix that looks as if its points were its columns; empty for others.
@@ -71,6 +82,8 @@ std::vector<std::string> remarks_on(const StoredRows& rows, const ReadOptions& o
     return {fmt::format("Loom stores genes x cells: the points are its {} columns, the cells (also with --transpose)",
                         facts.columns())};
   }
+  if (leaves_out_index(facts, options))
+    return {"the column 'index' is pandas' index of the rows and no part of the points; --columns can name it"};
   if (const std::string remark = facts.marks.remark(); !remark.empty()) return {remark};
   if (facts.reversed || options.transpose || facts.info.shape.size() != 2 || facts.columns() < kFewestColumns ||
       facts.columns() / kTimesAsMany < facts.rows())

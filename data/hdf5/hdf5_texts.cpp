@@ -94,6 +94,7 @@ FoundTexts find_texts(const std::string& name, const std::string& path) {
       refuse_input(fmt::format("{}:{}", file.name(), path), problem);
   }
   found.count = facts.rows();
+  found.has_na = has_attribute(dataset.get(), "rhdf5-NA.OK");
   dataset = Handle();  // keep_open() opens it again
   found.id = keep_open(std::move(file), std::move(facts));
   return found;

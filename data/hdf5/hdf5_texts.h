@@ -16,10 +16,11 @@ namespace kith::data {
 struct FoundTexts {
   std::int64_t count = -1;  // of texts; -1: no vector of texts
   std::int64_t id = -1;     // of the open dataset
+  bool has_na = false;      // R wrote them, with "NA" for a missing one
 };
 template <class Archive>
 void each_field(Archive& archive, FoundTexts& found) {
-  archive(found.count, found.id);
+  archive(found.count, found.id, found.has_na);
 }
 
 /// Throws Error(data) if it is missing or damaged.

@@ -35,6 +35,8 @@ struct Signature {
 constexpr const char* kReadStata =
     "python3 -c \"import pandas; pandas.read_stata('IN').to_csv('OUT.csv', index=False)\"";
 
+constexpr const char* kCopyNetcdf = "nccopy -k nc4 IN OUT.nc (of the package netcdf-bin)";
+
 constexpr Signature kSignatures[] = {
     {kNumpySignature, "a NumPy array (.npy)"},
     {"PK\x03\x04"sv, "a zip archive (perhaps .npz or .xlsx)"},
@@ -48,9 +50,9 @@ constexpr Signature kSignatures[] = {
      "xz-compressed data", "xz -dc IN | kith COMMAND -"},
     {"\x28\xb5\x2f\xfd"sv, "zstd-compressed data", "zstd -dc IN | kith COMMAND -"},
     {"BZh"sv, "bzip2-compressed data", "bzip2 -dc IN | kith COMMAND -"},
-    {"CDF\x01"sv, "a classic netCDF file"},
-    {"CDF\x02"sv, "a classic netCDF file"},
-    {"CDF\x05"sv, "a classic netCDF file"},
+    {"CDF\x01"sv, "a classic netCDF file", kCopyNetcdf},
+    {"CDF\x02"sv, "a classic netCDF file", kCopyNetcdf},
+    {"CDF\x05"sv, "a classic netCDF file", kCopyNetcdf},
     {"PAR1"sv, "a Parquet file",
      "python3 -c \"import pandas; pandas.read_parquet('IN').to_csv('OUT.csv', index=False)\""},
     {"FEA1"sv, "a Feather file of version 1",

@@ -91,7 +91,7 @@ TEST_CASE("types other than plain numbers are refused, with the type in the mess
                                                  {colours, "found enum"},
                                                  {inverted, "found enum"},
                                                  {H5Tarray_create2(H5T_IEEE_F32LE, 1, &three), "found array"},
-                                                 {H5Tvlen_create(H5T_IEEE_F32LE), "found variable-length"},
+                                                 {H5Tvlen_create(H5T_IEEE_F32LE), "found lists of different lengths"},
                                                  {H5Tcreate(H5T_OPAQUE, 4), "found opaque"},
                                                  {H5T_STD_REF_OBJ, "found reference"},
                                                  {H5T_STD_B8LE, "found bitfield"},

@@ -1,58 +1,11 @@
-// What containers say about their numbers: missing values, scales, orientation, metrics, data frames and labels.
-#include <cmath>
-#include <cstring>
+// What containers say about their numbers: missing values, scales, orientation, metrics, and pandas' index.
 #include <limits>
 
-#include "tests/support/program.h"
+#include "tests/support/container_files.h"
 
 using namespace kith::testing;
 
 namespace {
-
-/// Texts of variable length.
-class VariableText {
- public:
-  VariableText() : id_(H5Tcopy(H5T_C_S1)) { H5Tset_size(id_, H5T_VARIABLE); }
-  ~VariableText() { H5Tclose(id_); }
-  VariableText(const VariableText&) = delete;
-  VariableText& operator=(const VariableText&) = delete;
-  hid_t id() const { return id_; }
-
- private:
-  hid_t id_;
-};
-
-/// Writes an attribute of the object at `path`: a vector, or a scalar if `count` is 0.
-void attribute(const FileMaker& maker, const std::string& path, const char* name, hid_t type, const void* values,
-               hsize_t count = 0) {
-  const hid_t object = H5Oopen(maker.id(), path.c_str(), H5P_DEFAULT);
-  const hid_t space = count == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr);
-  const hid_t written = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  REQUIRE(H5Awrite(written, type, values) >= 0);
-  H5Aclose(written);
-  H5Sclose(space);
-  H5Oclose(object);
-}
-void attribute(const FileMaker& maker, const std::string& path, const char* name, const char* text) {
-  attribute(maker, path, name, VariableText().id(), &text);
-}
-void attribute(const FileMaker& maker, const std::string& path, const char* name, double value) {
-  attribute(maker, path, name, H5T_NATIVE_DOUBLE, &value);
-}
-void attribute(const FileMaker& maker, const std::string& path, const char* name, float value) {
-  attribute(maker, path, name, H5T_NATIVE_FLOAT, &value);
-}
-
-void texts(FileMaker& maker, const std::string& path, const std::vector<const char*>& values) {
-  const VariableText type;
-  maker.dataset(path, type.id(), {values.size()}, type.id(), values.data());
-}
-
-/// A group with an encoding of AnnData.
-void encoded(FileMaker& maker, const std::string& path, const char* encoding) {
-  maker.group(path);
-  attribute(maker, path, "encoding-type", encoding);
-}
 
 /// 20 rows of 3 columns: two groups.
 std::vector<float> two_groups() {
@@ -66,26 +19,6 @@ std::vector<float> two_groups() {
 void shorts(FileMaker& maker, const std::string& name, const std::vector<float>& values) {
   const std::vector<std::int16_t> whole(values.begin(), values.end());
   maker.dataset(name, H5T_STD_I16LE, {20, 3}, H5T_NATIVE_INT16, whole.data());
-}
-
-/// The statistics of `cluster -k 2` as JSON.
-nlohmann::json clustered(const std::string& location, const Words& more = {}) {
-  Words words{"cluster", location, "-k", "2", "--json"};
-  words.insert(words.end(), more.begin(), more.end());
-  return done(words).json();
-}
-
-/// The labels of `cluster -k 2`, one line each; -1 for dropped rows.
-std::string labels_of(const std::string& location, const Words& more = {}) {
-  Words words{"cluster", location, "-k", "2", "-q", "-o", "-"};
-  words.insert(words.end(), more.begin(), more.end());
-  return done(words).out;
-}
-
-/// The rows that are not dropped.
-std::int64_t kept(const std::string& location, const Words& more = {"--nan", "drop"}) {
-  const nlohmann::json clusters = clustered(location, more)["clusters"];
-  return clusters["smallest"].get<std::int64_t>() + clusters["largest"].get<std::int64_t>();
 }
 
 }  // namespace
@@ -289,7 +222,7 @@ TEST_CASE("the metric that a file names applies unless --metric is given") {
     return words;
   };
   const Outcome found = done(search(angular, {"--truth", angular, "-o", folder / "a.h5"}));
-  CHECK(found.says("metric     cosine, as the attribute distance (angular) of"));
+  CHECK(found.says("metric     cosine, as angular.hdf5 says (distance angular)"));
   CHECK(found.out.find("all 1 lists of 1 neighbours equal") == 0);
   CHECK(done({"info", folder / "a.h5"}).out.find("--metric cosine") != std::string::npos);
   done(search(angular, {"--metric", "cosine", "-q", "-o", folder / "b.h5"}));
@@ -323,119 +256,47 @@ TEST_CASE("the metric that a file names applies unless --metric is given") {
           {"expected points whose attribute distance is angular", "--metric cosine or --metric inner-product"});
 }
 
-TEST_CASE("AnnData's nullable columns and older layouts are labels with gaps") {
+TEST_CASE("pandas' index in a table of HDFStore is no column of the points") {
   const Scratch folder;
-  const std::string cells = folder / "cells.h5ad", labels = folder / "l.csv";
-  {
-    FileMaker maker(cells);
-    maker.group("obs");
-    const std::vector<std::int64_t> numbers{7, 1, 7, 9};
-    const std::vector<std::uint8_t> hidden{0, 1, 0, 0};
-    const std::vector<std::int8_t> codes{0, -1, 0, 1};
-    encoded(maker, "obs/integer", "nullable-integer");
-    maker.dataset("obs/integer/values", H5T_STD_I64LE, {4}, H5T_NATIVE_INT64, numbers.data());
-    maker.dataset("obs/integer/mask", H5T_STD_U8LE, {4}, H5T_NATIVE_UINT8, hidden.data());
-    encoded(maker, "obs/text", "nullable-string-array");
-    texts(maker, "obs/text/values", {"b", "", "b", "c"});
-    maker.dataset("obs/text/mask", H5T_STD_U8LE, {4}, H5T_NATIVE_UINT8, hidden.data());
-    maker.group("obs/__categories");  // of version 0.7
-    texts(maker, "obs/__categories/older", {"T cell", "B cell"});
-    maker.dataset("obs/older", H5T_STD_I8LE, {4}, H5T_NATIVE_INT8, codes.data());
-    maker.group("obs/factor");  // of h5Seurat
-    const std::vector<std::int32_t> places{1, std::numeric_limits<std::int32_t>::min(), 1, 2};
-    maker.dataset("obs/factor/values", H5T_STD_I32LE, {4}, H5T_NATIVE_INT32, places.data());
-    texts(maker, "obs/factor/levels", {"x", "y"});
-    const std::vector<double> real{1, std::nan(""), 1, 2};
-    maker.dataset("obs/real", H5T_IEEE_F64LE, {4}, H5T_NATIVE_DOUBLE, real.data());
-    encoded(maker, "obs/awkward", "awkward-array");
-    texts(maker, "obs/awkward/parts", {"a"});
-  }
-  write_bytes(labels, "label\n0\n0\n0\n1\n");
-  for (const auto& [column, last] :
-       {std::pair{"integer", "7  9"}, std::pair{"text", "b  c"}, std::pair{"older", "T cell  B cell"},
-        std::pair{"factor", "x  y"}, std::pair{"real", "1  2"}}) {
-    INFO(column);
-    const Outcome run = done({"evaluate", labels, "--truth", cells + ":/obs/" + column});
-    CHECK(run.says(std::string(column) + ": 1 of 4 rows have no label; the scores ignore them"));
-    CHECK(run.out.find(std::string("cluster  ") + last + "\n") != std::string::npos);
-    CHECK(run.out.find("adjusted Rand index            1\n") == 0);
-    CHECK(done({"evaluate", cells + ":/obs/" + column, "--truth", labels})
-              .out.find("adjusted Rand index            1\n") == 0);
-  }
-  refuses(3, {"evaluate", labels, "--truth", cells + ":/obs/awkward"},
-          {"expected labels, one for each row, found a group (awkward-array)"});
-
-  // Version 0.6: obs is a dataset of records, and uns has the names.
-  const std::string old = folder / "old.h5ad";
-  {
-    FileMaker maker(old);
-    struct Row {
-      std::int8_t kind;
-      std::int32_t count;
-    };
-    const Row rows[] = {{0, 5}, {1, 6}, {0, 7}, {1, 8}};
-    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(Row));
-    H5Tinsert(type, "kind", HOFFSET(Row, kind), H5T_NATIVE_INT8);
-    H5Tinsert(type, "count", HOFFSET(Row, count), H5T_NATIVE_INT32);
-    maker.dataset("obs", type, {4}, type, rows);
-    H5Tclose(type);
-    maker.group("uns");
-    texts(maker, "uns/kind_categories", {"late", "early"});
-  }
-  CHECK(done({"evaluate", old + ":/obs/kind", "--truth", old + ":/obs/count"})
-            .out.ends_with("cluster  5  6  7  8\n   late  1  0  1  0\n  early  0  1  0  1\n"));
-}
-
-TEST_CASE("labels beyond 2^53 are names") {
-  const Scratch folder;
-  const std::string file = folder / "l.h5", plain = folder / "p.csv";
-  {
-    FileMaker maker(file);
-    const std::vector<std::int64_t> far{9007199254740993, 9007199254740992, 9007199254740993, -9007199254740993};
-    const std::vector<std::uint64_t> top{18446744073709551615u, 18446744073709551614u, 18446744073709551615u, 3};
-    maker.dataset("far", H5T_STD_I64BE, {4}, H5T_NATIVE_INT64, far.data());
-    maker.dataset("top", H5T_STD_U64LE, {4, 1}, H5T_NATIVE_UINT64, top.data(), {.chunk = {3, 1}, .deflate = 1});
-  }
-  write_bytes(plain, "label\n1\n2\n1\n3\n");
-  for (const char* name : {"far", "top"}) {
-    CHECK(done({"evaluate", file + ":/" + name, "--truth", plain}).out.find("adjusted Rand index            1\n") == 0);
-  }
-  CHECK(done({"evaluate", plain, "--truth", file + ":/far"}).out.find("-9007199254740993  9007199254740992") !=
-        std::string::npos);
-  CHECK(
-      done({"evaluate", plain, "--truth", file + ":/top"}).out.find("3  18446744073709551614  18446744073709551615") !=
-      std::string::npos);
-  // As points they would be rounded.
-  refuses(3, {"cluster", file + ":/top", "-k", "2"}, {"expected an integer that is exactly a float64"});
-}
-
-TEST_CASE("a data frame of AnnData is a table without its index") {
-  const Scratch folder;
-  const std::string file = folder / "f.h5ad", plain = folder / "plain.h5";
+  const std::string file = folder / "t.h5", plain = folder / "p.h5";
+  struct Row {
+    std::int64_t index;
+    double values[2];
+    std::int32_t count;
+  };
+  const Row rows[] = {{1000, {1, 2}, 3}, {2000, {1, 3}, 3}, {9000, {50, 2}, 4}, {9999, {50, 3}, 4}};
   {
     FileMaker maker(file), other(plain);
-    const std::vector<const char*> order{"q", "p", "n", "kind"}, none{};
-    for (const char* frame : {"obsm", "obsm/df"}) maker.group(frame);
-    attribute(maker, "obsm/df", "encoding-type", "dataframe");
-    attribute(maker, "obsm/df", "_index", "_index");
-    attribute(maker, "obsm/df", "column-order", VariableText().id(), order.data(), order.size());
-    texts(maker, "obsm/df/_index", {"a", "b", "c", "d"});
-    maker.floats("obsm/df/p", {4}, {1, 2, 91, 92});
-    maker.floats("obsm/df/q", {4}, {5, 5, 6, 6});
-    encoded(maker, "obsm/df/n", "nullable-integer");
-    const std::vector<std::int32_t> numbers{1, 1, 2, 77};
-    const std::vector<std::uint8_t> hidden{0, 0, 0, 1};
-    maker.dataset("obsm/df/n/values", H5T_STD_I32LE, {4}, H5T_NATIVE_INT32, numbers.data());
-    maker.dataset("obsm/df/n/mask", H5T_STD_U8LE, {4}, H5T_NATIVE_UINT8, hidden.data());
-    texts(maker, "obsm/df/kind", {"u", "v", "u", "v"});
-    other.floats("x", {4, 2}, {5, 1, 5, 2, 6, 91, 6, 92});
+    const hsize_t two = 2;
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(Row)), pair = H5Tarray_create2(H5T_NATIVE_DOUBLE, 1, &two);
+    H5Tinsert(type, "index", HOFFSET(Row, index), H5T_NATIVE_INT64);
+    H5Tinsert(type, "values_block_0", HOFFSET(Row, values), pair);
+    H5Tinsert(type, "count", HOFFSET(Row, count), H5T_NATIVE_INT32);
+    for (const char* group : {"df", "mine"}) {
+      maker.group(group);
+      maker.dataset(std::string(group) + "/table", type, {4}, type, rows);
+    }
+    attribute(maker, "df", "pandas_type", "frame_table");
+    H5Tclose(pair);
+    H5Tclose(type);
+    other.floats("x", {4, 3}, {1, 2, 3, 1, 3, 3, 50, 2, 4, 50, 3, 4});
   }
-  const std::string frame = file + ":/obsm/df";
-  refuses(3, {"cluster", frame, "-k", "2"}, {"column 4 ('kind', text); leave it out with --drop-columns kind"});
-  refuses(3, {"cluster", frame, "-k", "2", "--drop-columns", "kind"},
-          {"row 4 (counted from 1), column 3 ('n'): expected a value, found a missing one", "--nan drop"});
-  CHECK(kept(frame, {"--drop-columns", "kind", "--nan", "drop"}) == 3);
-  const nlohmann::json two = clustered(frame, {"--columns", "q,p"});
-  CHECK(two["inertia"] == clustered(plain)["inertia"]);
-  CHECK(two["points"]["columns"] == 2);
+  const std::string table = file + ":/df/table";
+  const Outcome left_out = done({"cluster", table, "-k", "2"});
+  CHECK(left_out.says("the column 'index' is pandas' index of the rows and no part of the points"));
+  CHECK(clustered(table)["points"]["columns"] == 3);
+  CHECK(clustered(table)["inertia"] == clustered(plain)["inertia"]);
+  CHECK(labels_of(table, {"--drop-columns", "index"}) == labels_of(table));
+  CHECK_FALSE(clustered(table, {"--columns", "index,count"})["points"]["columns"] == 1);
+  CHECK(clustered(file + ":/mine/table")["points"]["columns"] == 4);  // no sign of pandas
+}
+
+TEST_CASE("a result of kith as --truth names its metric") {
+  const Scratch folder;
+  const std::string truth = folder / "n.h5";
+  done({"knn", kDigits, "-k", "3", "--metric", "cosine", "-q", "-o", truth});
+  const Outcome other = run_kith({"knn", kDigits, "-k", "3", "--truth", truth});
+  CHECK(other.code == 1);
+  CHECK(other.says("its lists are by cosine, as the file says; this run is by euclidean"));
+  CHECK_FALSE(done({"knn", kDigits, "-k", "3", "--truth", truth, "--metric", "cosine"}).says("its lists are by"));
 }

@@ -1,0 +1,179 @@
+// Labels with gaps, and tables, in the layouts of AnnData, h5Seurat and R.
+#include <cmath>
+#include <limits>
+
+#include "tests/support/container_files.h"
+
+using namespace kith::testing;
+
+TEST_CASE("AnnData's nullable columns and older layouts are labels with gaps") {
+  const Scratch folder;
+  const std::string cells = folder / "cells.h5ad", labels = folder / "l.csv";
+  {
+    FileMaker maker(cells);
+    maker.group("obs");
+    const std::vector<std::int64_t> numbers{7, 1, 7, 9};
+    const std::vector<std::uint8_t> hidden{0, 1, 0, 0};
+    const std::vector<std::int8_t> codes{0, -1, 0, 1};
+    encoded(maker, "obs/integer", "nullable-integer");
+    maker.dataset("obs/integer/values", H5T_STD_I64LE, {4}, H5T_NATIVE_INT64, numbers.data());
+    maker.dataset("obs/integer/mask", H5T_STD_U8LE, {4}, H5T_NATIVE_UINT8, hidden.data());
+    encoded(maker, "obs/text", "nullable-string-array");
+    texts(maker, "obs/text/values", {"b", "", "b", "c"});
+    maker.dataset("obs/text/mask", H5T_STD_U8LE, {4}, H5T_NATIVE_UINT8, hidden.data());
+    maker.group("obs/__categories");  // of version 0.7
+    texts(maker, "obs/__categories/older", {"T cell", "B cell"});
+    maker.dataset("obs/older", H5T_STD_I8LE, {4}, H5T_NATIVE_INT8, codes.data());
+    maker.group("obs/factor");  // of h5Seurat
+    const std::vector<std::int32_t> places{1, std::numeric_limits<std::int32_t>::min(), 1, 2};
+    maker.dataset("obs/factor/values", H5T_STD_I32LE, {4}, H5T_NATIVE_INT32, places.data());
+    texts(maker, "obs/factor/levels", {"x", "y"});
+    const std::vector<double> real{1, std::nan(""), 1, 2};
+    maker.dataset("obs/real", H5T_IEEE_F64LE, {4}, H5T_NATIVE_DOUBLE, real.data());
+    encoded(maker, "obs/awkward", "awkward-array");
+    texts(maker, "obs/awkward/parts", {"a"});
+  }
+  write_bytes(labels, "label\n0\n0\n0\n1\n");
+  for (const auto& [column, last] :
+       {std::pair{"integer", "7  9"}, std::pair{"text", "b  c"}, std::pair{"older", "T cell  B cell"},
+        std::pair{"factor", "x  y"}, std::pair{"real", "1  2"}}) {
+    INFO(column);
+    const Outcome run = done({"evaluate", labels, "--truth", cells + ":/obs/" + column});
+    CHECK(run.says(std::string(column) + ": 1 of 4 rows have no label; the scores ignore them"));
+    CHECK(run.out.find(std::string("cluster  ") + last + "\n") != std::string::npos);
+    CHECK(run.out.find("adjusted Rand index            1\n") == 0);
+    CHECK(done({"evaluate", cells + ":/obs/" + column, "--truth", labels})
+              .out.find("adjusted Rand index            1\n") == 0);
+  }
+  refuses(3, {"evaluate", labels, "--truth", cells + ":/obs/awkward"},
+          {"expected labels, one for each row, found a group (awkward-array)"});
+
+  // Version 0.6: obs is a dataset of records, and uns has the names.
+  const std::string old = folder / "old.h5ad";
+  {
+    FileMaker maker(old);
+    struct Row {
+      std::int8_t kind;
+      std::int32_t count;
+    };
+    const Row rows[] = {{0, 5}, {1, 6}, {0, 7}, {1, 8}};
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(Row));
+    H5Tinsert(type, "kind", HOFFSET(Row, kind), H5T_NATIVE_INT8);
+    H5Tinsert(type, "count", HOFFSET(Row, count), H5T_NATIVE_INT32);
+    maker.dataset("obs", type, {4}, type, rows);
+    H5Tclose(type);
+    maker.group("uns");
+    texts(maker, "uns/kind_categories", {"late", "early"});
+  }
+  CHECK(done({"evaluate", old + ":/obs/kind", "--truth", old + ":/obs/count"})
+            .out.ends_with("cluster  5  6  7  8\n   late  1  0  1  0\n  early  0  1  0  1\n"));
+}
+
+TEST_CASE("labels beyond 2^53 are names") {
+  const Scratch folder;
+  const std::string file = folder / "l.h5", plain = folder / "p.csv";
+  {
+    FileMaker maker(file);
+    const std::vector<std::int64_t> far{9007199254740993, 9007199254740992, 9007199254740993, -9007199254740993};
+    const std::vector<std::uint64_t> top{18446744073709551615u, 18446744073709551614u, 18446744073709551615u, 3};
+    maker.dataset("far", H5T_STD_I64BE, {4}, H5T_NATIVE_INT64, far.data());
+    maker.dataset("top", H5T_STD_U64LE, {4, 1}, H5T_NATIVE_UINT64, top.data(), {.chunk = {3, 1}, .deflate = 1});
+  }
+  write_bytes(plain, "label\n1\n2\n1\n3\n");
+  for (const char* name : {"far", "top"}) {
+    CHECK(done({"evaluate", file + ":/" + name, "--truth", plain}).out.find("adjusted Rand index            1\n") == 0);
+  }
+  CHECK(done({"evaluate", plain, "--truth", file + ":/far"}).out.find("-9007199254740993  9007199254740992") !=
+        std::string::npos);
+  CHECK(
+      done({"evaluate", plain, "--truth", file + ":/top"}).out.find("3  18446744073709551614  18446744073709551615") !=
+      std::string::npos);
+  // As points they would be rounded.
+  refuses(3, {"cluster", file + ":/top", "-k", "2"}, {"expected an integer that is exactly a float64"});
+}
+
+TEST_CASE("a data frame of AnnData is a table without its index") {
+  const Scratch folder;
+  const std::string file = folder / "f.h5ad", plain = folder / "plain.h5";
+  {
+    FileMaker maker(file), other(plain);
+    const std::vector<const char*> order{"q", "p", "n", "kind"}, none{};
+    for (const char* frame : {"obsm", "obsm/df"}) maker.group(frame);
+    attribute(maker, "obsm/df", "encoding-type", "dataframe");
+    attribute(maker, "obsm/df", "_index", "_index");
+    attribute(maker, "obsm/df", "column-order", VariableText().id(), order.data(), order.size());
+    texts(maker, "obsm/df/_index", {"a", "b", "c", "d"});
+    maker.floats("obsm/df/p", {4}, {1, 2, 91, 92});
+    maker.floats("obsm/df/q", {4}, {5, 5, 6, 6});
+    encoded(maker, "obsm/df/n", "nullable-integer");
+    const std::vector<std::int32_t> numbers{1, 1, 2, 77};
+    const std::vector<std::uint8_t> hidden{0, 0, 0, 1};
+    maker.dataset("obsm/df/n/values", H5T_STD_I32LE, {4}, H5T_NATIVE_INT32, numbers.data());
+    maker.dataset("obsm/df/n/mask", H5T_STD_U8LE, {4}, H5T_NATIVE_UINT8, hidden.data());
+    texts(maker, "obsm/df/kind", {"u", "v", "u", "v"});
+    other.floats("x", {4, 2}, {5, 1, 5, 2, 6, 91, 6, 92});
+  }
+  const std::string frame = file + ":/obsm/df";
+  refuses(3, {"cluster", frame, "-k", "2"}, {"column 4 ('kind', text); leave it out with --drop-columns kind"});
+  refuses(3, {"cluster", frame, "-k", "2", "--drop-columns", "kind"},
+          {"row 4 (counted from 1), column 3 ('n'): expected a value, found a missing one", "--nan drop"});
+  CHECK(kept(frame, {"--drop-columns", "kind", "--nan", "drop"}) == 3);
+  const nlohmann::json two = clustered(frame, {"--columns", "q,p"});
+  CHECK(two["inertia"] == clustered(plain)["inertia"]);
+  CHECK(two["points"]["columns"] == 2);
+}
+
+TEST_CASE("R's booleans and texts may be NA") {
+  const Scratch folder;
+  const std::string file = folder / "r.h5", labels = folder / "l.csv";
+  const std::int32_t yes = 1;
+  {
+    FileMaker maker(file);
+    const hid_t logical = H5Tenum_create(H5T_NATIVE_UINT8);
+    for (const auto& [name, value] : {std::pair<const char*, std::uint8_t>{"FALSE", 0}, {"TRUE", 1}, {"NA", 2}})
+      H5Tenum_insert(logical, name, &value);
+    const std::vector<std::uint8_t> values{0, 0, 2, 1};  // of hdf5r
+    maker.dataset("enum", logical, {4}, logical, values.data());
+    H5Tclose(logical);
+    const std::vector<std::int8_t> bytes{0, 0, -128, 1};  // of rhdf5
+    maker.dataset("logical", H5T_STD_I8LE, {4}, H5T_NATIVE_INT8, bytes.data());
+    attribute(maker, "logical", "storage.mode", "logical");
+    texts(maker, "text", {"a", "a", "NA", "b"});
+    texts(maker, "country", {"DE", "DE", "NA", "FR"});  // not of R: Namibia
+    for (const char* name : {"logical", "text"}) attribute(maker, name, "rhdf5-NA.OK", H5T_NATIVE_INT32, &yes, 1);
+  }
+  write_bytes(labels, "label\n0\n0\n0\n1\n");
+  for (const char* name : {"enum", "logical", "text"}) {
+    const Outcome run = done({"evaluate", labels, "--truth", file + ":/" + name});
+    CHECK(run.says("1 of 4 rows have no label"));
+    CHECK(run.out.find("adjusted Rand index            1\n") == 0);
+  }
+  CHECK(done({"evaluate", labels, "--truth", file + ":/country"}).out.find("cluster  DE  FR  NA\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("lists of different lengths, empty labels and classic netCDF are refused by name") {
+  const Scratch folder;
+  const std::string file = folder / "v.h5", classic = folder / "c.nc";
+  {
+    FileMaker maker(file);
+    maker.floats("x", {3, 2}, {1, 2, 3, 4, 5, 6});
+    std::int32_t rows[] = {1, 2, 0};
+    const hvl_t lists[] = {{2, rows}, {0, nullptr}, {1, rows + 2}};
+    const hid_t type = H5Tvlen_create(H5T_NATIVE_INT32);
+    maker.dataset("neighbors", type, {3}, type, lists);
+    maker.dataset("none", type, {0}, type, nullptr);
+    H5Tclose(type);
+    const VariableText text;
+    maker.dataset("texts", text.id(), {0}, text.id(), nullptr);
+    maker.dataset("labels", H5T_STD_I32LE, {0}, H5T_NATIVE_INT32, nullptr);
+  }
+  for (const char* name : {"neighbors", "none"}) {
+    refuses(3, {"knn", file + ":/x", "-k", "1", "--truth", file + ":/" + name},
+            {std::string("v.h5:/") + name + ": expected rows of one length, found lists of different lengths"});
+  }
+  refuses(3, {"evaluate", file + ":/texts", "--truth", file + ":/texts"}, {"v.h5:/texts: expected labels, found none"});
+  refuses(3, {"evaluate", file, "--truth", file}, {"v.h5:/labels: expected at least 1 row, found none"});
+  write_bytes(classic, std::string("CDF\1\0\0\0\0", 8) + std::string(100, '\0'));
+  refuses(3, {"cluster", classic, "-k", "2"}, {"found a classic netCDF file; convert it: nccopy -k nc4 IN OUT.nc"});
+}
