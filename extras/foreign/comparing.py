@@ -62,13 +62,14 @@ def close(a, b):
 
 
 def compare_table(kith, path, table):
-    """Compares; where kith asks whether line 1 names the columns, and it does, the comparison goes on with its answer."""
+    """Compares; where kith asks whether line 1 names the columns, the comparison goes on with the answer."""
     try:
         return compare_with(kith, path, table, [])
     except Refused as message:
-        if not table.names or "--header yes" not in str(message):
+        header = "yes" if table.names else "no"
+        if f"--header {header}" not in str(message):
             raise
-        compare_with(kith, path, table, ["--header", "yes"])
+        compare_with(kith, path, table, ["--header", header])
         return "asked"
 
 
@@ -86,7 +87,7 @@ def compare_with(kith, path, table, options):
     statistics = found.get("statistics", [])
     if not statistics:
         raise Refused(reason_of(found) or "no statistics, without a reason")
-    rows, width = found["shape"]
+    rows, width = [*found["shape"], columns][:2]
     identifiers = width - columns
     if rows != values.shape[0] or identifiers not in (0, 1):
         raise Different(f"{rows} x {width} instead of {values.shape[0]} x {columns}", command)
@@ -98,7 +99,8 @@ def compare_with(kith, path, table, options):
         raise Different(f"the first line {'names columns' if names else 'is read as a row'}", command)
     compare_statistics(statistics, values, numeric, command)
     compare_labels(kith, path, table, options)
-    if not np.isfinite(values).all() or values.size > LIMIT_OF_VALUES or columns > LIMIT_OF_COLUMNS:
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0)
+    if not np.isfinite(values).all() or largest > 1e150 or values.size > LIMIT_OF_VALUES or columns > LIMIT_OF_COLUMNS:
         return "statistics"
     compare_values(kith, name, values, options)
     return "values"

@@ -19,7 +19,7 @@ class NoTable(Exception):
     """The library reads the file and finds no table of numbers, or there is no library for it here."""
 
 
-def first_bytes(path, count=512):
+def first_bytes(path, count=520):
     with open(path, "rb") as file:
         return file.read(count)
 
@@ -27,13 +27,15 @@ def first_bytes(path, count=512):
 def format_of(path):
     """The format by the content, and by the name where the content does not tell."""
     name, head = path.name.lower(), first_bytes(path)
-    signatures = [(b"\x89HDF", "HDF5"), (b"\x93NUMPY", "npy"), (b"CDF", "NetCDF 3"), (b"MATLAB 5.0", "mat"),
+    signatures = [(b"\x89HDF", "HDF5"), (b"\x93NUMPY", "npy"), (b"CDF", "NetCDF 3"), 
                   (b"PAR1", "Parquet"), (b"ARROW1", "Arrow"), (b"ORC", "ORC"), (b"\x89PNG", "PNG"), (b"\xff\xd8", "JPEG"),
                   (b"GIF8", "GIF"), (b"BM", "BMP"), (b"II*\0", "TIFF"), (b"MM\0*", "TIFF"), (b"%%MatrixMarket", "MatrixMarket")]
+    if head[512:516] == b"\x89HDF":  # MATLAB 7.3
+        return "HDF5"
     for signature, found in signatures:
         if head.lower().startswith(signature.lower()):
             return found
-    if head.startswith(b"MATLAB 7.3") or b"\x89HDF" in head or name.endswith((".h5ad", ".h5", ".hdf5")):
+    if b"\x89HDF" in head or name.endswith((".h5ad", ".h5", ".hdf5")):
         return "HDF5"
     if name.endswith(".mat") and b"\0" in head:
         return "mat"
@@ -55,7 +57,8 @@ def format_of(path):
         return "damaged gzip"
     if b"\0" in content and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "other binary"
-    if re.match(rb"[-+.\d,eE]+( qid:\d+)?( +\d+:[-+.\deE]+)+\s*$", content.split(b"\n")[0]):
+    lines = [line for line in content.split(b"\n")[:-1] or [content] if not line.startswith(b"#")]
+    if lines and re.match(rb"[-+.\d,eE]+( qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", lines[0]):
         return "svmlight"
     return "text, gzip" if head[:2] == b"\x1f\x8b" else "text"
 
@@ -149,11 +152,27 @@ def numbers(array):
     return isinstance(array, np.ndarray) and array.dtype.kind in "biuf"
 
 
+def column_or_matrix(array):
+    """As float64; a vector is a column."""
+    return (array[:, None] if array.ndim == 1 else array).astype(float)
+
+
+def fields_are_numbers(dtype):
+    return bool(dtype.names) and all(dtype[i].kind in "iuf" for i in range(len(dtype)))
+
+
+def structured(part, array):
+    names = list(array.dtype.names)
+    return Table(part, np.column_stack([array[name].astype(float) for name in names]), names)
+
+
 def read_npy(path):
     array = np.load(path, allow_pickle=False)
-    if array.dtype.names or not numbers(array) or array.ndim != 2:
+    if array.ndim == 1 and fields_are_numbers(array.dtype):
+        return [structured("", array)]
+    if not numbers(array) or array.ndim > 2:
         raise NoTable(f"an array of {array.ndim} dimensions and type {array.dtype}")
-    return [Table("", array.astype(float))]
+    return [Table("", column_or_matrix(array))]
 
 
 def read_npz(path):
@@ -169,8 +188,8 @@ def read_npz(path):
                 array = archive[name]
             except ValueError:  # objects
                 continue
-            if numbers(array) and array.ndim == 2 and array.size:
-                tables.append(Table(name, array.astype(float)))
+            if numbers(array) and array.ndim in (1, 2) and array.size:
+                tables.append(Table(name, column_or_matrix(array)))
     return tables
 
 
@@ -182,7 +201,8 @@ def read_mat(path):
         if scipy.sparse.issparse(array) and array.dtype.kind in "biuf":
             array = array.toarray()
         if not name.startswith("__") and numbers(array) and array.ndim == 2 and array.size:
-            tables.append(Table(name, array.astype(float)))
+            values = array.astype(float)  # as kith documents, a row is read as a column
+            tables.append(Table(name, values.T if values.shape[0] == 1 else values))
     return tables
 
 
@@ -193,9 +213,8 @@ def read_hdf5(path):
     def visit(name, item):
         if not isinstance(item, h5py.Dataset) or not item.size:
             return
-        if item.ndim == 1 and item.dtype.names and all(item.dtype[i].kind in "iuf" for i in range(len(item.dtype))):
-            names = list(item.dtype.names)
-            tables.append(Table("/" + name, np.column_stack([item[field].astype(float) for field in names]), names))
+        if item.ndim == 1 and fields_are_numbers(item.dtype):
+            tables.append(structured("/" + name, item[:]))
         if item.ndim != 2 or item.dtype.kind not in "biuf":
             return
         group = item.parent
