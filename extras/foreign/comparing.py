@@ -7,7 +7,7 @@ import numpy as np
 
 LIMIT_OF_VALUES = 300_000  # tables with more values, or more columns than the next limit, are compared by statistics
 LIMIT_OF_COLUMNS = 300
-LIMIT_OF_PAIRS = 3e8  # pictures with more (pixels x colours) are compared by their sums of squares
+LIMIT_OF_PAIRS = 3e7  # pictures with more (pixels x colours) are compared by their sums of squares
 
 
 class Refused(Exception):
@@ -87,20 +87,25 @@ def compare_with(kith, path, table, options):
     statistics = found.get("statistics", [])
     if not statistics:
         raise Refused(reason_of(found) or "no statistics, without a reason")
-    rows, width = [*found["shape"], columns][:2]
-    identifiers = width - columns
-    if rows != values.shape[0] or identifiers not in (0, 1):
-        raise Different(f"{rows} x {width} instead of {values.shape[0]} x {columns}", command)
+    is_vector = len(found["shape"]) == 1 or (columns == 1 and found["shape"] == [1, len(values)])
+    rows, width = [len(values), columns] if found["shape"] == [1, len(values)] and is_vector else [
+        *found["shape"], columns][:2]
     names = found.get("columns") or []
-    if table.names and names and [name.strip() for name in names[-columns:]] != table.names:
-        at = next(i for i in range(columns) if names[-columns:][i].strip() != table.names[i])
-        raise Different(f"column {at + 1} is called {names[-columns:][at]!r} instead of {table.names[at]!r}", command)
+    identifiers = width - columns  # row names; in Arrow the levels of an index
+    if rows != len(values) or identifiers not in ((0, 1) if found["type"] != "table" else range(9)):
+        raise Different(f"{rows} x {width} instead of {len(values)} x {columns}", command)
+    if table.names and names:
+        read = [str(entry["column"]).strip() for entry in statistics]
+        expected = [name for name, number in zip(table.names, numeric) if number]
+        if len(read) == len(expected) and read != expected:
+            at = next(i for i in range(len(read)) if read[i] != expected[i])
+            raise Different(f"a column is called {read[at]!r} instead of {expected[at]!r}", command)
     if bool(table.names) != bool(names) and found["type"] == "text":
         raise Different(f"the first line {'names columns' if names else 'is read as a row'}", command)
     compare_statistics(statistics, values, numeric, command)
     compare_labels(kith, path, table, options)
     largest = np.abs(values[np.isfinite(values)]).max(initial=0)
-    if not np.isfinite(values).all() or largest > 1e150 or values.size > LIMIT_OF_VALUES or columns > LIMIT_OF_COLUMNS:
+    if is_vector or not np.isfinite(values).all() or largest > 1e150 or values.size > LIMIT_OF_VALUES or columns > LIMIT_OF_COLUMNS:
         return "statistics"
     compare_values(kith, name, values, options)
     return "values"
@@ -155,32 +160,34 @@ def compare_labels(kith, path, table, options):
                         ["kith", *map(str, command)])
 
 
-def compare_picture(kith, path, pixels):
-    """The colour of every pixel; or the number of pixels and their sum of squares where pixels and colours are many."""
+def compare_picture(kith, path, pixels, tolerance):
+    """The colour of every pixel; or their sum of squares where pixels and colours are many, or of more than 8 bits."""
     visible = pixels[:, :, 3] > 0 if pixels.shape[2] == 4 else np.ones(pixels.shape[:2], bool)
-    colors = pixels[:, :, :3][visible].astype(float)
+    colors = pixels[:, :, :3][visible]
     distinct = np.unique(colors, axis=0)
+    exact = len(colors) and (colors == colors.round()).all()
+    if not exact or len(distinct) * len(colors) > LIMIT_OF_PAIRS:
+        command = ["image", path, "--space", "srgb", "-k", "1", "--json"]
+        report = json.loads(kith.run(*command))
+        total = ((colors - colors.mean(axis=0)) ** 2).sum() / 255 ** 2 if len(colors) else 0
+        if abs(report["totss"] - total) > (1e-3 if tolerance else 1e-6) * total + 1e-9:
+            raise Different(f"sum of squares {report['totss']!r} instead of {float(total)!r}", ["kith", *map(str, command)])
+        return "statistics"
+    import h5py
     labels, palette = kith.scratch / "labels.h5", kith.scratch / "palette.npy"
-    if len(colors) and len(distinct) * len(colors) <= LIMIT_OF_PAIRS:
-        import h5py
-        np.save(palette, distinct)
-        command = ["image", path, "--space", "srgb", "--palette-from", palette, "--labels", labels, "-f", "-q"]
-        kith.run(*command)
-        with h5py.File(labels) as file:
-            read = file["labels"][:]
-        if read.shape != visible.shape:
-            raise Different(f"{read.shape} pixels instead of {visible.shape}", ["kith", *map(str, command)])
-        if ((read >= 0) != visible).any():
-            raise Different("other pixels are transparent", ["kith", *map(str, command)])
-        wrong = np.argwhere((distinct[read[visible]] != colors).any(axis=1))
-        if len(wrong):
-            raise Different(f"{len(wrong)} of {len(colors)} pixels have another colour, the first of them pixel "
-                            f"{wrong[0][0]}: {distinct[read[visible]][wrong[0][0]]} instead of "
-                            f"{colors[wrong[0][0]]}", ["kith", *map(str, command)])
-        return "values"
-    command = ["image", path, "--space", "srgb", "-k", "1", "--json"]
-    report = json.loads(kith.run(*command))
-    total = ((colors - colors.mean(axis=0)) ** 2).sum() / 255 ** 2 if len(colors) else 0
-    if not abs(report["totss"] - total) <= 1e-6 * total + 1e-9:
-        raise Different(f"sum of squares {report['totss']!r} instead of {total!r}", ["kith", *map(str, command)])
-    return "statistics"
+    np.save(palette, distinct)
+    command = ["image", path, "--space", "srgb", "--palette-from", palette, "--labels", labels, "-f", "-q"]
+    kith.run(*command)
+    command = ["kith", *map(str, command)]
+    with h5py.File(labels) as file:
+        read = file["labels"][:]
+    if read.shape != visible.shape:
+        raise Different(f"{read.shape} pixels instead of {visible.shape}", command)
+    if ((read >= 0) != visible).any():
+        raise Different("other pixels are transparent", command)
+    distance = np.abs(distinct[read[visible]] - colors).max(axis=1)
+    if distance.max() > tolerance:
+        at = int(distance.argmax())
+        raise Different(f"{(distance > tolerance).sum()} of {len(colors)} pixels have another colour, pixel {at} "
+                        f"{distinct[read[visible]][at]} instead of {colors[at]}", command)
+    return "values"

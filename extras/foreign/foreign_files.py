@@ -31,7 +31,9 @@ import libraries
 from explanations import explained, refusal
 from packages import fetch
 
-PICTURES = ("PNG", "JPEG", "PNM")
+PICTURES = ("PNG", "JPEG", "PNM")  # BMP, GIF and TIFF are refused
+ALL_PICTURES = (*PICTURES, "GIF", "BMP", "TIFF", "gif", "bmp", "tif", "other picture")
+JPEG_TOLERANCE = 6  # of 255: versions of libjpeg round differently
 OUTCOMES = ("equal", "refused", "explained", "DIFFERENT")
 
 
@@ -46,12 +48,12 @@ def changed(table):
     return table._replace(values=values)
 
 
-def judge_picture(kith, path, mutate):
+def judge_picture(kith, path, kind, mutate):
     pixels = libraries.read_picture(path)
     if mutate:
         pixels = pixels.copy()
-        pixels[pixels.shape[0] // 2, pixels.shape[1] // 2, :3] ^= 64
-    return comparing.compare_picture(kith, path, pixels)
+        pixels[:, pixels.shape[1] // 2, :3] = 255 - pixels[:, pixels.shape[1] // 2, :3]
+    return comparing.compare_picture(kith, path, pixels, JPEG_TOLERANCE if kind == "JPEG" else 0)
 
 
 def judge(kith, path, kind, mutate):
@@ -64,7 +66,7 @@ def judge(kith, path, kind, mutate):
             if not tables:
                 raise libraries.NoTable("no matrix of numbers in it")
     except Exception as failure:  # any library may fail in its own way: then kith must refuse the file
-        return [judge_unread(kith, path, f"{type(failure).__name__}: {failure}")]
+        return [judge_unread(kith, path, kind, f"{type(failure).__name__}: {failure}")]
     found = []
     for table in tables:
         if mutate and table:
@@ -72,29 +74,30 @@ def judge(kith, path, kind, mutate):
             if table is None:
                 continue
         try:
-            how = judge_picture(kith, path, mutate) if table is None else comparing.compare_table(kith, path, table)
+            how = comparing.compare_table(kith, path, table) if table else judge_picture(kith, path, kind, mutate)
             found.append(("equal", how, ""))
         except comparing.Refused as message:
             part = table.part if table else ""
             found.append(("refused", str(message), f"kith info {path}{':' + part if part else ''}"))
         except comparing.Different as difference:
             found.append(("DIFFERENT", str(difference), difference.command))
-        except Exception as failure:  # the library could not finish
-            found.append(("unread", f"{type(failure).__name__}: {failure}", ""))
+        except Exception as failure:  # Pillow could not read the picture
+            found.append(judge_unread(kith, path, kind, f"{type(failure).__name__}: {failure}"))
     return found
 
 
-def judge_unread(kith, path, reason):
-    """A file in which the library finds no table: kith should find none either, and say so."""
+def judge_unread(kith, path, kind, reason):
+    """A file in which the library finds nothing that kith could read: kith should find nothing either, and say so."""
+    command = ["image", path, "-k", "1"] if kind in ALL_PICTURES else ["info", path, "--stats", "--json"]
     try:
-        entries = comparing.datasets(kith.run("info", path, "--stats", "--json", accept_failure=True))
-        if not any(entry.get("statistics") for entry in entries):
+        entries = comparing.datasets(kith.run(*command, accept_failure=True))
+        if kind not in ALL_PICTURES and not any(entry.get("statistics") and not entry.get("unreadable") for entry in entries):
             return "no table", "; ".join(map(comparing.reason_of, entries)) or "no dataset", f"kith info {path}"
     except comparing.Refused as message:
         return "no table", str(message), f"kith info {path}"
     except comparing.Different as difference:
         return "DIFFERENT", str(difference), difference.command
-    return "unread", reason, f"kith info {path} --stats"
+    return "unread", reason, " ".join(["kith", *map(str, command)])
 
 
 def outcome_of(path, kind, found):
@@ -146,7 +149,8 @@ def main():
     formats = [name for name in options.formats.split(",") if name]
     groups = collections.defaultdict(list)
     for package, path in fetch(options.cache.resolve(), names):
-        groups[package, path.suffix].append(path)
+        if options.match in str(path):
+            groups[package, path.suffix].append(path)
     counts = collections.defaultdict(collections.Counter)
     reasons = collections.Counter()
     different = 0
@@ -156,7 +160,7 @@ def main():
             step = max(1, len(paths) / options.each)
             for path in [paths[int(i * step)] for i in range(min(len(paths), options.each))]:
                 kind = libraries.format_of(path)
-                if (formats and kind not in formats) or options.match not in str(path):
+                if formats and kind not in formats:
                     continue
                 found = judge(kith, path, kind, options.check)
                 if not found:

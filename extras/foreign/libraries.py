@@ -140,7 +140,7 @@ def read_text(path):
         columns.append(column.to_numpy(float) if numeric[-1] else np.full(len(frame), np.nan))
         if words is None and column.dtype == object and column.notna().all() and 1 < column.nunique() <= 50:
             words = number, column.astype(str).to_list()
-    names = [name.strip() for name in first[len(first) - len(numeric):]] if has_header else None
+    names = [name.strip().strip('"') for name in first[len(first) - len(numeric):]] if has_header else None
     if not any(numeric):
         raise NoTable("all columns are words")
     return [Table("", np.column_stack(columns), names, numeric, words)]
@@ -157,18 +157,26 @@ def column_or_matrix(array):
     return (array[:, None] if array.ndim == 1 else array).astype(float)
 
 
-def fields_are_numbers(dtype):
-    return bool(dtype.names) and all(dtype[i].kind in "iuf" for i in range(len(dtype)))
+def has_numbers(dtype):
+    """Whether an array of this type is a table: it has fields, and one of them is a number, or several numbers."""
+    return bool(dtype.names) and any(dtype[i].base.kind in "iuf" for i in range(len(dtype)))
 
 
 def structured(part, array):
-    names = list(array.dtype.names)
-    return Table(part, np.column_stack([array[name].astype(float) for name in names]), names)
+    """The fields as columns; a field of several values is as many columns, name_1, name_2 ..."""
+    columns, names, numeric = [], [], []
+    for name in array.dtype.names:
+        field = array[name].reshape(len(array), -1)
+        for i in range(field.shape[1]):
+            names.append(name if array.dtype[name].shape == () else f"{name}_{i + 1}")
+            numeric.append(field.dtype.kind in "iuf")  # a bit of PyTables is no number
+            columns.append(field[:, i].astype(float) if numeric[-1] else np.full(len(array), np.nan))
+    return Table(part, np.column_stack(columns), names, numeric)
 
 
 def read_npy(path):
     array = np.load(path, allow_pickle=False)
-    if array.ndim == 1 and fields_are_numbers(array.dtype):
+    if array.ndim == 1 and has_numbers(array.dtype):
         return [structured("", array)]
     if not numbers(array) or array.ndim > 2:
         raise NoTable(f"an array of {array.ndim} dimensions and type {array.dtype}")
@@ -197,12 +205,14 @@ def read_mat(path):
     import scipy.io
     import scipy.sparse
     tables = []
-    for name, array in scipy.io.loadmat(path).items():
-        if scipy.sparse.issparse(array) and array.dtype.kind in "biuf":
+    variables = scipy.io.loadmat(path)
+    sparse = [name for name, array in variables.items() if scipy.sparse.issparse(array)]
+    for name, array in variables.items():
+        if name in sparse and array.dtype.kind in "biuf":
             array = array.toarray()
         if not name.startswith("__") and numbers(array) and array.ndim == 2 and array.size:
-            values = array.astype(float)  # as kith documents, a row is read as a column
-            tables.append(Table(name, values.T if values.shape[0] == 1 else values))
+            is_row = array.shape[0] == 1 and name not in sparse  # as kith documents, it is read as a column
+            tables.append(Table(name, array.T.astype(float) if is_row else array.astype(float)))
     return tables
 
 
@@ -213,16 +223,13 @@ def read_hdf5(path):
     def visit(name, item):
         if not isinstance(item, h5py.Dataset) or not item.size:
             return
-        if item.ndim == 1 and fields_are_numbers(item.dtype):
+        if item.ndim == 1 and has_numbers(item.dtype):
             tables.append(structured("/" + name, item[:]))
-        if item.ndim != 2 or item.dtype.kind not in "biuf":
+        if item.ndim not in (1, 2) or item.dtype.kind not in "biuf":
             return
-        group = item.parent
-        if name.rpartition("/")[2].startswith("_") or "h5sparse_format" in group.attrs:
-            return
-        turned = "MATLAB_class" in item.attrs or "rhdf5-NA.OK" in item.attrs
+        turned = item.ndim == 2 and ("MATLAB_class" in item.attrs or "rhdf5-NA.OK" in item.attrs)
         try:
-            values = item[:].astype(float)
+            values = column_or_matrix(item[:])
         except (OSError, TypeError):  # a filter that h5py lacks
             return
         tables.append(Table("/" + name, values.T if turned else values))
@@ -264,13 +271,12 @@ def read_svmlight(path):
 def read_arrow(path):
     import pyarrow.feather
     import pyarrow.parquet
-    table = pyarrow.parquet.read_table(path) if first_bytes(path, 4) == b"PAR1" else pyarrow.feather.read_table(path)
-    frame = table.to_pandas(ignore_metadata=True)
-    frame = frame[[name for name in frame if not name.startswith("__index_level_")]]
+    is_parquet = first_bytes(path, 4) == b"PAR1"
+    frame = (pyarrow.parquet if is_parquet else pyarrow.feather).read_table(path).to_pandas()  # without its index
     numeric = [frame[name].dtype.kind in "biuf" for name in frame]
     columns = [frame[name].to_numpy(float) if number else np.full(len(frame), np.nan)
                for name, number in zip(frame, numeric)]
-    return [Table("", np.column_stack(columns), list(frame.columns), numeric)]
+    return [Table("", np.column_stack(columns), [str(name) for name in frame], numeric)]
 
 
 READERS = {"text": read_text, "text, gzip": read_text, "npy": read_npy, "npz": read_npz, "mat": read_mat,
@@ -279,12 +285,12 @@ READERS = {"text": read_text, "text, gzip": read_text, "npy": read_npy, "npz": r
 
 
 def read_picture(path):
-    """The pixels that Pillow reads as sRGB, rows x 3 of 0 to 255, those that are fully transparent left out."""
-    from PIL import Image
+    """The pixels that Pillow reads, turned as EXIF says: rows x columns x 3 or 4 values of 0 to 255."""
+    from PIL import Image, ImageOps
     with Image.open(path) as picture:
-        deep = picture.mode.startswith("I") or picture.mode == "F"
+        picture = ImageOps.exif_transpose(picture)
+        if picture.mode.startswith("I"):  # gray values of 16 bits
+            gray = np.asarray(picture).astype(float) / 257
+            return np.repeat(gray[:, :, None], 3, axis=2)
         has_alpha = "A" in picture.mode or "transparency" in picture.info
-        if deep:
-            raise NoTable(f"values of 16 bits or more ({picture.mode}), which Pillow does not turn into sRGB")
-        pixels = np.asarray(picture.convert("RGBA" if has_alpha else "RGB"))
-    return pixels
+        return np.asarray(picture.convert("RGBA" if has_alpha else "RGB")).astype(float)
