@@ -29,7 +29,7 @@ class Kith:
         self.program, self.scratch = str(pathlib.Path(program).resolve()), pathlib.Path(scratch)
 
     def run(self, *words, accept_failure=False):
-        """Standard output; raises Refused if kith ends with a documented exit code, Different if it crashes or hangs."""
+        """Standard output; raises Refused on a documented exit code, Different if kith crashes or hangs."""
         command = [self.program, *map(str, words)]
         try:
             run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120)
@@ -105,7 +105,8 @@ def compare_with(kith, path, table, options):
     compare_statistics(statistics, values, numeric, command)
     compare_labels(kith, path, table, options)
     largest = np.abs(values[np.isfinite(values)]).max(initial=0)
-    if is_vector or not np.isfinite(values).all() or largest > 1e150 or values.size > LIMIT_OF_VALUES or columns > LIMIT_OF_COLUMNS:
+    is_large = values.size > LIMIT_OF_VALUES or columns > LIMIT_OF_COLUMNS
+    if is_vector or is_large or not np.isfinite(values).all() or largest > 1e150:
         return "statistics"
     compare_values(kith, name, values, options)
     return "values"
@@ -171,7 +172,8 @@ def compare_picture(kith, path, pixels, tolerance):
         report = json.loads(kith.run(*command))
         total = ((colors - colors.mean(axis=0)) ** 2).sum() / 255 ** 2 if len(colors) else 0
         if abs(report["totss"] - total) > (1e-3 if tolerance else 1e-6) * total + 1e-9:
-            raise Different(f"sum of squares {report['totss']!r} instead of {float(total)!r}", ["kith", *map(str, command)])
+            raise Different(f"sum of squares {report['totss']!r} instead of {float(total)!r}",
+                            ["kith", *map(str, command)])
         return "statistics"
     import h5py
     labels, palette = kith.scratch / "labels.h5", kith.scratch / "palette.npy"

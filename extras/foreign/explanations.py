@@ -3,34 +3,40 @@ import re
 
 # Files in which the library of the format finds no table of numbers either: what kith's message must say.
 NAMED = {
-    "arff": "ARFF", "bmp": "BMP|picture", "bzip2": "bzip2", "dbf": "DBF|dBASE", "dta": "Stata", "fif": "FIF", "gif": "GIF",
-    "GIF": "GIF", "json": "JSON", "NetCDF 3": "netCDF", "ORC": "ORC", "pkl": "pickle", "rda": "R ", "rds": "R ",
-    "sav": "SPSS|IDL", "tif": "TIFF", "TIFF": "TIFF|PNG, JPEG or PNM", "xls": "Excel|compound", "BMP": "BMP", "zip": "zip",
+    "arff": "ARFF", "bmp": "BMP", "BMP": "BMP", "bzip2": "bzip2", "dbf": "DBF|dBASE", "dta": "Stata", "fif": "FIF",
+    "gif": "GIF", "GIF": "GIF", "json": "JSON", "NetCDF 3": "netCDF", "ORC": "ORC", "pkl": "pickle", "rda": "an R ",
+    "rds": "an R ", "sav": "SPSS|IDL", "tif": "TIFF", "TIFF": "TIFF|PNG, JPEG or PNM", "xls": "Excel", "zip": "zip",
 }
-NO_TABLE = r"expected .*(found|only|at least)|no dataset|line 1 |damaged|declared as|which kith does not support|external link"
+NO_TABLE = ("expected .*(found|only|at least)|no dataset|line 1 |damaged|declared as|which kith does not support|"
+            "external link|no column of numbers")
 
 # Tables of the library that kith refuses: a pattern of the format, and of the message.
 REFUSALS = [
     ("text.*", "expected lines that end with LF or CR LF, found CR only; convert it"),
     ("text.*", "found vectors of word2vec below a line with their sizes; leave that out"),
-    ("HDF5", "found (enum|bitfield|MATLAB text|an empty matrix|a compound with values of variable length)|no value was ever written"),
+    ("HDF5", "found (enum|bitfield|MATLAB text|an empty matrix|a compound with values of variable length)"),
+    ("HDF5", "declared as .*, but no value was ever written"),
     ("npz", "found the type '<f16'"),
     ("JPEG", "Corrupt JPEG data"),  # Pillow shows what can be decoded
 ]
 
 # (pattern of the path, pattern of the difference, reason)
 EXPLANATIONS = [
-    ("svmlight_invalid_order", "should be sorted", "scikit-learn refuses features that are not in order; kith orders them"),
+    ("svmlight_invalid_order", "should be sorted",
+     "scikit-learn refuses features that are not in order; kith orders them"),
     ("test_corpus_small.mm", "Missing banner", "SciPy refuses a banner in small letters"),
     ("compound-dtype-complex.h5", "", "h5py makes complex numbers of the fields r and i; to kith they are two columns"),
     ("adata.h5ad|10x_pbmc68k_reduced.h5ad", "/obsm/X_.* is not among its datasets",
      "before AnnData 0.7 obsm was one dataset: kith reads F.h5ad:/obsm with --columns X_pca"),
-    ("krumsiek11_params|toggleswitch_params", "all columns are words", "True is 1 to kith, and a word to pandas beside numbers"),
+    ("krumsiek11_params|toggleswitch_params", "all columns are words",
+     "True is 1 to kith, and a word to pandas beside numbers"),
     ("histopt.dat", "ClassA", "a blank between the names, a tab between the values: kith takes both for separators"),
     ("test-h5link.h5|attr-u16.h5", "not among its datasets", "kith lists a dataset with two names (hard links) once"),
-    ("gb18030.txt", "is called", "pandas was told another encoding than the file has; numbers are equal"),
+    ("gb18030.txt", "is called",
+     "the text has an encoding that the comparison does not know; the numbers are equal"),
     ("bad_miutf8_array_name.mat", "Non ascii", "SciPy refuses a variable's name that is no ASCII"),
-    ("corrupted_zlib_checksum.mat", "incorrect data check", "SciPy stops at the damaged variable; kith names it and reads the others"),
+    ("corrupted_zlib_checksum.mat", "incorrect data check",
+     "SciPy stops at the damaged variable; kith names it and reads the others"),
     ("float.h5", "Insufficient precision", "h5py refuses the whole file for a type that kith does not read either"),
     ("sprint.csv", "different numbers of fields", "blanks stand between a quoted text and its comma"),
 ]

@@ -5,7 +5,7 @@
 
     foreign_files.py --kith build/kith --cache DIR                          # fetches the packages into DIR first
     foreign_files.py --kith build/kith --cache DIR --packages scipy,pillow --formats mat,PNG
-    foreign_files.py --kith build/kith --cache DIR --check                  # changes one number of each file: is it seen?
+    foreign_files.py --kith build/kith --cache DIR --check                  # with changed numbers: are they noticed?
 
 pip download and apt-get download fetch the packages by name, once; nothing of them is installed or run. The files go to
 --cache, never into the repository. Tables are compared by their shape, the names and the statistics of their columns,
@@ -91,7 +91,8 @@ def judge_unread(kith, path, kind, reason):
     command = ["image", path, "-k", "1"] if kind in ALL_PICTURES else ["info", path, "--stats", "--json"]
     try:
         entries = comparing.datasets(kith.run(*command, accept_failure=True))
-        if kind not in ALL_PICTURES and not any(entry.get("statistics") and not entry.get("unreadable") for entry in entries):
+        readable = [entry for entry in entries if entry.get("statistics") and not entry.get("unreadable")]
+        if kind not in ALL_PICTURES and not readable:
             return "no table", "; ".join(map(comparing.reason_of, entries)) or "no dataset", f"kith info {path}"
     except comparing.Refused as message:
         return "no table", str(message), f"kith info {path}"

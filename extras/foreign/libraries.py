@@ -27,9 +27,9 @@ def first_bytes(path, count=520):
 def format_of(path):
     """The format by the content, and by the name where the content does not tell."""
     name, head = path.name.lower(), first_bytes(path)
-    signatures = [(b"\x89HDF", "HDF5"), (b"\x93NUMPY", "npy"), (b"CDF", "NetCDF 3"), 
-                  (b"PAR1", "Parquet"), (b"ARROW1", "Arrow"), (b"ORC", "ORC"), (b"\x89PNG", "PNG"), (b"\xff\xd8", "JPEG"),
-                  (b"GIF8", "GIF"), (b"BM", "BMP"), (b"II*\0", "TIFF"), (b"MM\0*", "TIFF"), (b"%%MatrixMarket", "MatrixMarket")]
+    signatures = [(b"\x89HDF", "HDF5"), (b"\x93NUMPY", "npy"), (b"CDF", "NetCDF 3"), (b"PAR1", "Parquet"),
+                  (b"ARROW1", "Arrow"), (b"ORC", "ORC"), (b"%%MatrixMarket", "MatrixMarket"), (b"\x89PNG", "PNG"),
+                  (b"\xff\xd8", "JPEG"), (b"GIF8", "GIF"), (b"BM", "BMP"), (b"II*\0", "TIFF"), (b"MM\0*", "TIFF")]
     if head[512:516] == b"\x89HDF":  # MATLAB 7.3
         return "HDF5"
     for signature, found in signatures:
@@ -130,9 +130,10 @@ def read_text(path):
                                    for i, a in enumerate(first) if a not in ("", "NA", "?", ".", "nan"))
     if has_header and not rest:
         raise NoTable("it has one line, of words")
+    index = 0 if row_names and has_header else False
     frame = pandas.read_csv(io.StringIO("\n".join(lines)), sep=separator, header=0 if has_header else None,
-                            na_values=MISSING, float_precision="round_trip", skipinitialspace=True, index_col=0 if row_names and has_header else
-                            False, low_memory=False)
+                            na_values=MISSING, float_precision="round_trip", skipinitialspace=True, index_col=index,
+                            low_memory=False)
     columns, numeric, words = [], [], None
     for number, name in enumerate(frame.columns, 2 if row_names and has_header else 1):
         column = frame[name]

