@@ -1,6 +1,6 @@
 # Where programs search for shared libraries at run time (RUNPATH): in the folders that the build found outside of the
 # system's, such as an environment of conda, as absolute paths. By default CMake appends empty elements to the RUNPATH in
-# the build tree, to have room for another one, and an empty element is the current folder: a program started in a folder
+# the build tree, so that a longer one fits in their place, and an empty element is the current folder: a program started in a folder
 # of a stranger would load the stranger's libraries. So the build tree has the RUNPATH of the installed programs.
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)

@@ -42,11 +42,10 @@ void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
 
 void warn_of_dropped_rows(const data::Reading& reading, const CommonOptions& common, Progress& progress) {
   if (reading.dropped_rows() == 0) return;
-  progress.warning(fmt::format(
-      "{}: {} of {} rows dropped for NaN, infinity{}; the first is row {} (counted from 1)", reading.source().name(),
-      reading.dropped_rows(), reading.source().rows(),
-      metric_of(common) == Metric::cosine ? ", empty fields or zeros" : " or empty fields",
-      reading.first_dropped_row() + 1));
+  progress.warning(fmt::format("{}: {} of {} rows dropped for NaN, infinity{}; the first is row {} (counted from 1)",
+                               reading.source().name(), reading.dropped_rows(), reading.source().rows(),
+                               metric_of(common) == Metric::cosine ? ", empty fields or zeros" : " or empty fields",
+                               reading.first_dropped_row() + 1));
 }
 
 void restore_rows(KMeansResult& result, const data::Reading& reading) {

@@ -168,7 +168,9 @@ TEST_CASE("a checkpoint of another user is refused, the generation before it too
 
 TEST_CASE("a second run with the checkpoint of a running one is refused, until that run has ended in any way") {
   const Scratch folder, inputs;
-  Words first = long_run(inputs);
+  done({"generate", inputs / "x.h5", "-n", "60000", "-d", "16", "--kind", "noise", "-q"});
+  Words first{"cluster", inputs / "x.h5",    "-k",     "100", "--init", "random", "--tolerance",
+              "0",       "--max-iterations", "1000000"};  // a minute and more
   first.insert(first.end(), {"-q", "--checkpoint", folder / "run.kith", "-o"});
   Words second = first;
   first.push_back(folder / "first.h5");

@@ -197,6 +197,11 @@ TEST_CASE("82: a file system without locks") {
     for (const char* name : {"o.h5", "usual.h5"}) std::filesystem::remove(folder / name);
   }
   done({"info", folder / "c.h5ad"}, none);
+  Words kept = cluster;
+  kept.insert(kept.end(), {folder / "o.h5", "--checkpoint", folder / "run.kith"});
+  const Outcome outcome = done(kept, none);
+  CHECK(outcome.says("run.kith: this file system has no locks; start no other run with this checkpoint"));
+  CHECK(files_in(folder) == Words{"c.h5ad", "o.h5"});
 }
 
 TEST_CASE("a killed run leaves nothing that is wrong, and the next run removes its temporary file") {

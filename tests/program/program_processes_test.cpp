@@ -227,6 +227,19 @@ TEST_CASE("a process that does not answer is named after the deadline", "[proces
   CHECK(!run.has_result());
 }
 
+TEST_CASE("a checkpoint that processes use is refused to other runs", "[processes]") {
+  if (!launcher_works()) return;
+  LongRun run(kForEver);
+  const Scratch elsewhere;
+  const Words second{"cluster", kDigits, "-k", "3", "-q", "-o", elsewhere / "o.h5", "--checkpoint", run.checkpoint()};
+  refuses(5, second, {"another run uses it now"});
+  const Outcome outcome = run_kith(second, of_processes(2));
+  CHECK(outcome.code == 5);
+  CHECK(outcome.says("another run uses it now"));
+  run.end_by(0, SIGTERM);
+  refuses(2, second, {"expected a checkpoint of 'cluster digits.h5"});
+}
+
 TEST_CASE("a signal to one process stops all, and another number of them continues", "[processes]") {
   if (!launcher_works()) return;
   LongRun run(60);
