@@ -11,6 +11,7 @@
 #include "core/quoted.h"
 #include "data/io/input_error.h"
 #include "data/text/first_records.h"
+#include "data/text/lines_before.h"
 #include "data/text/text_header.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
@@ -192,9 +193,14 @@ bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderF
     if (form.is_shorter) require_row_names(input, rows, line);
     return true;
   }
+  if (!rows.empty() && rows.front().fields.size() != form.names.size()) {  // perhaps sizes, or a title
+    head.columns = std::ssize(rows.front().fields);
+    refuse_lines_before(input, head);
+  }
   if (options.header_if_unclear != Header::automatic) return options.header_if_unclear == Header::yes;
-  refuse_input(input.name(), fmt::format("line {} {}: names of columns, or values? say --header yes or --header no",
-                                         line.number, choice.why));
+  refuse_input(input.name(),
+               fmt::format("line {} {}: names of columns, or values? say --header yes or --header no{}", line.number,
+                           choice.why, form.is_shorter ? fmt::format(" --skip-lines {}", line.last) : ""));
 }
 
 }  // namespace

@@ -205,12 +205,12 @@ namespace {
 
 constexpr std::pair<NumberStyle, const char*> kStyles[] = {
     {{',', '\0'}, "--decimal comma"},
+    {{'.', ' '}, "--thousands blank"},
+    {{'.', '\''}, "--thousands apostrophe"},
     {{',', '.'}, "--decimal comma --thousands point"},
     {{',', ' '}, "--decimal comma --thousands blank"},
     {{',', '\''}, "--decimal comma --thousands apostrophe"},
     {{'.', ','}, "--thousands comma"},
-    {{'.', ' '}, "--thousands blank"},
-    {{'.', '\''}, "--thousands apostrophe"},
 };
 
 }  // namespace

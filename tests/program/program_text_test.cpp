@@ -311,6 +311,7 @@ TEST_CASE("lines before the table are left out, and the message says how many") 
            Table{"station;K7;north;east\nheight;7\n", "a;b;c\n1;2;5\n3;4;5\n9;9;8\n", 2},
            Table{"Measured on 3 days\n", rows, 1},
            Table{"4,3,x,y,z\n", "a,b,c\n" + rows, 1},
+           Table{"4,3,malign,benign\n", "1,2,5,6,7,1.5\n3,4,5,6,7,2.5\n9,9,8,8,8,0.5\n8,9,7,8,8,1.5\n", 1},
            Table{"Operator,Smith,x\nDate,2024-05-06,y\n", "a,b,c\n" + rows, 2},
            Table{"% made by hand\n% twice\n", "a b\n1 2\n3 4\n5 7\n", 2},
            Table{"# a comment\nVersion 2\n", "a\tb\n1\t2\n3\t4\n5\t9\n", 2},
@@ -323,6 +324,8 @@ TEST_CASE("lines before the table are left out, and the message says how many") 
              "begin in line " + std::to_string(table.lines + 1), static_cast<std::size_t>(expected.rows));
     CHECK(read(file, {"--skip-lines", std::to_string(table.lines)}) == expected);
   }
+  write_bytes(file, "4,3\n" + rows);
+  proposes(cluster(file), "--header no --skip-lines 1", "line 1 has one field less than the rows", 4);
   // Lines count from the beginning of the file.
   write_bytes(file,
               "\xef\xbb\xbf"
@@ -383,6 +386,8 @@ TEST_CASE("thousands are separated by any blank") {
     refuses(3, cluster(file), {"--decimal comma --thousands blank"});
     CHECK(labels({"--decimal", "comma", "--thousands", mark == "\xa0" ? "blank" : mark}).size() == 6);
   }
+  write_bytes(file, "x\n1 234\n999\n12 345\n");
+  proposes(cluster(file), "--thousands blank", "found '1 234'; say --thousands blank", 3);
   for (const std::string mark : {"'", "\xe2\x80\x99"}) {
     write_bytes(file, "x;y\n1" + mark + "234.5;1\n1" + mark + "234" + mark + "567;2\n3;4\n");
     proposes(cluster(file, {"--init", "first"}), "--thousands apostrophe", "found", 3);
