@@ -71,17 +71,30 @@ class RawSource final : public PointSource {
   std::int64_t changed_values() const override { return changed_; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+  bool read_integers(std::int64_t first, MatrixView<std::int64_t> out) override {
+    auto* raw = reinterpret_cast<std::byte*>(out.data);
+    const bool plain = table_.fields.empty() && table_.order == RawTable::rows_together;
+    if (!plain || !copy_integers(table_.element, raw, 0, out.data)) return false;
+    verify();
+    input_.read(table_.at + first * table_.row_bytes(), out.rows * table_.row_bytes(), raw);
+    input_.check_unchanged();
+    return copy_integers(table_.element, raw, out.size(), out.data);
+  }
 
  private:
+  void verify() {
+    std::call_once(verified_, [this] {
+      if (table_.verify) table_.verify(input_);
+    });
+  }
+
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out) {
     check_request(*this, first, out);
     const std::int64_t block_bytes = table_.order == RawTable::columns_together ? kColumnBlockBytes : kBlockBytes;
     const std::int64_t block_rows = std::max<std::int64_t>(1, block_bytes / table_.row_bytes());
     try {
-      std::call_once(verified_, [this] {
-        if (table_.verify) table_.verify(input_);
-      });
+      verify();
       read_in_blocks((out.rows + block_rows - 1) / block_rows, threads_,
                      [&](std::int64_t block, Matrix<std::byte>& buffer) {
                        const std::int64_t begin = block * block_rows;

@@ -1,4 +1,5 @@
 // Labels with gaps, and tables, in the layouts of AnnData, h5Seurat and R.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -88,6 +89,20 @@ TEST_CASE("labels beyond 2^53 are names") {
   CHECK(
       done({"evaluate", plain, "--truth", file + ":/top"}).out.find("3  18446744073709551614  18446744073709551615") !=
       std::string::npos);
+  // The same labels in an array of NumPy, of either byte order.
+  for (const char order : {'<', '>'}) {
+    std::string header = std::string("{'descr': '") + order + "i8', 'fortran_order': False, 'shape': (4,), }";
+    header.resize(117, ' ');
+    std::string array = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + '\n';
+    for (const std::int64_t label : {9007199254740993, 9007199254740992, 9007199254740993, -9007199254740993}) {
+      std::string bytes(reinterpret_cast<const char*>(&label), sizeof label);
+      if (order == '>') std::reverse(bytes.begin(), bytes.end());
+      array += bytes;
+    }
+    write_bytes(folder / "l.npy", array);
+    CHECK(done({"evaluate", folder / "l.npy", "--truth", file + ":/far"})
+              .out.find("adjusted Rand index            1\n") == 0);
+  }
   // As points they would be rounded.
   refuses(3, {"cluster", file + ":/top", "-k", "2"}, {"expected an integer that is exactly a float64"});
 }
