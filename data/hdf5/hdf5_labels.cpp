@@ -13,24 +13,6 @@
 namespace kith::data {
 namespace {
 
-/// The group of "/obs/kind" is "/obs", its name "kind".
-std::string group_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-bool exists(const Hdf5InputFile& file, const std::string& path) {
-  if (path.empty()) return true;  // the root
-  return exists(file, group_of(path)) && H5Iget_type(open_object(file, group_of(path)).get()) == H5I_GROUP &&
-         has_link(open_object(file, group_of(path)).get(), name_of(path));
-}
-
-/// Whether the object at `path` is a dataset of records.
-bool has_records(const Hdf5InputFile& file, const std::string& path) {
-  if (path.empty() || !exists(file, path)) return false;
-  const Handle object = open_object(file, path);
-  return H5Iget_type(object.get()) == H5I_DATASET &&
-         H5Tget_class(Handle(H5Dget_type(object.get())).get()) == H5T_COMPOUND;
-}
-
 FoundLabels labels_of_group(const Hdf5InputFile& file, const std::string& path, hid_t group) {
   const auto has = [group](const char* name) { return has_link(group, name); };
   if (has("codes") && has("categories")) return {.values = path + "/codes", .categories = path + "/categories"};
@@ -46,7 +28,7 @@ FoundLabels labels_of_group(const Hdf5InputFile& file, const std::string& path, 
 
 FoundLabels find_labels(const std::string& name, const std::string& path) {
   const Hdf5InputFile file(name);
-  const std::string folder = group_of(path), column = name_of(path);
+  const auto [folder, column] = parted(path);
   const bool is_field = has_records(file, folder);
   FoundLabels found{.values = is_field ? folder : path, .field = is_field ? column : ""};
   if (!is_field) {

@@ -133,7 +133,7 @@ std::vector<DatasetInfo> list_file(const std::string& name, const std::string& d
   const std::string group = hard_link_path(object.get());
   const std::string begin = group == "/" ? group : group + "/";
   const std::string existing = show_datasets(all);
-  std::erase_if(all, [&begin](const auto& info) { return !info.path.starts_with(begin); });
+  std::erase_if(all, [&](const auto& info) { return info.path != group && !info.path.starts_with(begin); });
   if (!all.empty() || path == "/") return all;
   refuse_input(fmt::format("{}:{}", file.name(), path),
                fmt::format("expected a dataset or a group with datasets, found neither; the file holds {}", existing));

@@ -162,6 +162,26 @@ Handle open_dataset(const Hdf5InputFile& file, const std::string& path) {
   return object;
 }
 
+std::pair<std::string, std::string> parted(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+bool exists(const Hdf5InputFile& file, const std::string& path) {
+  const auto [group, name] = parted(path);
+  if (name.empty()) return true;  // the root
+  if (!exists(file, group)) return false;
+  const Handle object = open_object(file, group);
+  return H5Iget_type(object.get()) == H5I_GROUP && has_link(object.get(), name);
+}
+
+bool has_records(const Hdf5InputFile& file, const std::string& path) {
+  if (path.empty() || !exists(file, path)) return false;
+  const Handle object = open_object(file, path);
+  return H5Iget_type(object.get()) == H5I_DATASET &&
+         H5Tget_class(Handle(H5Dget_type(object.get())).get()) == H5T_COMPOUND;
+}
+
 std::string describe_kind(hid_t object) {
   if (H5Iget_type(object) != H5I_GROUP) return "a named type";
   const std::string encoding = text_attribute(object, "encoding-type");  // AnnData's name for the content

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/hdf5/hdf5_file.h"
@@ -30,6 +31,13 @@ bool has_attribute(hid_t object, const char* name);
 
 /// "/group/train" for "group//train/".
 std::string normal_path(const std::string& path);
+
+/// "/obs" and "kind" for "/obs/kind"; the root is "".
+std::pair<std::string, std::string> parted(const std::string& path);
+
+/// Whether an object can be found at a normal path, and whether it is a dataset of records.
+bool exists(const Hdf5InputFile& file, const std::string& path);
+bool has_records(const Hdf5InputFile& file, const std::string& path);
 
 /// A dataset or link that for_each_dataset() visits.
 struct VisitedObject {

@@ -59,9 +59,15 @@ StoredRows checked(StoredRows rows, const std::string& name) {
   return rows;
 }
 
-/// pandas' index is left out, unless --columns names it.
-std::vector<RecordField> fields_of(const DatasetFacts& facts, const ReadOptions& options, const std::string& name) {
+/// The columns of records, or of the field that is named. pandas' index is left out, unless --columns names it.
+std::vector<RecordField> fields_of(const DatasetFacts& facts, const std::string& named, const ReadOptions& options,
+                                   const std::string& name) {
   if (!facts.has_records()) return {};
+  if (!named.empty()) {  // a field with a column for each of its values
+    ReadOptions of_field;
+    of_field.columns = "\"" + named + "\"";
+    return choose_fields(facts.records, of_field, name);
+  }
   std::vector<RecordField> fields = choose_fields(facts.records, options, name);
   if (options.columns.empty()) std::erase_if(fields, [&](const auto& field) { return field.name == facts.index; });
   if (fields.empty()) refuse_input(name, "expected columns of numbers besides pandas' index, found none");
@@ -82,7 +88,7 @@ std::vector<std::string> remarks_on(const StoredRows& rows, const ReadOptions& o
     return {fmt::format("Loom stores genes x cells: the points are its {} columns, the cells (also with --transpose)",
                         facts.columns())};
   }
-  if (leaves_out_index(facts, options))
+  if (rows.field.empty() && leaves_out_index(facts, options))
     return {"the column 'index' is pandas' index of the rows and no part of the points; --columns can name it"};
   if (const std::string remark = facts.marks.remark(); !remark.empty()) return {remark};
   if (facts.reversed || options.transpose || facts.info.shape.size() != 2 || facts.columns() < kFewestColumns ||
@@ -97,11 +103,11 @@ std::vector<std::string> remarks_on(const StoredRows& rows, const ReadOptions& o
 class Hdf5Source final : public PointSource {
  public:
   Hdf5Source(const std::string& file, std::shared_ptr<Hdf5Child> child, StoredRows rows, const ReadOptions& options)
-      : name_(fmt::format("{}:{}", file, rows.facts.info.path)),
+      : name_(fmt::format("{}:{}{}", file, rows.facts.info.path, rows.field.empty() ? "" : "/" + rows.field)),
         child_(std::move(child)),
         rows_(checked(std::move(rows), name_)),
         file_(InputBytes::open(file, "an HDF5 file")),
-        fields_(fields_of(rows_.facts, options, name_)),
+        fields_(fields_of(rows_.facts, rows_.field, options, name_)),
         element_(fields_.empty() ? *rows_.facts.element : common_type(fields_)),
         class_(class_for(class_of(element_, rows_.facts.marks), options.precision)),
         held_as_(held_for(element_.number, rows_.facts.marks, class_, options)),
@@ -141,7 +147,7 @@ class Hdf5Source final : public PointSource {
   }
   std::int64_t changed_values() const override { return changed_; }
   Number held_as() const override { return held_as_; }
-  bool has_chosen_columns() const override { return !fields_.empty(); }
+  bool has_chosen_columns() const override { return !fields_.empty() && rows_.field.empty(); }
   std::vector<std::string> column_names() const override {
     std::vector<std::string> names = rows_.names;
     for (const RecordField& field : fields_) names.push_back(field.name);

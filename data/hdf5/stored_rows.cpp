@@ -147,6 +147,13 @@ StoredRows find_rows(const std::string& name, const std::string& dataset, bool v
 FoundPoints find_points(const std::string& name, const std::string& dataset, bool vector_as_column) {
   Hdf5InputFile file(name);
   const std::string path = dataset.empty() ? only_dataset(file, vector_as_column) : normal_path(dataset);
+  // AnnData before version 0.7 stores all of obsm as one dataset of records: /obsm/X_pca is a field of it.
+  if (const auto [table, field] = parted(path); has_records(file, table)) {
+    Handle records = open_object(file, table);
+    StoredRows rows = rows_of(std::move(file), std::move(records), table, vector_as_column);
+    rows.field = field;
+    return {.dense = std::move(rows)};
+  }
   Handle object = open_object(file, path);
   if (H5Iget_type(object.get()) == H5I_DATASET)
     return {.dense = rows_of(std::move(file), std::move(object), path, vector_as_column)};

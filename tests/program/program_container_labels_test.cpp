@@ -138,6 +138,40 @@ TEST_CASE("a data frame of AnnData is a table without its index") {
   CHECK(two["points"]["columns"] == 2);
 }
 
+TEST_CASE("a field of records is a matrix, as AnnData 0.6 stores obsm, and a sparse matrix is listed by its name") {
+  const Scratch folder;
+  const std::string file = folder / "old.h5ad", plain = folder / "p.h5";
+  struct Row {
+    float pca[2];
+    double umap[3];
+  };
+  const Row rows[] = {{{1, 2}, {0, 0, 9}}, {{1, 3}, {0, 1, 9}}, {{50, 2}, {7, 0, 9}}, {{50, 3}, {7, 1, 9}}};
+  {
+    FileMaker maker(file), other(plain);
+    const hsize_t two = 2, three = 3;
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(Row)), pca = H5Tarray_create2(H5T_NATIVE_FLOAT, 1, &two),
+                umap = H5Tarray_create2(H5T_NATIVE_DOUBLE, 1, &three);
+    H5Tinsert(type, "X_pca", HOFFSET(Row, pca), pca);
+    H5Tinsert(type, "X_umap", HOFFSET(Row, umap), umap);
+    maker.dataset("obsm", type, {4}, type, rows);
+    for (const hid_t id : {umap, pca, type}) H5Tclose(id);
+    encoded(maker, "X", "csr_matrix");
+    const std::int64_t shape[] = {4, 2};
+    attribute(maker, "X", "shape", H5T_NATIVE_INT64, shape, 2);
+    const std::vector<std::int32_t> starts{0, 1, 2, 3, 4}, indices{0, 1, 0, 1};
+    maker.floats("X/data", {4}, {1, 2, 3, 4});
+    maker.dataset("X/indices", H5T_STD_I32LE, {4}, H5T_NATIVE_INT32, indices.data());
+    maker.dataset("X/indptr", H5T_STD_I32LE, {5}, H5T_NATIVE_INT32, starts.data());
+    other.floats("x", {4, 2}, {1, 2, 1, 3, 50, 2, 50, 3});
+  }
+  const nlohmann::json run = clustered(file + ":/obsm/X_pca");
+  CHECK(run["inertia"] == clustered(plain)["inertia"]);
+  CHECK(run["points"]["columns"] == 2);
+  CHECK(run["points"]["name"] == file + ":/obsm/X_pca");
+  CHECK(clustered(file + ":/obsm/X_umap", {"--columns", "1,3"})["points"]["columns"] == 2);
+  CHECK(done({"info", file + ":/X"}).out.find("/X  ") != std::string::npos);
+}
+
 TEST_CASE("R's booleans and texts may be NA") {
   const Scratch folder;
   const std::string file = folder / "r.h5", labels = folder / "l.csv";
