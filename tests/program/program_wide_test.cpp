@@ -102,7 +102,8 @@ TEST_CASE("small files that claim very many columns keep --memory") {
     keeps_plan({"cluster", file, "-k", "2"});
   }
   write_bytes(svm, "1 100000000:1\n1 100000000:1\n1 100000000:1\n");
-  refuses(6, {"cluster", svm, "-k", "2", "--memory", "950MB"}, {"x.svm: the sparse matrix of 3 x 100000000", "larger --memory"});
+  refuses(6, {"cluster", svm, "-k", "2", "--memory", "950MB"},
+          {"x.svm: the sparse matrix of 3 x 100000000", "larger --memory"});
 }
 
 // Whole numbers, so that columns of zeros change no distance.
