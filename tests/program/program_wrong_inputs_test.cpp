@@ -165,8 +165,6 @@ const Wrong kBeside[] = {
     {3, "evaluate l5.csv --truth l.csv",
      "--truth l.csv:label |  | expected 5 rows, one for each label of l5.csv:label | found 6 | give the classes of the "
      "clustered rows"},
-    {3, "evaluate holes.csv:id --truth holes.csv:kind",
-     "holes.csv | line 3, column 2 ('kind') | expected a label | found an empty field | remove the line"},
     {3, "evaluate words.csv --truth words.csv",
      "words.csv | line 1 | is 'x' the name of the column or a label | as it is further down | say --header yes or "
      "--header no"},
