@@ -49,6 +49,7 @@ class Shell {
       if (chdir(folder.path().c_str()) != 0) _exit(126);
       setenv("PATH", path.c_str(), 1);
       setenv("TERM", "dumb", 1);
+      setenv("LC_ALL", "C", 1);  // the order of what is offered
       setenv("HOME", folder.path().c_str(), 1);
       setenv("ZDOTDIR", folder.path().c_str(), 1);
       std::vector<char*> arguments;
