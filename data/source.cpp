@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "data/arrays/matlab.h"
+#include "data/arrays/matlab4.h"
 #include "data/arrays/numpy.h"
 #include "data/arrays/vectors.h"
 #include "data/arrow/arrow_table.h"
@@ -34,6 +35,7 @@ constexpr FormatEntry kFormats[] = {
     {"NumPy", ".npz", "arrays of an archive, named FILE:NAME, or a sparse matrix of SciPy", is_npz, open_npz, list_npz},
     {"MATLAB", ".mat", "matrices of a file of save -v6 or -v7, named FILE:NAME; those of -v7.3 are HDF5", is_matlab,
      open_matlab, list_matlab},
+    {"MATLAB 4", ".mat", "the same of save -v4", is_matlab4, open_matlab4, list_matlab4},
     {"vectors", ".fvecs .ivecs .bvecs .fbin .u8bin .i8bin .ibin .hbin .f16bin",
      "little-endian rows, each after its length or all after one header", is_vectors, open_vectors, list_vectors},
     {"MatrixMarket", ".mtx .mtx.gz", "a sparse or dense matrix as text", is_matrix_market, open_matrix_market,
@@ -69,6 +71,7 @@ const FormatEntry& format_of(const std::string& file) {
   for (const FormatEntry& format : formats()) {
     if (format.recognises(file)) return format;
   }
+  if (!conversion_of(file).empty()) refuse_unknown_kind(file);
   for (const FormatEntry& format : formats()) {
     if (has_extension(file, format.extensions)) return format;
   }

@@ -287,7 +287,8 @@ std::vector<DatasetInfo> describe(const MatlabFile& file) {
   return all;
 }
 
-/// For the choice, a row or a column beside other matrices is a vector.
+}  // namespace
+
 std::vector<DatasetInfo> with_vectors(std::vector<DatasetInfo> all) {
   const auto is_vector = [](const DatasetInfo& info) {
     return info.shape.size() == 2 && std::count(info.shape.begin(), info.shape.end(), 1) > 0;
@@ -300,8 +301,6 @@ std::vector<DatasetInfo> with_vectors(std::vector<DatasetInfo> all) {
   }
   return all;
 }
-
-}  // namespace
 
 bool is_matlab(const std::string& file) { return first_bytes(file, kSignature.size()) == kSignature; }
 

@@ -14,4 +14,7 @@ bool is_matlab(const std::string& file);
 std::unique_ptr<PointSource> open_matlab(const Location& location, const ReadOptions& options);
 std::vector<DatasetInfo> list_matlab(const Location& location, const ReadOptions& options);
 
+/// For the choice of a variable, a row or a column beside other matrices is a vector.
+std::vector<DatasetInfo> with_vectors(std::vector<DatasetInfo> all);
+
 }  // namespace kith::data

@@ -211,7 +211,15 @@ std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions& o
   return {info_of(header, input.size() - header.bytes)};
 }
 
-bool is_npz(const std::string& file) { return has_ending(file, ".npz") && first_bytes(file, 4) == "PK\x03\x04"; }
+bool is_npz(const std::string& file) {
+  constexpr std::size_t kNameAt = 30, kLongest = 1000;
+  const std::string begin = first_bytes(file, kNameAt + kLongest);
+  if (!begin.starts_with("PK\x03\x04")) return false;
+  if (has_ending(file, ".npz")) return true;
+  const std::size_t name_bytes =
+      begin.size() < kNameAt ? 0 : static_cast<unsigned char>(begin[26]);  // of the first one
+  return begin.substr(std::min(begin.size(), kNameAt), name_bytes).ends_with(".npy");
+}
 
 std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOptions& options) {
   InputBytes input = open_archive(location.file);

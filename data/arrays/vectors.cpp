@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -38,20 +39,47 @@ constexpr VectorFormat kVectorFormats[] = {
 /// The ground truth files that BIGANN publishes have no common extension.
 constexpr VectorFormat kGroundTruth{"", Number::int32, false};
 
-/// Whether the file has the size that its first two uint32, n and k, give: n x k neighbours and distances.
-bool is_ground_truth(const std::string& file) {
-  constexpr std::size_t kHeader = 8;
+constexpr std::size_t kHeader = 8;
+
+/// Whether `fits` holds for the first two uint32 of the file and the number of bytes that follow.
+template <class Fits>
+bool has_size(const std::string& file, const Fits& fits) {
   const std::string bytes = first_bytes(file, kHeader);
   std::error_code failed;
   const std::uintmax_t size = std::filesystem::file_size(file, failed);
   if (failed || bytes.size() < kHeader || size <= kHeader) return false;
   std::uint32_t numbers[2];
   std::memcpy(numbers, bytes.data(), kHeader);
-  const std::uint64_t cells = std::uint64_t{numbers[0]} * numbers[1];
-  return (size - kHeader) % 8 == 0 && (size - kHeader) / 8 == cells;
+  return fits(std::uint64_t{numbers[0]}, std::uint64_t{numbers[1]}, std::uint64_t{size - kHeader});
 }
 
-const VectorFormat* format_of_name(const std::string& file) {
+/// Whether the file has the size that its first two uint32, n and k, give: n x k neighbours and distances.
+bool is_ground_truth(const std::string& file) {
+  return has_size(
+      file, [](std::uint64_t n, std::uint64_t k, std::uint64_t bytes) { return bytes % 8 == 0 && bytes / 8 == n * k; });
+}
+
+/// The same of the answers of a search within a radius, n and m: n counts, then m neighbours and m distances.
+bool is_range_answer(const std::string& file) {
+  return has_size(
+      file, [](std::uint64_t n, std::uint64_t m, std::uint64_t bytes) { return n > 0 && bytes == 4 * n + 8 * m; });
+}
+
+constexpr std::string_view kCrop = ".crop_nb_";
+
+/// The rows of a file that a download ended early, as big-ann-benchmarks names it, FILE.u8bin.crop_nb_ROWS; -1 for
+/// others. Its header may still have the rows of the whole file.
+std::int64_t cropped_rows(const std::string& file) {
+  const auto at = file.rfind(kCrop);
+  if (at == file.npos) return -1;
+  const char *const begin = file.data() + at + kCrop.size(), *const end = file.data() + file.size();
+  std::int64_t rows = 0;
+  const auto [stop, problem] = std::from_chars(begin, end, rows);
+  return problem == std::errc() && stop == end && rows > 0 ? rows : -1;
+}
+
+const VectorFormat* format_of_name(std::string file) {
+  if (cropped_rows(file) > 0) file.resize(file.rfind(kCrop));
   const auto* format = std::find_if(std::begin(kVectorFormats), std::end(kVectorFormats),
                                     [&](const VectorFormat& f) { return has_ending(file, f.extension); });
   return format == std::end(kVectorFormats) ? nullptr : format;
@@ -94,7 +122,7 @@ RawTable table_with_lengths(const InputBytes& input, const VectorFormat& format)
 
 /// The tables of a file with a header: one matrix, or the neighbours and their distances of a BIGANN ground truth.
 std::vector<RawTable> tables_with_header(const InputBytes& input, const VectorFormat& format) {
-  std::string declared;
+  std::string declared, cut;
   for (const int width : {4, 8}) {
     if (input.size() < 2 * width) continue;
     const std::uint64_t rows = read_number(input, 0, width), columns = read_number(input, width, width);
@@ -108,6 +136,17 @@ std::vector<RawTable> tables_with_header(const InputBytes& input, const VectorFo
     table.at = 2 * width;
     const std::int64_t size = input.size() - table.at;
     if (size == table.bytes()) return {table};
+    const std::int64_t whole_rows = size / table.row_bytes(), cropped = cropped_rows(input.name());
+    if (whole_rows == cropped && size % table.row_bytes() == 0) {
+      table.rows = whole_rows;
+      return {table};
+    }
+    if (width == 4 && whole_rows > 0 && whole_rows < table.rows && size % table.row_bytes() == 0) {
+      cut = fmt::format(
+          "; if its first {} rows were copied on purpose, let the header say so: python3 -c \"import "
+          "numpy; numpy.memmap('IN', 'uint32', 'r+', shape=2)[0] = {}\"",
+          whole_rows, whole_rows);
+    }
     if (format.number == Number::int32 && size % 2 == 0 && size / 2 == table.bytes()) {
       RawTable distances = table;
       distances.element.number = Number::float32;
@@ -117,18 +156,27 @@ std::vector<RawTable> tables_with_header(const InputBytes& input, const VectorFo
       return {table, distances};
     }
   }
-  refuse_input(input.name(),
-               fmt::format("expected a header of rows and columns (two uint32 or two uint64) and as many values of {}, "
-                           "found {} bytes{}; it is cut off, or not of the type of its extension {}: copy it again, or "
-                           "name it by its type",
-                           name_of(format.number), input.size(),
-                           declared.empty() ? "" : fmt::format(", which begin with {}", declared), format.extension));
+  refuse_input(
+      input.name(),
+      fmt::format("expected a header of rows and columns (two uint32 or two uint64) and as many values of {}, "
+                  "found {} bytes{}; it is cut off, or not of the type of its extension {}: copy it again, or "
+                  "name it by its type{}",
+                  name_of(format.number), input.size(),
+                  declared.empty() ? "" : fmt::format(", which begin with {}", declared), format.extension, cut));
 }
 
 /// All tables of the file; only those of a ground truth have names.
 std::vector<RawTable> tables_of(const InputBytes& input) {
   const VectorFormat* format = format_of_name(input.name());
   if (format == nullptr && is_ground_truth(input.name())) return tables_with_header(input, kGroundTruth);
+  if ((format == nullptr || (format->number == Number::int32 && !format->lengths)) && is_range_answer(input.name())) {
+    refuse_input(
+        input.name(),
+        "expected neighbours of the same number for each query, found the answers of a search within a radius; "
+        "convert it: python3 -c \"import numpy; f = open('IN', 'rb'); n, m = numpy.fromfile(f, 'u4', 2); "
+        "numpy.savez('OUT.npz', counts=numpy.fromfile(f, 'i4', n), neighbors=numpy.fromfile(f, 'i4', m), "
+        "distances=numpy.fromfile(f, 'f4', m))\"");
+  }
   if (format == nullptr) {
     refuse_input(input.name(), "expected the extension of a vector file, such as .fvecs or .fbin; name it by its type");
   }
@@ -141,7 +189,9 @@ std::string full_name(const RawTable& table, const std::string& file) {
 
 }  // namespace
 
-bool is_vectors(const std::string& file) { return format_of_name(file) != nullptr || is_ground_truth(file); }
+bool is_vectors(const std::string& file) {
+  return format_of_name(file) != nullptr || is_ground_truth(file) || is_range_answer(file);
+}
 
 std::unique_ptr<PointSource> open_vectors(const Location& location, const ReadOptions& options) {
   InputBytes input = InputBytes::open(location.file, "a vector file");

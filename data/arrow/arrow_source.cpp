@@ -51,6 +51,7 @@ class ArrowSource final : public PointSource {
   ArrowSource(ArrowTable table, std::string name, const ColumnChoice& choice, const ReadOptions& options)
       : file_(std::move(table.file)),
         records_(std::move(table.records)),
+        remark_(std::move(table.remark)),
         name_(std::move(name)),
         choice_(choice),
         missing_(options.missing) {
@@ -77,6 +78,9 @@ class ArrowSource final : public PointSource {
   bool is_compressed() const override { return true; }
   bool has_chosen_columns() const override { return true; }
   std::vector<std::string> column_names() const override { return names_; }
+  std::vector<std::string> remarks() const override {
+    return remark_.empty() ? std::vector<std::string>() : std::vector{remark_};
+  }
   std::int64_t changed_values() const override { return changed_; }
   std::vector<std::string> kept(Kept which) const override {
     const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
@@ -265,6 +269,7 @@ class ArrowSource final : public PointSource {
 
   std::shared_ptr<ArrowFile> file_;
   Records records_;
+  std::string remark_;
   std::string name_;
   ColumnChoice choice_;
   Missing missing_;

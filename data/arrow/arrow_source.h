@@ -13,7 +13,8 @@ namespace kith::data {
 /// A file and its columns.
 struct ArrowTable {
   std::shared_ptr<ArrowFile> file;
-  Records records;  // a field for each one of the schema
+  Records records;          // a field for each one of the schema
+  std::string remark = {};  // for PointSource::remarks()
 };
 
 /// Reads the texts of a field in all rows.

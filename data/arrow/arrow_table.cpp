@@ -1,15 +1,18 @@
 // Opens Parquet and Arrow files, lists their columns, and reads columns of text.
 #include "data/arrow/arrow_table.h"
 
+#include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/quoted.h"
 #include "data/arrow/arrow_source.h"
 #include "data/arrow/arrow_values.h"
 #include "data/format/column_choice.h"
+#include "data/format/shape.h"
 #include "data/io/input_error.h"
 
 namespace kith::data {
@@ -80,20 +83,48 @@ void choose_location(const Location& location, const Records& records, ReadOptio
   options.like.clear();
 }
 
-/// Row names, which pandas writes as a column of this name, are not points, even if they are numbers.
-void exclude_row_names(const Records& records, ReadOptions& options) {
-  if (!options.columns.empty()) return;
+/// The columns that make up the index of a table of pandas, as its metadata say; none if the index is a range.
+std::vector<std::string> index_names(const arrow::Schema& schema) {
+  std::vector<std::string> names;
+  const int at = schema.metadata() == nullptr ? -1 : schema.metadata()->FindKey("pandas");
+  if (at < 0) return names;
+  const auto pandas = nlohmann::json::parse(schema.metadata()->value(at), nullptr, false);
+  if (!pandas.is_object() || !pandas.contains("index_columns") || !pandas["index_columns"].is_array()) return names;
+  for (const auto& column : pandas["index_columns"]) {
+    if (column.is_string()) names.push_back(column.get<std::string>());
+  }
+  return names;
+}
+
+/// The index of pandas, named by its metadata or by its own convention, names the rows: it is not part of the points,
+/// even if it is a number. Returns a remark about one that has a name.
+std::string exclude_index(const ArrowTable& table, ReadOptions& options) {
+  if (!options.columns.empty()) return "";
+  const std::vector<std::string> index = index_names(table.file->schema());
+  const std::vector<ListItem> dropped = split_list("--drop-columns", options.drop_columns);
+  std::vector<std::string> named;
   std::int64_t number = 1;
-  for (const RecordField& field : records.fields) {
-    if (field.name.starts_with("__index_level_")) {
+  for (const RecordField& field : table.records.fields) {
+    const bool by_name = std::find(index.begin(), index.end(), field.name) != index.end();
+    const std::string text = std::to_string(number);
+    const auto is_it = [&](const std::string& option) { return option == field.name || option == text; };
+    const bool is_chosen = is_it(options.id_column) || is_it(options.label_column) || is_it(options.weight_column) ||
+                           std::any_of(dropped.begin(), dropped.end(), [&](const auto& d) { return is_it(d.text); });
+    if ((by_name || field.name.starts_with("__index_level_")) && !is_chosen) {
+      if (by_name && !field.name.starts_with("__index_level_")) named.push_back(field.name);
       if (options.id_column.empty()) {
-        options.id_column = std::to_string(number);
+        options.id_column = text;
       } else {
-        options.drop_columns += fmt::format("{}{}", options.drop_columns.empty() ? "" : ",", number);
+        options.drop_columns += fmt::format("{}{}", options.drop_columns.empty() ? "" : ",", text);
       }
     }
     number += field.count;
   }
+  return named.empty() ? ""
+                       : fmt::format(
+                             "the index of pandas ({}) names the rows and is not part of the points; "
+                             "--columns can choose it",
+                             show_list(named));
 }
 
 std::string type_of(const Records& records) {
@@ -113,7 +144,7 @@ std::unique_ptr<PointSource> open_arrow(const Location& location, const ReadOpti
   const std::string file = table.file->name();
   ReadOptions chosen = options;
   choose_location({file, location.dataset}, table.records, chosen);
-  exclude_row_names(table.records, chosen);
+  table.remark = exclude_index(table, chosen);
   const std::string name = location.dataset.empty() ? file : fmt::format("{}:{}", file, location.dataset);
   const bool numbers = std::any_of(table.records.fields.begin(), table.records.fields.end(),
                                    [](const RecordField& field) { return field.element.has_value(); });

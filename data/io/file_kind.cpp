@@ -1,4 +1,4 @@
-// Signatures of the kinds of files that people pass by mistake, and the commands that convert them.
+// Says what a file is, and which command converts it.
 #include "data/io/file_kind.h"
 
 #include <fmt/format.h>
@@ -10,138 +10,98 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
+#include "core/quoted.h"
+#include "data/io/foreign_kinds.h"
+#include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/location.h"
+#include "data/io/stream_bytes.h"
+#include "data/io/zip.h"
 
 namespace kith::data {
 namespace {
 
 using namespace std::string_view_literals;
 
-struct Kind {
-  const char* name = nullptr;
-  const char* convert = "";  // the command that makes a file of a known format of it
-};
+constexpr std::size_t kShownBytes = 4096;
 
-struct Signature {
-  std::string_view bytes;  // at the start of the file
-  Kind kind;
-};
+bool is_zip(std::string_view bytes) { return bytes.starts_with("PK\x03\x04"); }
 
-constexpr const char* kReadStata =
-    "python3 -c \"import pandas; pandas.read_stata('IN').to_csv('OUT.csv', index=False)\"";
-
-constexpr const char* kCopyNetcdf = "nccopy -k nc4 IN OUT.nc (of the package netcdf-bin)";
-
-constexpr Signature kSignatures[] = {
-    {kNumpySignature, "a NumPy array (.npy)"},
-    {"PK\x03\x04"sv, "a zip archive (perhaps .npz or .xlsx)"},
-    {"\xff\xfe"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
-    {"\xfe\xff"sv, "UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"},
-    {"\x89PNG"sv, "a PNG picture"},
-    {"\xff\xd8\xff"sv, "a JPEG picture"},
-    {"\x1f\x8b"sv, "gzip-compressed data"},
-    {"\xfd"
-     "7zXZ"sv,
-     "xz-compressed data", "xz -dc IN | kith COMMAND -"},
-    {"\x28\xb5\x2f\xfd"sv, "zstd-compressed data", "zstd -dc IN | kith COMMAND -"},
-    {"BZh"sv, "bzip2-compressed data", "bzip2 -dc IN | kith COMMAND -"},
-    {"CDF\x01"sv, "a classic netCDF file", kCopyNetcdf},
-    {"CDF\x02"sv, "a classic netCDF file", kCopyNetcdf},
-    {"CDF\x05"sv, "a classic netCDF file", kCopyNetcdf},
-    {"PAR1"sv, "a Parquet file",
-     "python3 -c \"import pandas; pandas.read_parquet('IN').to_csv('OUT.csv', index=False)\""},
-    {"FEA1"sv, "a Feather file of version 1",
-     "python3 -c \"import pandas; pandas.read_feather('IN').to_csv('OUT.csv', index=False)\""},
-    {"ARROW1"sv, "an Arrow file",
-     "python3 -c \"import pandas; pandas.read_feather('IN').to_csv('OUT.csv', index=False)\""},
-    {"ORC"sv, "an ORC file", "python3 -c \"import pandas; pandas.read_orc('IN').to_csv('OUT.csv', index=False)\""},
-    {"<stata_dta>"sv, "a Stata file", kReadStata},
-    {"MATLAB 5.0"sv, "a MATLAB 5 file"},
-    {"\x0e\x03\x13\x01"sv, "an HDF4 file"},
-    {"SQLite format 3"sv, "an SQLite database", "sqlite3 -csv -header IN 'select * from TABLE' > OUT.csv"},
-    {"%PDF"sv, "a PDF document"},
-    {"\x7f"
-     "ELF"sv,
-     "a program"},
-};
-
-/// A kind that no fixed first bytes distinguish.
-struct OtherKind {
-  bool (*recognises)(std::string_view bytes);
-  Kind kind;
-};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// Whether the text is a whole number without a sign.
-bool is_count(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
-
-/// Whether an archive has a member whose name ends like this, as far as the first bytes show it.
-bool has_member(std::string_view bytes, std::string_view ending) {
-  return bytes.starts_with("PK\x03\x04") && bytes.find(ending) != bytes.npos;
+/// The first bytes of a file, and the last ones of an archive, where the names of its members are.
+std::string shown_bytes(const std::string& file) {
+  constexpr std::uintmax_t kNameBytes = std::uintmax_t{64} << 10;
+  std::string bytes = first_bytes(file, kShownBytes);
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(file, failed);
+  if (failed || !is_zip(bytes) || size <= kShownBytes) return bytes;
+  const std::uintmax_t count = std::min(kNameBytes, size - kShownBytes);
+  std::ifstream stream(file, std::ios::binary);
+  stream.seekg(-static_cast<std::streamoff>(count), std::ios::end);
+  std::string end(count, '\0');
+  stream.read(end.data(), static_cast<std::streamsize>(count));
+  return bytes + end;
 }
 
-/// Whether the bytes are text in UTF-16, of which the byte at `low` of each pair is the lower one: no control
-/// character, and most characters of ASCII, as in every table of numbers.
-bool is_utf16(std::string_view bytes, std::size_t low) {
-  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return false;  // a signature says so
-  const std::size_t units = bytes.size() / 2;
-  std::size_t plain = 0;
-  for (std::size_t i = 0; i < units; ++i) {
-    const auto lower = static_cast<unsigned char>(bytes[2 * i + low]);
-    const auto upper = static_cast<unsigned char>(bytes[2 * i + 1 - low]);
-    if (upper != 0) continue;
-    const bool is_control = lower == 0x7f || (lower < 0x20 && std::string_view("\n\r\t\f").find(bytes[2 * i + low]) ==
-                                                                  std::string_view::npos);
-    if (is_control) return false;
-    if (lower < 0x80) ++plain;
+/// The members of a zip archive; none of a damaged one.
+std::vector<std::string> member_names(const std::string& file) {
+  std::vector<std::string> names;
+  try {
+    for (const ZipMember& member : zip_members(InputBytes::open(file, "a zip archive"))) names.push_back(member.name);
+  } catch (const Error&) {
+    return {};
   }
-  return units >= 2 && 2 * plain > units;
+  std::erase_if(names, [](const std::string& name) { return name.empty() || name.back() == '/'; });
+  return names;
 }
 
-constexpr const char* kFromUtf16 = "UTF-16 text without a byte order mark";
+/// Of an archive without a kind of its own: the command that passes its table on.
+std::string unzip_command(const std::string& file) {
+  const std::vector<std::string> names = member_names(file);
+  if (names.size() < 2) return "unzip -p IN | kith COMMAND -";
+  const auto is_plain = [](const std::string& name) {
+    return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || "._-/ "sv.find(c) != std::string_view::npos;
+    });
+  };
+  for (const std::string& name : names) {
+    const bool is_table = has_ending(name, ".csv") || has_ending(name, ".tsv") || has_ending(name, ".txt") ||
+                          has_ending(name, ".data") || has_ending(name, ".tab") || has_ending(name, ".dat");
+    if (is_table && is_plain(name)) return fmt::format("unzip -p IN '{}' | kith COMMAND -", name);
+  }
+  return "unzip IN";
+}
 
-constexpr OtherKind kOtherKinds[] = {
-    {[](std::string_view b) { return is_utf16(b, 0); }, kFromUtf16, "iconv -f UTF-16LE -t UTF-8 IN > OUT"},
-    {[](std::string_view b) { return is_utf16(b, 1); }, kFromUtf16, "iconv -f UTF-16BE -t UTF-8 IN > OUT"},
-    {[](std::string_view b) {
-       return has_member(b, ".zgroup") || has_member(b, ".zarray") || has_member(b, "zarr.json");
-     },
-     "a zarr archive",
-     "python3 -c \"import numpy, zarr; numpy.save('OUT.npy', zarr.open('IN', mode='r')['ARRAY'][:])\""},
-    {[](std::string_view b) { return has_member(b, "/data.pkl"); }, "a PyTorch file",
-     "python3 -c \"import numpy, torch; numpy.save('OUT.npy', torch.load('IN', map_location='cpu')['NAME'].numpy())\""},
-    {[](std::string_view b) {  // versions 113 to 115: version, byte order, 1, 0
-       return b.size() > 3 && b[0] >= 0x71 && b[0] <= 0x73 && (b[1] == 1 || b[1] == 2) && b.substr(2, 2) == "\x01\0"sv;
-     },
-     "a Stata file", kReadStata},
-    {[](std::string_view b) { return b.size() > 2 && b[0] == '\x80' && b[1] >= 2 && b[1] <= 5; },
-     "a Python pickle, which may run any program when it is loaded",
-     "python3 -c \"import pandas; pandas.DataFrame(pandas.read_pickle('IN')).to_csv('OUT.csv', index=False)\", if you "
-     "trust it"},
-    {[](std::string_view b) {  // the size of a header in JSON, as 8 bytes
-       return b.size() > 10 && b.substr(5, 3) == "\0\0\0"sv && b.substr(8, 2) == "{\"";
-     },
-     "a safetensors file",
-     "python3 -c \"import numpy, safetensors.numpy as s; numpy.savez('OUT.npz', **s.load_file('IN'))\""},
-    {[](std::string_view b) {  // "WORDS COLUMNS", then each word, a blank and its numbers in binary
-       const std::string_view line = b.substr(0, b.find('\n'));
-       const std::size_t blank = std::min(line.find(' '), line.size());
-       return is_count(line.substr(0, blank)) && is_count(line.substr(std::min(blank + 1, line.size()))) && !is_text(b);
-     },
-     "binary vectors of word2vec",
-     "python3 -c \"import gensim, numpy; "
-     "numpy.save('OUT.npy', gensim.models.KeyedVectors.load_word2vec_format('IN', binary=True).vectors)\""},
-};
+/// Of a compressed file whose content is of another kind.
+std::string inflating_command(const std::string& compression, std::string_view content) {
+  const Kind kind = kind_of(content);
+  if (std::string_view(kind.convert).find("pyreadr") != std::string_view::npos) return kind.convert;
+  const std::string inflate = fmt::format("{} -dc IN", compression);
+  if (std::string_view(kind.convert).starts_with("tar ")) return inflate + " | tar -xOf - | kith COMMAND -";
+  return kind.name == nullptr ? "" : inflate + " > OUT";
+}
 
 /// What a folder in place of a file is, and what to do with it.
 std::string describe_folder(const std::string& folder) {
   const auto has = [&folder](const char* name) { return file_exists(folder + "/" + name); };
+  if (has("_versions")) {
+    return "a Lance data set; convert it: python3 -c \"import lance; "
+           "lance.dataset('IN').to_table().to_pandas().to_csv('OUT.csv', index=False)\"";
+  }
+  if (has("data.mdb")) {
+    return "an LMDB database; convert it: python3 -c \"import lmdb, numpy; t = lmdb.open('IN', readonly=True, "
+           "lock=False).begin(); numpy.save('OUT.npy', numpy.stack([numpy.frombuffer(v, numpy.float32) for k, v in "
+           "t.cursor()]))\", if its values are rows of float32";
+  }
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (!has_ending(entry.path().native(), ".parquet")) continue;
+    return "a folder of Parquet files; convert them: python3 -c \"import pandas; "
+           "pandas.read_parquet('IN').to_csv('OUT.csv', index=False)\"";
+  }
   if (!has(".zarray") && !has(".zgroup") && !has("zarr.json")) {
     return "a directory; name a file in it, or another one";
   }
@@ -155,17 +115,11 @@ std::string describe_folder(const std::string& folder) {
       has(".zarray") ? "" : "['ARRAY']");
 }
 
-constexpr std::size_t kShownBytes = 4096;
-
-/// The kind of a file with these first bytes; none if it has no name here.
-Kind kind_of(std::string_view bytes) {
-  for (const OtherKind& other : kOtherKinds) {
-    if (other.recognises(bytes)) return other.kind;
-  }
-  for (const Signature& signature : kSignatures) {
-    if (bytes.starts_with(signature.bytes)) return signature.kind;
-  }
-  return {};
+std::string show_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i > 0 ? ", " : "") + quoted(names[i], 60);
+  return names.size() > kShown ? fmt::format("{} and {} more", text, names.size() - kShown) : text;
 }
 
 std::string describe_text(std::string_view bytes) {
@@ -178,19 +132,30 @@ std::string describe_text(std::string_view bytes) {
 }  // namespace
 
 std::string conversion_of(const std::string& file) {
-  const std::string bytes = first_bytes(file, kShownBytes);
-  if (bytes.starts_with("PK\x03\x04") && (has_ending(file, ".xlsx") || has_ending(file, ".ods"))) {
+  const std::string bytes = shown_bytes(file), compression = compression_of(file);
+  const bool is_r = has_ending(file, ".rds") || has_ending(file, ".rda") || has_ending(file, ".RData");
+  if (is_r && (bytes.starts_with("BZh") || bytes.starts_with("\xfd"
+                                                             "7zXZ"))) {
+    return "python3 -c \"import pyreadr; list(pyreadr.read_r('IN').values())[0].to_csv('OUT.csv', index=False)\"";
+  }
+  const std::string_view command = kind_of(bytes).convert;
+  if (command.starts_with("unzip ") && (has_ending(file, ".xlsx") || has_ending(file, ".ods"))) {
     return "python3 -c \"import pandas; pandas.read_excel('IN').to_csv('OUT.csv', index=False)\"";
   }
-  return conversion_of_bytes(bytes);
+  if (has_ending(file, ".joblib")) {
+    return "python3 -c \"import joblib, numpy; numpy.save('OUT.npy', joblib.load('IN'))\", if you trust it";
+  }
+  if (!compression.empty()) {
+    const std::string content = begin_of_stream(file);
+    if (const std::string command = inflating_command(compression, content); !command.empty()) return command;
+  }
+  return command.starts_with("unzip ") ? unzip_command(file) : std::string(command);
 }
 
 std::string conversion_of_bytes(std::string_view bytes) { return kind_of(bytes).convert; }
 
 bool is_text(std::string_view bytes) {
-  const bool has_signature = std::any_of(std::begin(kSignatures), std::end(kSignatures),
-                                         [bytes](const auto& signature) { return bytes.starts_with(signature.bytes); });
-  return !has_signature && std::none_of(bytes.begin(), bytes.end(), [](unsigned char c) {
+  return !has_signature(bytes) && std::none_of(bytes.begin(), bytes.end(), [](unsigned char c) {
     return (c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f') || c == 0x7f;
   });
 }
@@ -215,7 +180,14 @@ std::string first_bytes(const std::string& file, std::size_t count) {
 
 std::string describe_file(const std::string& file) {
   if (!std::ifstream(file, std::ios::binary)) return "a file that cannot be read";
-  return describe_bytes(first_bytes(file, kShownBytes));
+  const std::string bytes = shown_bytes(file), kind = describe_bytes(bytes);
+  if (const std::string compression = compression_of(file); !compression.empty()) {
+    const Kind inside = kind_of(begin_of_stream(file));
+    return inside.name == nullptr ? kind : fmt::format("{}, compressed with {}", inside.name, compression);
+  }
+  if (!is_zip(bytes) || !kind.starts_with("a zip archive")) return kind;
+  const std::vector<std::string> names = member_names(file);
+  return names.empty() ? kind : fmt::format("a zip archive of {}", show_names(names));
 }
 
 void refuse_unknown_kind(const std::string& file) {

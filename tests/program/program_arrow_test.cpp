@@ -200,6 +200,41 @@ TEST_CASE("lists of other lengths, columns of row names and empty tables") {
   refuses(3, {"info", "old.feather"}, {"a Feather file of version 1", "pandas.read_feather('IN')"}, there);
 }
 
+TEST_CASE("the index of pandas names the rows, as the metadata of the file say") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto indexed = [](const std::shared_ptr<arrow::Table>& table, const std::string& columns) {
+    const std::string pandas = R"({"index_columns": )" + columns + R"(, "columns": [], "pandas_version": "3.1"})";
+    return table->ReplaceSchemaMetadata(arrow::key_value_metadata({"pandas"}, {pandas}));
+  };
+  const auto table = arrow_table(
+      {{"x", floats({0, 1, 9, 8})},
+       {"id", arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{1000, 2000, 7000, 9000})},
+       {"sub", texts({"a", "b", "c", "d"})}});
+  const Words start{"-k", "2", "--init", "first", "-f", "-o", "o.csv"};
+  const auto cluster = [&](const std::string& file, Words more) {
+    more.insert(more.begin(), {"cluster", file});
+    more.insert(more.end(), start.begin(), start.end());
+    return done(more, there);
+  };
+  for_each_file(folder, *indexed(table, R"(["id", "sub"])"), [&](const std::string& file) {
+    CHECK(cluster(file, {}).says("4 x 1"));  // the first level is the identifier
+    CHECK(bytes_of(folder / "o.csv").starts_with("id,label\n1000,"));
+    CHECK(cluster(file, {}).says("the index of pandas (id, sub) names the rows and is not part of the points"));
+    CHECK(cluster(file, {"--columns", "x,id"}).says("4 x 2"));
+    CHECK(cluster(file, {"--id-column", "sub"}).says("4 x 1"));
+    CHECK(bytes_of(folder / "o.csv").starts_with("id,label\na,"));
+    CHECK(cluster(file, {"--label-column", "sub"}).says("4 x 1"));
+    CHECK(cluster(file, {"--drop-columns", "id"}).says("4 x 1"));
+    CHECK(bytes_of(folder / "o.csv").starts_with("id,label\na,"));
+  });
+  for (const char* none : {R"([{"kind": "range", "name": null, "start": 0, "stop": 4, "step": 1}])", "[]", "3", "[["}) {
+    for_each_file(folder, *indexed(table, none), [&](const std::string& file) {
+      CHECK(cluster(file, {"--drop-columns", "sub"}).says("4 x 2"));
+    });
+  }
+}
+
 TEST_CASE("many rows and columns are read by several threads, in parts and from standard input, within --memory") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
