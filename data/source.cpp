@@ -18,6 +18,7 @@
 #include "data/hdf5/hdf5_root.h"
 #include "data/hdf5/hdf5_source.h"
 #include "data/io/file_kind.h"
+#include "data/io/stream_bytes.h"
 #include "data/text/matrix_market.h"
 #include "data/text/svmlight.h"
 #include "data/text/text.h"
@@ -71,7 +72,8 @@ const FormatEntry& format_of(const std::string& file) {
   for (const FormatEntry& format : formats()) {
     if (format.recognises(file)) return format;
   }
-  if (!conversion_of(file).empty()) refuse_unknown_kind(file);
+  // What the content says of a file of another program counts more than the name.
+  if (!is_standard_input(file) && !conversion_of(file).empty()) refuse_unknown_kind(file);
   for (const FormatEntry& format : formats()) {
     if (has_extension(file, format.extensions)) return format;
   }
