@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "data/arrays/numpy.h"
 #include "data/arrow/arrow_table.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_labels.h"
@@ -263,6 +265,16 @@ Labels labels_of_arrow(Location& location, const ReadOptions& options) {
   return labels_of_texts({column->name, std::move(column->texts), column->file_bytes});
 }
 
+/// Whole numbers, or the words of an array of NumPy.
+Labels labels_of_array(const Location& location) {
+  std::optional<std::vector<std::string>> texts = read_numpy_texts(location);
+  if (!texts) return labels_of_numbers(location);
+  const std::string name =
+      location.dataset.empty() ? location.file : fmt::format("{}:{}", location.file, location.dataset);
+  return labels_of_texts(
+      {name, std::move(*texts), static_cast<std::int64_t>(std::filesystem::file_size(location.file))});
+}
+
 }  // namespace
 
 Labels read_labels(const std::string& name, const ReadOptions& options, Unlabelled unlabelled) {
@@ -271,7 +283,7 @@ Labels read_labels(const std::string& name, const ReadOptions& options, Unlabell
   Labels labels = is_hdf5(location.file)    ? labels_of_hdf5(location)
                   : is_arrow(location.file) ? labels_of_arrow(location, options)
                   : !is_read_as_text(location.file)
-                      ? labels_of_numbers(location)
+                      ? labels_of_array(location)
                       : labels_of_texts(read_text_column(location, options, {.may_be_empty = may_be_empty}));
   if (labels.codes.empty()) refuse_input(labels.name, "expected labels, found none: 0 rows; name a vector with labels");
   const auto none = std::find(labels.codes.begin(), labels.codes.end(), kNone);

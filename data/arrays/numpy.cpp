@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/zip.h"
 
@@ -190,7 +192,95 @@ ArchiveArrays parts_of(const std::string& file, const std::vector<Member>& array
   return parts;
 }
 
+/// Where the texts of an array are.
+struct StoredTexts {
+  InputBytes input;
+  std::int64_t at = 0, bytes = 0;
+  NumpyHeader header;
+};
+
+std::optional<StoredTexts> texts_of(const Location& location) {
+  if (is_standard_input(location.file)) return std::nullopt;  // it can be read once
+  if (is_npy(location.file)) {
+    require_no_dataset(location);
+    InputBytes input = open_stream(location.file, "a NumPy array");
+    const NumpyHeader header = header_of(input);
+    const std::int64_t bytes = input.size() - header.bytes;
+    return StoredTexts{std::move(input), header.bytes, bytes, header};
+  }
+  if (!is_npz(location.file)) return std::nullopt;
+  InputBytes input = open_archive(location.file);
+  const std::vector<Member> arrays = arrays_of(input);
+  const std::string path = (location.dataset.starts_with('/') ? "" : "/") + location.dataset;
+  const Member* const member = arrays.size() == 1 && location.dataset.empty() ? &arrays[0] : find(arrays, path);
+  if (member == nullptr || !member->unreadable.empty() || member->header.text_bytes == 0) return std::nullopt;
+  const std::int64_t begin = member->header.bytes, bytes = member->file.size - begin;
+  if (member->file.deflated) {
+    return StoredTexts{extract(input, member->file, location.file, ""), begin, bytes, member->header};
+  }
+  verify_stored(input, member->file, 1);
+  return StoredTexts{std::move(input), member->file.at + begin, bytes, member->header};
+}
+
+void append_utf8(std::string& text, std::uint32_t character) {
+  const auto put = [&text](std::uint32_t byte) { text += static_cast<char>(byte); };
+  if (character < 0x80) return put(character);
+  if (character < 0x800) {
+    put(0xc0 | character >> 6);
+  } else {
+    if (character < 0x10000) {
+      put(0xe0 | character >> 12);
+    } else {
+      put(0xf0 | (character >> 18 & 7));
+      put(0x80 | (character >> 12 & 0x3f));
+    }
+    put(0x80 | (character >> 6 & 0x3f));
+  }
+  put(0x80 | (character & 0x3f));
+}
+
+/// A text without the zeros behind it.
+std::string text_at(const std::byte* bytes, const NumpyHeader& header) {
+  std::string text;
+  if (!header.wide) {
+    text.assign(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(header.text_bytes));
+    return text.erase(text.find_last_not_of('\0') + 1);
+  }
+  for (std::int64_t i = 0; i < header.text_bytes; i += 4) {
+    std::uint32_t character = 0;
+    std::memcpy(&character, bytes + i, sizeof character);
+    if (character == 0) break;
+    append_utf8(text, header.swapped ? __builtin_bswap32(character) : character);
+  }
+  return text;
+}
+
 }  // namespace
+
+std::optional<std::vector<std::string>> read_numpy_texts(const Location& location) {
+  const std::optional<StoredTexts> stored = texts_of(location);
+  if (!stored || stored->header.text_bytes == 0) return std::nullopt;
+  const NumpyHeader& header = stored->header;
+  std::int64_t count = 1;
+  for (const std::int64_t size : header.shape) count = capped_product(count, size);
+  const bool is_vector = header.shape.size() == 1 || (header.shape.size() == 2 && header.shape[1] == 1);
+  if (!is_vector) return std::nullopt;
+  if (capped_product(count, header.text_bytes) != stored->bytes) {
+    refuse_input(location.file,
+                 fmt::format("{} texts of {} bytes are declared, and {} bytes stored; it is damaged: copy "
+                             "or save it again",
+                             count, header.text_bytes, stored->bytes));
+  }
+  require_memory(capped_product(count, static_cast<std::int64_t>(sizeof(std::string)) + 2 * header.text_bytes),
+                 location.file);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(stored->bytes));
+  stored->input.read(stored->at, stored->bytes, bytes.data());
+  stored->input.check_unchanged();
+  std::vector<std::string> texts;
+  texts.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) texts.push_back(text_at(bytes.data() + i * header.text_bytes, header));
+  return texts;
+}
 
 bool is_npy(const std::string& file) { return begin_of_stream(file).starts_with(kNumpySignature); }
 

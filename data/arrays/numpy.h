@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,8 @@ std::vector<DatasetInfo> list_npy(const Location& location, const ReadOptions& o
 bool is_npz(const std::string& file);
 std::unique_ptr<PointSource> open_npz(const Location& location, const ReadOptions& options);
 std::vector<DatasetInfo> list_npz(const Location& location, const ReadOptions& options);
+
+/// The words of a vector of texts; nothing if FILE or FILE:NAME holds anything else.
+std::optional<std::vector<std::string>> read_numpy_texts(const Location& location);
 
 }  // namespace kith::data

@@ -211,6 +211,11 @@ void set_type(NumpyHeader& header, const std::string& descr) {
   header.type = type.name;
   header.element = type.element;
   if (type.element) return;
+  if (type.name == "text") {
+    header.text_bytes = type.bytes;
+    header.wide = descr.find('U') != descr.npos;
+    header.swapped = descr[0] == (std::endian::native == std::endian::little ? '>' : '<');
+  }
   const auto holds_objects = [](const RecordField& field) { return field.type == "objects" || field.type == "record"; };
   const auto& fields = header.records.fields;
   if (descr == "[" && std::none_of(fields.begin(), fields.end(), holds_objects)) {

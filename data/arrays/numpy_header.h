@@ -18,6 +18,9 @@ struct NumpyHeader {
   std::optional<ElementType> element;  // if kith can read the type
   Records records;                     // of a structured array
   std::string obstacle;                // else why not, with a remedy
+  std::int64_t text_bytes = 0;         // of a text, in an array of texts; 0: it is none
+  bool wide = false,
+       swapped = false;  // texts of 4 bytes for each character, which are not in the order of this machine
   bool fortran_order = false;
   std::int64_t bytes = 0;  // size of the header; the values follow
 };

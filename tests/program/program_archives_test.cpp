@@ -248,3 +248,43 @@ TEST_CASE("kith info ends with the exit code of the first error") {
   write_bytes(file, wrong);
   ends(3, {file}, "the checksum of x.npy is wrong");
 }
+
+TEST_CASE("labels in arrays are words, or whole numbers of any size") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "plain.csv", "label\nb\na\nb\n\xc3\xa9t\xc3\xa9\n");
+  const auto wide = [](const std::vector<std::u32string>& words, bool big) {
+    std::string bytes;
+    for (const std::u32string& word : words) {
+      for (std::size_t i = 0; i < 3; ++i) {
+        const std::string one = little(i < word.size() ? word[i] : 0, 4);
+        bytes += big ? std::string(one.rbegin(), one.rend()) : one;
+      }
+    }
+    return bytes;
+  };
+  const std::vector<std::u32string> words{U"b", U"a", U"b", U"\u00e9t\u00e9"};
+  const auto agrees = [&](const std::string& labels) {
+    const auto scores = done({"evaluate", labels, "--truth", "plain.csv", "--json"}, there).json();
+    CHECK(scores.dump().find("\"adjusted_rand_index\":1") != std::string::npos);
+  };
+  write_bytes(folder / "u.npy", npy("'<U3'", false, "(4,)", wide(words, false)));
+  write_bytes(folder / "big.npy", npy("'>U3'", false, "(4, 1)", wide(words, true)));
+  write_bytes(folder / "s.npy",
+              npy("'|S5'", false, "(4,)", std::string("b\0\0\0\0a\0\0\0\0b\0\0\0\0\xc3\xa9t\xc3\xa9", 20)));
+  for (const bool deflated : {false, true}) {
+    write_bytes(folder / "x.npz", zip({array("x", "<f8", "(1, 1)", raw(std::vector<double>{1})),
+                                       array("y", "<U3", "(4,)", wide(words, false), deflated)}));
+    agrees("x.npz:y");
+  }
+  for (const char* file : {"u.npy", "big.npy", "s.npy"}) agrees(file);
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;
+  write_bytes(folder / "n.npy", npy("'<i8'", false, "(4,)", raw(Integers{large, large + 1, large, -large})));
+  agrees("n.npy");
+  write_bytes(folder / "m.npy", npy("'<u8'", false, "(4,)", raw(Integers{-1, -2, -1, large})));
+  agrees("m.npy");
+  write_bytes(folder / "cut.npy", npy("'<U3'", false, "(5,)", wide(words, false)));
+  refuses(3, {"evaluate", "cut.npy", "--truth", "plain.csv"}, {"cut.npy: 5 texts of 12 bytes are declared"}, there);
+  write_bytes(folder / "two.npy", npy("'<U3'", false, "(2, 2)", wide(words, false)));
+  refuses(3, {"evaluate", "two.npy", "--truth", "plain.csv"}, {"expected numbers, found text"}, there);
+}
