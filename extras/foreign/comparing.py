@@ -161,6 +161,14 @@ def compare_labels(kith, path, table, options):
                         ["kith", *map(str, command)])
 
 
+def palette_around(colors):
+    """The colours, and others that kith could find in the picture instead: nearest ones, and ones from everywhere."""
+    steps = np.vstack([np.eye(3), -np.eye(3)])
+    near = (colors[:200, None, :] + steps[None, :, :]).reshape(-1, 3)
+    grid = np.stack(np.meshgrid(*[[0, 64, 128, 192, 255]] * 3), axis=-1).reshape(-1, 3)
+    return np.unique(np.clip(np.vstack([colors, near, grid]), 0, 255), axis=0)
+
+
 def compare_picture(kith, path, pixels, tolerance):
     """The colour of every pixel; or their sum of squares where pixels and colours are many, or of more than 8 bits."""
     visible = pixels[:, :, 3] > 0 if pixels.shape[2] == 4 else np.ones(pixels.shape[:2], bool)
@@ -177,7 +185,8 @@ def compare_picture(kith, path, pixels, tolerance):
         return "statistics"
     import h5py
     labels, palette = kith.scratch / "labels.h5", kith.scratch / "palette.npy"
-    np.save(palette, distinct)
+    offered = palette_around(distinct)
+    np.save(palette, offered)
     command = ["image", path, "--space", "srgb", "--palette-from", palette, "--labels", labels, "-f", "-q"]
     kith.run(*command)
     command = ["kith", *map(str, command)]
@@ -187,9 +196,9 @@ def compare_picture(kith, path, pixels, tolerance):
         raise Different(f"{read.shape} pixels instead of {visible.shape}", command)
     if ((read >= 0) != visible).any():
         raise Different("other pixels are transparent", command)
-    distance = np.abs(distinct[read[visible]] - colors).max(axis=1)
+    distance = np.abs(offered[read[visible]] - colors).max(axis=1)
     if distance.max() > tolerance:
         at = int(distance.argmax())
         raise Different(f"{(distance > tolerance).sum()} of {len(colors)} pixels have another colour, pixel {at} "
-                        f"{distinct[read[visible]][at]} instead of {colors[at]}", command)
+                        f"{offered[read[visible]][at]} instead of {colors[at]}", command)
     return "values"
