@@ -8,12 +8,12 @@ NAMED = {
     "rds": "an R ", "sav": "SPSS|IDL", "tif": "TIFF", "TIFF": "TIFF|PNG, JPEG or PNM", "xls": "Excel", "zip": "zip",
 }
 NO_TABLE = ("expected .*(found|only|at least)|no dataset|line 1 |damaged|declared as|which kith does not support|"
-            "external link|no column of numbers")
+            "external link|no column holds numbers|are they quotes|the table seems to begin in line")
 
 # Tables of the library that kith refuses: a pattern of the format, and of the message.
 REFUSALS = [
     ("text.*", "expected lines that end with LF or CR LF, found CR only; convert it"),
-    ("text.*", "found vectors of word2vec below a line with their sizes; leave that out"),
+    ("text.*", "found vectors of word2vec below a line with their sizes; (leave that out|say --skip-lines 1)"),
     ("HDF5", "found (enum|bitfield|MATLAB text|an empty matrix|a compound with values of variable length)"),
     ("HDF5", "declared as .*, but no value was ever written"),
     ("npz", "found the type '<f16'"),
@@ -30,8 +30,15 @@ EXPLANATIONS = [
      "before AnnData 0.7 obsm was one dataset: kith reads F.h5ad:/obsm with --columns X_pca"),
     ("krumsiek11_params|toggleswitch_params", "all columns are words",
      "True is 1 to kith, and a word to pandas beside numbers"),
-    ("histopt.dat", "ClassA", "a blank between the names, a tab between the values: kith takes both for separators"),
+    ("histopt.dat", "ClassA|2 columns instead of 1",
+     "a blank between the names, a tab between the values: kith takes both for separators"),
     ("test-h5link.h5|attr-u16.h5", "not among its datasets", "kith lists a dataset with two names (hard links) once"),
+    ("russellCRCRLF.csv", "statistics of 1 columns instead of 2",
+     "lines end with CR CR LF: kith shows the last field as text with its CRs, pandas removes them"),
+    ("coil_def(_Elekta)?.dat", "x 7 instead of", "two kinds of rows in turn: line 1 is a row to kith, and names here"),
+    ("indexes_2_[01].h5", "statistics of 2 columns instead of 3",
+     "h5py makes bytes of PyTables' bits; kith names the type, bitfield, and leaves the column out"),
+    ("lcdemo.dat", "37 x 3", "tabs and blanks mix: kith shows two columns of text; --delimiter blanks reads the file"),
     ("gb18030.txt", "is called",
      "the text has an encoding that the comparison does not know; the numbers are equal"),
     ("bad_miutf8_array_name.mat", "Non ascii", "SciPy refuses a variable's name that is no ASCII"),

@@ -85,7 +85,7 @@ def decoded(path):
 
 def fields(lines, separator):
     if separator == BLANKS:
-        return [line.split() for line in lines]
+        return [[field.strip('"') for field in re.findall(r'"[^"]*"|\S+', line)] for line in lines]
     return list(csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=True))
 
 
@@ -141,7 +141,7 @@ def read_text(path):
         columns.append(column.to_numpy(float) if numeric[-1] else np.full(len(frame), np.nan))
         if words is None and column.dtype == object and column.notna().all() and 1 < column.nunique() <= 50:
             words = number, column.astype(str).to_list()
-    names = [name.strip().strip('"') for name in first[len(first) - len(numeric):]] if has_header else None
+    names = [name.strip() for name in first[len(first) - len(numeric):]] if has_header else None
     if not any(numeric):
         raise NoTable("all columns are words")
     return [Table("", np.column_stack(columns), names, numeric, words)]
