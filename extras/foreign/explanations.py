@@ -12,8 +12,8 @@ NO_TABLE = ("expected .*(found|only|at least)|no dataset|line 1 |damaged|declare
 
 # Tables of the library that kith refuses: a pattern of the format, and of the message.
 REFUSALS = [
-    ("text.*", "expected lines that end with LF or CR LF, found CR only; convert it"),
-    ("text.*", "found vectors of word2vec below a line with their sizes; (leave that out|say --skip-lines 1)"),
+    (".*text", "expected lines that end with LF or CR LF, found CR only; convert it"),
+    (".*text", "found vectors of word2vec below a line with their sizes; (leave that out|say --skip-lines 1)"),
     ("HDF5", "found (enum|bitfield|MATLAB text|an empty matrix|a compound with values of variable length)"),
     ("HDF5", "declared as .*, but no value was ever written"),
     ("npz", "found the type '<f16'"),

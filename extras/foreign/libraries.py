@@ -60,7 +60,7 @@ def format_of(path):
     lines = [line for line in content.split(b"\n")[:-1] or [content] if not line.startswith(b"#")]
     if lines and re.match(rb"[-+.\d,eE]+( qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?$", lines[0]):
         return "svmlight"
-    return "text, gzip" if head[:2] == b"\x1f\x8b" else "text"
+    return "gzipped text" if head[:2] == b"\x1f\x8b" else "text"
 
 
 def read(path, kind):
@@ -280,7 +280,7 @@ def read_arrow(path):
     return [Table("", np.column_stack(columns), [str(name) for name in frame], numeric)]
 
 
-READERS = {"text": read_text, "text, gzip": read_text, "npy": read_npy, "npz": read_npz, "mat": read_mat,
+READERS = {"text": read_text, "gzipped text": read_text, "npy": read_npy, "npz": read_npz, "mat": read_mat,
            "HDF5": lambda path: (read_h5ad if path.name.endswith(".h5ad") else read_hdf5)(path),
            "MatrixMarket": read_matrix_market, "svmlight": read_svmlight, "Parquet": read_arrow, "Arrow": read_arrow}
 
