@@ -32,7 +32,7 @@ struct TextHead {
   std::vector<std::string> remarks;        // about lines that may have another meaning
   ReadOptions options;                     // that it was read with
   std::int64_t quoted_fields = 0;          // of the header: between quotes on one line
-  bool spans_lines = false;                // the header: a field between quotes
+  bool spans_lines = false;                // the header, whose lines may be rows: a field between quotes
   struct Sample {
     std::int64_t line = 0;  // counted from 1
     std::vector<std::string> fields;

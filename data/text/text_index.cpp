@@ -29,15 +29,9 @@ class QuoteCheck {
     if (cursor.is_unclosed()) refuse_unclosed(input_.name(), head_, record, line);
     if (head_.options.quotes || !cursor.spans_lines()) return;
     if (line_ == 0) line_ = line;
-    bool rows = true;  // each line of it has the form of a row
-    for (std::size_t begin = 0; rows && begin < record.size();) {
-      const std::size_t end = std::min(record.find('\n', begin), record.size());
-      TextSyntax syntax = head_.syntax;
-      syntax.quotes = false;
-      rows = count_fields(record.substr(begin, end - begin), syntax, head_.columns + 1) == head_.columns;
-      begin = end + 1;
+    if (lines_are_records(record, head_.syntax, head_.columns)) {
+      refuse(line, "though each of its lines has as many fields as a row");
     }
-    if (rows && head_.columns > 1) refuse(line, "though each of its lines has as many fields as a row");
   }
   /// `quoted_fields`: on one line.
   void finish(std::int64_t quoted_fields) const {

@@ -136,4 +136,14 @@ std::int64_t count_fields(std::string_view record, const TextSyntax& syntax, std
   return count;
 }
 
+bool lines_are_records(std::string_view record, TextSyntax syntax, std::int64_t columns) {
+  syntax.quotes = false;
+  for (std::size_t begin = 0; begin < record.size();) {
+    const std::size_t end = std::min(record.find('\n', begin), record.size());
+    if (count_fields(record.substr(begin, end - begin), syntax, columns + 1) != columns) return false;
+    begin = end + 1;
+  }
+  return columns > 1;
+}
+
 }  // namespace kith::data
