@@ -69,19 +69,6 @@ class RawSource final : public PointSource {
   }
   bool is_shared() const override { return only_in_order().empty(); }
   std::int64_t changed_values() const override { return changed_; }
-  bool read_integers(std::int64_t first, MatrixView<std::int64_t> out) override {
-    const Number number = table_.element.number;
-    const bool is_plain = table_.fields.empty() && columns() == 1 && table_.order != RawTable::rows_with_length;
-    if (!is_plain || (number != Number::int64 && number != Number::uint64)) return false;
-    verify();
-    input_.read(table_.at + first * element_bytes_, out.rows * element_bytes_, reinterpret_cast<std::byte*>(out.data));
-    input_.check_unchanged();
-    if (!table_.element.swapped) return true;
-    for (std::int64_t i = 0; i < out.rows; ++i) {
-      out.data[i] = static_cast<std::int64_t>(__builtin_bswap64(static_cast<std::uint64_t>(out.data[i])));
-    }
-    return true;
-  }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
   bool read_integers(std::int64_t first, MatrixView<std::int64_t> out) override {
