@@ -4,6 +4,7 @@
 #include "core/nearest_name.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kith {
 namespace {
@@ -28,15 +29,21 @@ std::size_t edits(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
+bool have_same_letters(std::string a, std::string b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
 }  // namespace
 
 std::string nearest_name(const std::string& typed, const std::vector<std::string>& known) {
   const std::string start = typed.substr(0, kMostLetters);
   std::string nearest;
-  std::size_t fewest = 0;
+  std::pair<std::size_t, bool> fewest;  // edits; of as many, swaps first
   for (const std::string& name : known) {
     const bool begins = start.size() > 2 && name.compare(0, start.size(), start) == 0;
-    const std::size_t distance = begins ? 0 : edits(start, name);
+    const std::pair distance{begins ? 0 : edits(start, name), !begins && !have_same_letters(start, name)};
     if (nearest.empty() || distance < fewest) {
       nearest = name;
       fewest = distance;

@@ -7,7 +7,7 @@
 namespace kith {
 
 /// The known name with the fewest letters to insert, delete, replace or swap; a name that begins with the typed letters
-/// comes first. Empty when nothing is known.
+/// comes first, and of equal ones a name of the same letters. Empty when nothing is known.
 std::string nearest_name(const std::string& typed, const std::vector<std::string>& known);
 
 /// The same, if at least half of the typed letters, dashes before them aside, are as in that name; else empty.
