@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <utility>
 
 #include "core/metric.h"
@@ -23,7 +24,7 @@ class WideRows final : public SourceFilter {
         drops_(options.missing == Missing::keep && options.fill == Fill::none),
         offers_(options.missing != Missing::refuse),
         threads_(options.threads) {
-    constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{16} << 20, kShare = 16;
+    constexpr std::int64_t kLeast = std::int64_t{256} << 10, kMost = std::int64_t{16} << 20, kShare = 64;
     part_bytes_ = std::clamp(memory_limit() / kShare, kLeast, kMost);
   }
 
@@ -49,10 +50,10 @@ class WideRows final : public SourceFilter {
     }
     const std::int64_t row_bytes = std::max<std::int64_t>(columns() * 4, 1);
     const std::int64_t part = std::clamp<std::int64_t>(part_bytes_ / row_bytes, 1, std::max<std::int64_t>(out.rows, 1));
-    Matrix<float> narrow(part, columns());
+    const auto narrow = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(part * columns()));
     for (std::int64_t begin = 0; begin < out.rows; begin += part) {
       const std::int64_t rows = std::min(part, out.rows - begin);
-      const MatrixView<float> in = narrow.view().middle(0, rows);
+      const MatrixView<float> in{narrow.get(), rows, columns()};
       inner_->read(first + begin, in);
       convert_rows<float>(first + begin, in, out.middle(begin, rows));
     }
