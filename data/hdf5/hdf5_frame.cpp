@@ -140,9 +140,8 @@ std::optional<FrameGroup> frame_group(const Hdf5InputFile& file, const std::stri
   FrameGroup frame{path, {}};
   for (const std::string& name : texts_attribute(group.get(), "column-order"))
     frame.columns.push_back(column_of(file, path, name));
-  if (!frame.columns.empty()) return frame;
-  refuse_input(fmt::format("{}:{}", file.name(), path),
-               "expected a data frame with columns, found one with an index alone; name another dataset");
+  if (frame.columns.empty()) return std::nullopt;  // an index alone
+  return frame;
 }
 
 std::unique_ptr<PointSource> open_frame(const std::string& file, const FrameGroup& group, const ReadOptions& options) {

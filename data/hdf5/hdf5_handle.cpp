@@ -62,17 +62,17 @@ std::string hdf5_reason() {
 }
 
 std::string describe_damage(const std::string& reason) {
-  const bool is_newer = reason.find("bad version number") != std::string::npos ||
-                        reason.find("bad superblock version number") != std::string::npos;
-  if (!is_newer) return "damaged: " + reason;
+  // A number of a superblock that no HDF5 has yet may also be a damaged byte.
+  const bool is_superblock = reason.find("bad superblock version number") != std::string::npos;
+  if (!is_superblock && reason.find("bad version number") == std::string::npos) return "damaged: " + reason;
   unsigned major = 0, minor = 0, release = 0;
   H5get_libversion(&major, &minor, &release);
   return fmt::format(
-      "probably written by a newer HDF5 than the {}.{}.{} that kith uses ({}); create it without libver='latest', or "
+      "{} written by a newer HDF5 than the {}.{}.{} that kith uses ({}); create it without libver='latest', or "
       "copy its values with the newer version: h5repack --high=1 IN.h5 OUT.h5, or python3 -c \"import h5py; a, b = "
       "h5py.File('IN.h5'), h5py.File('OUT.h5', 'w'); a.visititems(lambda n, o: b.update({{n: o[()]}}) if hasattr(o, "
       "'dtype') else None)\"",
-      major, minor, release, reason);
+      is_superblock ? "damaged, or" : "probably", major, minor, release, reason);
 }
 
 Handle utf8_type(std::size_t size) {

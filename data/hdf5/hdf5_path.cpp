@@ -176,10 +176,15 @@ bool exists(const Hdf5InputFile& file, const std::string& path) {
 }
 
 bool has_records(const Hdf5InputFile& file, const std::string& path) {
-  if (path.empty() || !exists(file, path)) return false;
-  const Handle object = open_object(file, path);
-  return H5Iget_type(object.get()) == H5I_DATASET &&
-         H5Tget_class(Handle(H5Dget_type(object.get())).get()) == H5T_COMPOUND;
+  if (path.empty()) return false;
+  try {
+    if (!exists(file, path)) return false;
+    const Handle object = open_object(file, path);
+    return H5Iget_type(object.get()) == H5I_DATASET &&
+           H5Tget_class(Handle(H5Dget_type(object.get())).get()) == H5T_COMPOUND;
+  } catch (const Error&) {  // a link that is not followed
+    return false;
+  }
 }
 
 std::string describe_kind(hid_t object) {

@@ -77,7 +77,8 @@ std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_byte
 std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vector_as_column) {
   if (!facts.obstacle.empty()) return facts.obstacle;
   if (facts.info.type == kVariableLength) {
-    return "expected rows of one length, found lists of different lengths (a variable-length type), as a search within "
+    return "expected numbers in rows of one length, found lists of different lengths (a variable-length type), as a "
+           "search within "
            "a radius gives; kith reads matrices: name a dataset of numbers with rows and columns";
   }
   if (!facts.element && !facts.has_records()) {

@@ -79,7 +79,7 @@ TEST_CASE("-o - writes labels alone to standard output, one per line") {
     return words;
   };
   const Outcome labels = done(with({"cluster", folder / "x.csv", "--nan", "drop"}));
-  CHECK(labels.out == "0\n1\n\n0\n");
+  CHECK(labels.out == "0\n1\n-1\n0\n");
   CHECK(labels.says("result     standard output"));
   CHECK(files_in(folder) == Words{"c.csv", "x.csv"});
   CHECK(done({"assign", folder / "c.csv", "--centroids", folder / "c.csv", "-o", "-", "-q"}).out == "0\n1\n");
