@@ -218,8 +218,9 @@ TEST_CASE("lists of different lengths, empty labels and classic netCDF are refus
     maker.dataset("labels", H5T_STD_I32LE, {0}, H5T_NATIVE_INT32, nullptr);
   }
   for (const char* name : {"neighbors", "none"}) {
-    refuses(3, {"knn", file + ":/x", "-k", "1", "--truth", file + ":/" + name},
-            {std::string("v.h5:/") + name + ": expected numbers in rows of one length, found lists of different lengths"});
+    refuses(
+        3, {"knn", file + ":/x", "-k", "1", "--truth", file + ":/" + name},
+        {std::string("v.h5:/") + name + ": expected numbers in rows of one length, found lists of different lengths"});
   }
   refuses(3, {"evaluate", file + ":/texts", "--truth", file + ":/texts"}, {"v.h5:/texts: expected labels, found none"});
   refuses(3, {"evaluate", file, "--truth", file}, {"v.h5:/labels: expected at least 1 row, found none"});

@@ -138,7 +138,7 @@ TEST_CASE("a run that fails or is killed leaves nothing in --scratch") {
   const std::string large = place.folder / "large.npy";
   write_npy(large, {}, "(10000000, 100000", true);
   if (truncate(large.c_str(), 128 + 4'000'000'000'000) == 0) {  // some file systems have no such files
-    refuses(5, cluster(large) + Words{"-q"} + place.little("900MB"),
+    refuses(5, cluster(large) + Words{"-q", "--backend", "cpu", "--threads", "2"} + place.little("900MB"),
             {"--scratch", "needs 3.6 TiB of disk space", "are free"});
   }
 
