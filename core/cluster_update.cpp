@@ -138,6 +138,16 @@ std::vector<double> distances_on_centroids(const DataPlan& plan, MatrixView<cons
   return largest;
 }
 
+std::vector<double> distances_on_directions(const DataPlan& plan, MatrixView<const double> centroids) {
+  const double rounding = 2 * definition_rounding(centroids.columns) + 0x1p-50;
+  std::vector<double> largest = distances_on_centroids(plan, centroids);
+  for (double& squared : largest) {
+    const double distance = 2 * std::sqrt(squared) + rounding;
+    squared = distance * distance;
+  }
+  return largest;
+}
+
 double objective_rounding(const DataPlan& plan, double spread, std::int64_t clusters) {
   const double means = means_rounding(plan);
   const double additions = static_cast<double>(clusters + plan.columns / kLanes + 8) * 0x1p-52;

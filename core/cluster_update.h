@@ -40,6 +40,9 @@ Relocation relocate_empty_clusters(Points& points, std::vector<std::int64_t>& co
 /// (k) The largest D that rounding of each of the centroids (k, d) can give to rows that equal the mean. Relocating
 /// such rows would not lower the objective and could cycle.
 std::vector<double> distances_on_centroids(const DataPlan& plan, MatrixView<const double> centroids);
+/// The same for directions: scaling to length 1 rounds the row and its centroid, and doubles the error of a mean at
+/// most.
+std::vector<double> distances_on_directions(const DataPlan& plan, MatrixView<const double> centroids);
 
 /// Sums of k clusters without rows.
 ClusterSums empty_sums(const DataPlan& plan, std::int64_t clusters);

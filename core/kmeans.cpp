@@ -296,17 +296,10 @@ class Run {
     return 0;
   }
 
-  /// (k) The largest D at which a row counts as lying on its centroid. With cosine, scaling to length 1 rounds the row
-  /// and its centroid, and doubles the error of a mean at most.
+  /// (k) The largest D at which a row counts as lying on its centroid.
   std::vector<double> on_centroids(MatrixView<const double> centroids) const {
-    std::vector<double> largest = distances_on_centroids(plan_, centroids);
-    if (options_.metric != Metric::cosine) return largest;
-    const double rounding = 2 * definition_rounding(centroids.columns) + 0x1p-50;
-    for (double& squared : largest) {
-      const double distance = 2 * std::sqrt(squared) + rounding;
-      squared = distance * distance;
-    }
-    return largest;
+    return options_.metric == Metric::cosine ? distances_on_directions(plan_, centroids)
+                                             : distances_on_centroids(plan_, centroids);
   }
 
   std::int64_t frozen() const { return options_.frozen.rows; }
