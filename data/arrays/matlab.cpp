@@ -244,6 +244,10 @@ class MatlabFile {
       RawTable table;
       table.name = name;
       table.element = element(numbers, name);
+      // MATLAB declares the values of a sparse logical matrix as float64, and stores a byte for each.
+      const bool has_bytes = which == SparseMatrix::values && numbers.bytes > 0 &&
+                             numbers.bytes == rows.bytes / size_of(element(rows, name).number);
+      if (has_bytes) table.element = {Number::uint8};
       table.rows = numbers.bytes / size_of(table.element.number);
       table.columns = 1;
       require_memory(numbers.bytes, name);
