@@ -17,7 +17,7 @@
 namespace kith::data {
 namespace {
 
-constexpr std::size_t kSearchedLines = 200;     // that are looked at, of a narrow table
+constexpr std::size_t kSearchedLines = 200;     // lines of a narrow table that are searched
 constexpr std::size_t kSearchedFields = 20000;  // of a wide one, but at least as many lines as decide on its form
 constexpr std::ptrdiff_t kLeastRows = 2;        // at least, of the same form
 
