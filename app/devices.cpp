@@ -9,13 +9,13 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
-#include "core/backend.h"
 #include "core/error.h"
+#include "core/points/backend.h"
+#include "core/runtime/threads.h"
 #include "data/arrow/arrow_table.h"
 #include "data/io/zstd_bytes.h"
 #include "kernels/backends.h"
 #include "kernels/cpu/instructions/instructions.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
 namespace {
@@ -97,7 +97,7 @@ std::string as_text(const std::vector<DeviceEntry>& all) {
   out += "\nprocessor\n";
   line("  instructions ", fmt::format("{}: {}", cpu::instructions().name, cpu::instructions().summary));
   line("  KITH_CPU     ", fmt::format("{}", fmt::join(usable_instructions(), ", ")));
-  line("  threads      ", std::to_string(cpu::usable_threads()));
+  line("  threads      ", std::to_string(usable_threads()));
   out += "\nformats\n";
   for (const data::FormatEntry& format : data::formats()) {
     line(fmt::format("  {:<13}", format.name), format.extensions);
@@ -133,7 +133,7 @@ std::string as_json(const std::vector<DeviceEntry>& all) {
   if (const int gpus = count_gpus(all); gpus > 1) object["gpus_linked"] = cuda::gpus_reach_each_other(gpus);
   object["instructions"] = cpu::instructions().name;
   object["instruction_sets"] = usable_instructions();
-  object["threads"] = cpu::usable_threads();
+  object["threads"] = usable_threads();
   object["formats"] = Json::array();
   for (const data::FormatEntry& format : data::formats()) {
     object["formats"].push_back(

@@ -135,7 +135,7 @@ void complete(GenerateOptions& options) {
 }
 
 template <class T>
-void write_points(data::ResultFile& file, const std::string& dataset, const Recipe& recipe, cpu::Threads& threads,
+void write_points(data::ResultFile& file, const std::string& dataset, const Recipe& recipe, Threads& threads,
                   Job& job) {
   const Synthetic synthetic(recipe);
   file.create_matrix<T>(dataset, recipe.rows, recipe.columns);
@@ -190,7 +190,7 @@ int run_generate(const Arguments& arguments) {
   require_memory(bytes_of(options.recipe), target.file, options.common.memory);
   if (options.common.dry_run) return 0;
 
-  cpu::Threads threads(static_cast<int>(options.common.threads));
+  Threads threads(static_cast<int>(options.common.threads));
   job.report.backend = "cpu";
   job.report.threads = threads.count();
   data::ResultFile file(target.file, output);

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/fixed_point.h"
+#include "core/numbers/fixed_point.h"
 #include "data/io/memory_limit.h"
 
 namespace kith::app {

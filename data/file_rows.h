@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/row_reader.h"
+#include "core/points/row_reader.h"
 #include "data/source.h"
 
 namespace kith::data {

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/clock.h"
+#include "core/runtime/clock.h"
 
 namespace kith::data {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <thread>
 
-#include "core/backend.h"
+#include "core/points/backend.h"
 #include "data/missing_rows.h"
 #include "data/source.h"
 #include "data/spooled_rows.h"

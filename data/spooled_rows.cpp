@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <future>
 
-#include "core/row_blocks.h"
+#include "core/points/row_blocks.h"
 
 namespace kith::data {
 namespace {

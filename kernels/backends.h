@@ -1,7 +1,7 @@
 // The entry points of the backends, for the table of backends.
 #pragma once
 
-#include "core/backend.h"
+#include "core/points/backend.h"
 
 namespace kith::cpu {
 std::string missing(const BackendOptions& options);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/backend.h"
+#include "core/points/backend.h"
 
 namespace kith {
 

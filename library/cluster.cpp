@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "core/kmeans.h"
-#include "core/start.h"
+#include "core/kmeans/kmeans.h"
+#include "core/kmeans/start.h"
 #include "library/held_data.h"
 
 namespace kith {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "core/backend.h"
-#include "core/data_plan.h"
-#include "core/metric.h"
-#include "core/observer.h"
+#include "core/numbers/metric.h"
+#include "core/points/backend.h"
+#include "core/points/data_plan.h"
+#include "core/points/observer.h"
 
 #include <kith/points.h>
 #include <kith/run.h>

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <iterator>
 
-#include "core/neighbors.h"
-#include "core/radius.h"
+#include "core/neighbors/neighbors.h"
+#include "core/neighbors/radius.h"
 #include "library/held_data.h"
 
 namespace kith {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "pictures/svg.h"
 
 namespace kith::pictures {

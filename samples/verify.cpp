@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "data/source.h"
 
 namespace {

@@ -218,7 +218,7 @@ std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options
       Terminal::instance().say(fmt::format("the share of the limit is not shown: {}: {}", line.name, line.missing));
     }
   }
-  cpu::Threads threads(static_cast<int>(options.common.threads));
+  Threads threads(static_cast<int>(options.common.threads));
   BenchRun run{options, job, std::move(backend), threads, Limits(lines), product, kinds_of(options)};
   std::vector<BenchRow> rows = suite.rows(run);
   compare_with_noise(rows);
@@ -233,7 +233,7 @@ std::vector<BenchRow> limit_rows(const BenchOptions& options, Job& job, std::uni
   std::vector<BenchRow> rows = rows_of(lines, Limits({}));
   const std::string file = rates_file(job.report.backend, job.report.device);
   if (file.empty()) return rows;
-  cpu::Threads threads(static_cast<int>(options.common.threads));
+  Threads threads(static_cast<int>(options.common.threads));
   BenchRun run{options, job, std::move(backend), threads, Limits({}), "", {&kinds().front()}};
   try {
     write_rates(file, measure_rates(run, Limits(lines).rate(kReadLimit).value_or(0.0)));

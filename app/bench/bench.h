@@ -10,8 +10,8 @@
 #include "app/bench/bench_table.h"
 #include "app/run/job.h"
 #include "app/synthetic/synthetic.h"
+#include "core/runtime/threads.h"
 #include "kernels/bench.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
 
@@ -54,9 +54,9 @@ struct BenchRun {
   const BenchOptions& options;
   Job& job;
   std::unique_ptr<Backend> backend;
-  cpu::Threads& threads;  // generate points and check results
-  Limits limits;          // of the backend
-  std::string product;    // name of the limit for the backend's products
+  Threads& threads;     // generate points and check results
+  Limits limits;        // of the backend
+  std::string product;  // name of the limit for the backend's products
   /// The kinds to measure; noise alone if the points come from a file.
   std::vector<const Kind*> kinds;
 
@@ -88,7 +88,7 @@ std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* con
 /// The points of `kith generate --kind KIND --seed 20`, or of another seed.
 inline constexpr std::uint64_t kBenchSeed = 20;
 Matrix<float> generated_points(std::int64_t rows, std::int64_t columns, const Kind& kind, std::uint64_t seed,
-                               cpu::Threads& threads);
+                               Threads& threads);
 void round_to_bytes(MatrixView<float> values, const Kind& kind);
 
 /// Points that the backend holds and has prepared: generated ones, or the rows of --points. Consecutive shapes with
@@ -125,9 +125,9 @@ std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()
 // Checks of a sample of rows against the definition. They return the first difference, or an empty text.
 /// Checks 1024 rows, or all if there are fewer.
 std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
-                         std::span<const std::int32_t> labels, cpu::Threads& threads);
+                         std::span<const std::int32_t> labels, Threads& threads);
 /// lists: the lists of the first rows of `queries`.
 std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,
-                            cpu::Threads& threads);
+                            Threads& threads);
 
 }  // namespace kith::app

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "app/bench/bench.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 #include "data/source.h"
 
 namespace kith::app {
@@ -126,7 +126,7 @@ std::string check_means(const BenchPoints& held, std::span<const std::int32_t> l
   return "";
 }
 
-std::string check_iteration(const BenchPoints& held, const BenchShape& shape, cpu::Threads& threads) {
+std::string check_iteration(const BenchPoints& held, const BenchShape& shape, Threads& threads) {
   Observer silent;
   const Matrix<double> start = held.first_rows(shape.counts[0]);
   held.points().reset();

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "app/bench/bench.h"
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
 
 namespace kith::app {
 namespace {

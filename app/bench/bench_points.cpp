@@ -10,7 +10,7 @@
 
 #include "app/bench/bench.h"
 #include "app/cli/units.h"
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "data/source.h"
 
 namespace kith::app {
@@ -136,7 +136,7 @@ std::vector<BenchShape> shapes_of(const BenchRun& run, std::span<const char* con
 }
 
 Matrix<float> generated_points(std::int64_t rows, std::int64_t columns, const Kind& kind, std::uint64_t seed,
-                               cpu::Threads& threads) {
+                               Threads& threads) {
   Matrix<float> values(rows, columns);
   Synthetic({.kind = &kind, .rows = rows, .columns = columns, .seed = seed}).fill(0, values.view(), threads);
   return values;
@@ -212,7 +212,7 @@ std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()
 }
 
 std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
-                         std::span<const std::int32_t> labels, cpu::Threads& threads) {
+                         std::span<const std::int32_t> labels, Threads& threads) {
   const std::int64_t count = std::min(points.rows, kSample), d = points.columns;
   FirstFault fault;
   threads.run(count, [&](std::int64_t task, int) {
@@ -239,7 +239,7 @@ std::string check_labels(MatrixView<const float> points, MatrixView<const double
 }
 
 std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,
-                            cpu::Threads& threads) {
+                            Threads& threads) {
   constexpr double kWork = 4e9;  // multiply-adds
   const double each = static_cast<double>(base.rows) * static_cast<double>(base.columns);
   const std::int64_t in_lists = lists.index.rows(), k = lists.index.columns();

@@ -9,10 +9,10 @@
 #include <limits>
 #include <map>
 
-#include "core/clock.h"
-#include "core/kmeans.h"
-#include "core/neighbors.h"
-#include "core/silhouette.h"
+#include "core/kmeans/kmeans.h"
+#include "core/neighbors/neighbors.h"
+#include "core/runtime/clock.h"
+#include "core/scores/silhouette.h"
 #include "data/source.h"
 
 namespace kith::app {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "app/bench/bench.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 
 namespace kith::app {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "app/cli/text_options.h"
 #include "core/error.h"
+#include "core/runtime/threads.h"
 #include "data/format/column_choice.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
 namespace {
@@ -276,7 +276,7 @@ data::ReadOptions read_options(const CommonOptions& common) {
   if (common.precision == "f64") options.precision = data::Precision::f64;
   // A few threads saturate the memory; the others are free for work on the rows.
   constexpr std::int64_t kMostReaders = 8;
-  const std::int64_t threads = common.threads > 0 ? common.threads : cpu::usable_threads();
+  const std::int64_t threads = common.threads > 0 ? common.threads : usable_threads();
   options.threads = static_cast<int>(std::min(threads, kMostReaders));
   options.keep_bytes = true;
   return options;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "app/cli/options.h"
-#include "core/backend.h"
-#include "core/metric.h"
+#include "core/numbers/metric.h"
+#include "core/points/backend.h"
 #include "data/results/result.h"
 #include "data/source.h"
 

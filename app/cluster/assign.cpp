@@ -15,7 +15,7 @@
 #include "app/run/model.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {

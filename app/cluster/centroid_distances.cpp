@@ -9,7 +9,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
 #include "app/run/dropped_rows.h"
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
 
 namespace kith::app {
 namespace {

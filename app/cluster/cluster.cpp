@@ -17,7 +17,7 @@
 #include "app/run/points_job.h"
 #include "app/run/results.h"
 #include "app/run/start.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 
 namespace kith::app {
 namespace {

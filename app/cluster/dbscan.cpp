@@ -15,8 +15,8 @@
 #include "app/run/points_job.h"
 #include "app/run/preparation.h"
 #include "app/run/results.h"
-#include "core/dbscan.h"
-#include "core/neighbors.h"
+#include "core/neighbors/dbscan.h"
+#include "core/neighbors/neighbors.h"
 
 namespace kith::app {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
-#include "core/cluster_means.h"
-#include "core/column_deviation.h"
+#include "core/kmeans/cluster_means.h"
+#include "core/preparation/column_deviation.h"
 
 namespace kith::app {
 

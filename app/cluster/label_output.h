@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/cli/common_options.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 #include "data/results/result.h"
 #include "data/source.h"
 

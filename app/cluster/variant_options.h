@@ -6,8 +6,8 @@
 
 #include "app/cli/options.h"
 #include "app/run/held_points.h"
-#include "core/balance.h"
-#include "core/kmeans.h"
+#include "core/kmeans/balance.h"
+#include "core/kmeans/kmeans.h"
 #include "data/source.h"
 
 namespace kith::app {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "app/run/results.h"
-#include "core/label_result.h"
+#include "core/kmeans/label_result.h"
 
 namespace kith::app {
 namespace {

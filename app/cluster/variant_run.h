@@ -6,7 +6,7 @@
 
 #include "app/cluster/variant_options.h"
 #include "app/plan/work.h"
-#include "core/bisecting.h"
+#include "core/kmeans/bisecting.h"
 
 namespace kith::app {
 

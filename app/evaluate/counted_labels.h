@@ -6,7 +6,7 @@
 
 #include "app/run/progress.h"
 #include "app/run/weighting.h"
-#include "core/agreement.h"
+#include "core/scores/agreement.h"
 #include "data/labels.h"
 
 namespace kith::app {

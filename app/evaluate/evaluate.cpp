@@ -15,7 +15,7 @@
 #include "app/run/model.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
-#include "core/agreement.h"
+#include "core/scores/agreement.h"
 #include "data/labels.h"
 
 namespace kith::app {

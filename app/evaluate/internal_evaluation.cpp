@@ -12,7 +12,7 @@
 #include "app/run/model.h"
 #include "app/run/preparation.h"
 #include "app/run/results.h"
-#include "core/seeding.h"
+#include "core/kmeans/seeding.h"
 #include "data/results/stored_result.h"
 #include "data/source.h"
 
@@ -66,13 +66,14 @@ CentroidDistances distances_to_means(const HeldPoints& held, MatrixView<const do
 }  // namespace
 
 std::int64_t mean_distance_bytes(const ScoreShape& shape) {
-  constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;  // core/silhouette.cpp
+  constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;  // core/scores/silhouette.cpp
   const std::int64_t some = kBlockValues / std::max<std::int64_t>(shape.rows, 1) + 1;
   return 8 * checked_product(shape.rows, std::min(shape.clusters, some), "distances");
 }
 
 std::int64_t exact_silhouette_bytes(const ScoreShape& shape) {
-  constexpr std::int64_t kBlockValues = std::int64_t{1} << 23, kMinRows = 16384, kSteps = 20;  // core/silhouette.cpp
+  constexpr std::int64_t kBlockValues = std::int64_t{1} << 23, kMinRows = 16384,
+                         kSteps = 20;                                      // core/scores/silhouette.cpp
   constexpr std::int64_t kOfWeights = std::int64_t{1} << 28;               // whose number is unknown
   constexpr std::int64_t kPerColumn = 12, kPerCluster = 25, kPerRow = 20;  // packed and as float64; sums and bounds
   const std::int64_t scored = shape.sample > 0 ? std::min(shape.sample, shape.rows) : shape.rows;

@@ -10,8 +10,8 @@
 
 #include "app/run/held_points.h"
 #include "app/run/scores.h"
-#include "core/internal_scores.h"
-#include "core/silhouette.h"
+#include "core/scores/internal_scores.h"
+#include "core/scores/silhouette.h"
 #include "data/labels.h"
 #include "data/results/result.h"
 

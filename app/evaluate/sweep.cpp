@@ -18,9 +18,9 @@
 #include "app/run/points_job.h"
 #include "app/run/results.h"
 #include "app/run/start.h"
-#include "core/internal_scores.h"
-#include "core/metric.h"
-#include "core/silhouette.h"
+#include "core/numbers/metric.h"
+#include "core/scores/internal_scores.h"
+#include "core/scores/silhouette.h"
 #include "data/io/file_kind.h"
 #include "data/results/text_file.h"
 

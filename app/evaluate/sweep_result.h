@@ -9,8 +9,8 @@
 
 #include "app/run/report.h"
 #include "app/run/scores.h"
-#include "core/cluster_number.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
+#include "core/scores/cluster_number.h"
 
 namespace kith::app {
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "core/data_plan.h"
-#include "core/weights.h"
+#include "core/points/data_plan.h"
+#include "core/points/weights.h"
 
 namespace kith::app {
 namespace {
@@ -57,7 +57,7 @@ ColorClusters all_colors(const Matrix<float>& rows, const std::vector<double>& c
 
 }  // namespace
 
-Matrix<float> color_rows(const cpu::ColorCounts& colors, ColorSpace space, cpu::Threads& threads) {
+Matrix<float> color_rows(const cpu::ColorCounts& colors, ColorSpace space, Threads& threads) {
   constexpr std::int64_t kTaskRows = 4096;
   const ColorConverter convert(space);
   Matrix<float> out(colors.size(), 3);

@@ -8,7 +8,7 @@
 #include "app/image/image_options.h"
 #include "app/image/palette_file.h"
 #include "app/run/job.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 #include "kernels/cpu/picture/distinct_colors.h"
 
 namespace kith::app {
@@ -21,7 +21,7 @@ struct ColorClusters {
 };
 
 /// (size, 3) the colours in this space.
-Matrix<float> color_rows(const cpu::ColorCounts& colors, ColorSpace space, cpu::Threads& threads);
+Matrix<float> color_rows(const cpu::ColorCounts& colors, ColorSpace space, Threads& threads);
 
 /// (visible pixels, 5) colour and position; the longer side counts as `weight` times the range of lightness.
 Matrix<float> pixel_rows(std::span<const Pixel> pixels, PictureSize size, ColorSpace space, double weight);

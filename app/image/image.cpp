@@ -56,14 +56,14 @@ class ImageJob final : public PointsJob {
   data::OutputOptions other_output(std::vector<std::string> endings) const;
   /// Throws unless the picture and the work with it fit in memory, beside the colours of other pictures.
   data::Picture read(const std::string& file);
-  void find_edges(std::size_t i, cpu::Threads& threads);
+  void find_edges(std::size_t i, Threads& threads);
   /// Reads all pictures, and clusters their colours together.
-  void cluster_all(cpu::Threads& threads);
+  void cluster_all(Threads& threads);
   /// Clusters the colours of one picture, or takes those of the common palette.
-  void reduce(std::size_t i, cpu::Threads& threads);
+  void reduce(std::size_t i, Threads& threads);
   ColorClusters clusters_of(const Matrix<float>& rows, const std::vector<double>& counts, const std::string& name);
   /// Writes what is wanted of the picture.
-  void finish(std::size_t i, Reduced& reduced, const cpu::DistinctColors& distinct, cpu::Threads& threads);
+  void finish(std::size_t i, Reduced& reduced, const cpu::DistinctColors& distinct, Threads& threads);
   void begin_write();
   void write_labels(const Reduced& reduced);
 
@@ -125,7 +125,7 @@ void ImageJob::open() {
 }
 
 void ImageJob::compute() {
-  cpu::Threads threads(static_cast<int>(common.threads));
+  Threads threads(static_cast<int>(common.threads));
   const std::size_t count = options_.pictures.size();
   if (!options_.page.empty() && !options_.is_sobel()) {
     page_ = std::make_unique<ImagePage>(count, options_.has_common_palette());
@@ -142,7 +142,7 @@ void ImageJob::compute() {
                                "values of pixels", false};
 }
 
-void ImageJob::find_edges(std::size_t i, cpu::Threads& threads) {
+void ImageJob::find_edges(std::size_t i, Threads& threads) {
   const data::Picture picture = first_ ? std::move(*first_) : read(options_.pictures[i]);
   progress.phase("edges", 0);
   report.points = PointsReport{options_.pictures[i], picture.size.height, picture.size.width,
@@ -170,7 +170,7 @@ ColorClusters ImageJob::clusters_of(const Matrix<float>& rows, const std::vector
   return clusters;
 }
 
-void ImageJob::cluster_all(cpu::Threads& threads) {
+void ImageJob::cluster_all(Threads& threads) {
   for (const std::string& file : options_.pictures) {
     const data::Picture picture = read(file);
     progress.phase("prepare", 0);
@@ -184,7 +184,7 @@ void ImageJob::cluster_all(cpu::Threads& threads) {
   all_clusters_ = clusters_of(rows, all_colors_.counts, fmt::format("the {} pictures", options_.pictures.size()));
 }
 
-void ImageJob::reduce(std::size_t i, cpu::Threads& threads) {
+void ImageJob::reduce(std::size_t i, Threads& threads) {
   const std::string& file = options_.pictures[i];
   Reduced reduced{first_ ? std::move(*first_) : read(file), {}, {}};
   const data::Picture& picture = reduced.picture;
@@ -238,7 +238,7 @@ void ImageJob::begin_write() {
   if (!target.empty()) make_folder(image_target_);
 }
 
-void ImageJob::finish(std::size_t i, Reduced& reduced, const cpu::DistinctColors& distinct, cpu::Threads& threads) {
+void ImageJob::finish(std::size_t i, Reduced& reduced, const cpu::DistinctColors& distinct, Threads& threads) {
   const std::string& file = options_.pictures[i];
   if (common_palette_.empty()) {
     common_palette_ = reduced.palette;

@@ -65,7 +65,7 @@ pictures::Table table_of(const std::vector<PaletteColor>& palette) {
 }  // namespace
 
 void ImagePage::add(const Entry& entry, std::span<const std::int32_t> labels, const std::vector<Pixel>& drawn,
-                    const std::vector<PaletteColor>& palette, cpu::Threads& threads) {
+                    const std::vector<PaletteColor>& palette, Threads& threads) {
   const data::Picture& picture = entry.picture;
   Shown shown{base_name(entry.name),
               fmt::format("{}, {} bits", picture.format, picture.bits),

@@ -27,7 +27,7 @@ class ImagePage {
   };
   /// labels and drawn: as drawn, with borders.
   void add(const Entry& entry, std::span<const std::int32_t> labels, const std::vector<Pixel>& drawn,
-           const std::vector<PaletteColor>& palette, cpu::Threads& threads);
+           const std::vector<PaletteColor>& palette, Threads& threads);
 
   /// The page as HTML. palette: of all pictures if they have one; command: as stored in results.
   std::string html(const std::vector<PaletteColor>& palette, const std::string& command) const;

@@ -11,7 +11,7 @@
 #include "app/run/memory.h"
 #include "app/run/points_job.h"
 #include "app/run/results.h"
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
 #include "data/io/output_bytes.h"
 #include "data/results/array_file.h"
 #include "data/results/label_file.h"

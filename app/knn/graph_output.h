@@ -9,7 +9,7 @@
 
 #include "app/knn/row_ids.h"
 #include "app/run/results.h"
-#include "core/graph.h"
+#include "core/neighbors/graph.h"
 
 namespace kith::app {
 

@@ -18,11 +18,11 @@
 #include "app/run/memory.h"
 #include "app/run/points_job.h"
 #include "app/run/processes.h"
-#include "core/distance.h"
-#include "core/neighbors.h"
-#include "core/radius.h"
+#include "core/neighbors/neighbors.h"
+#include "core/neighbors/radius.h"
+#include "core/numbers/distance.h"
+#include "core/runtime/threads.h"
 #include "data/results/obsp_writer.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
 namespace {
@@ -48,7 +48,7 @@ void check_neighbors(const KnnOptions& options, const data::PointSource& base, s
                           most, left_out ? " besides the query itself (see --include-self)" : "", most));
 }
 
-/// The search, in blocks of queries whose size core/neighbors.cpp chooses.
+/// The search, in blocks of queries whose size core/neighbors/neighbors.cpp chooses.
 PlannedSearch planned_search(const KnnOptions& options, const data::PointSource& base,
                              const data::PointSource& queries) {
   const std::int64_t usual = kQueryBlockBytes / bytes_per_query(options.neighbors, queries.columns());
@@ -60,7 +60,7 @@ PlannedSearch planned_search(const KnnOptions& options, const data::PointSource&
           .block = std::clamp<std::int64_t>(block, 1, queries.rows()),
           .neighbors = options.neighbors,
           .measure = measure_of(options.metric()),
-          .threads = cpu::usable_threads(),
+          .threads = usable_threads(),
           .may_join = options.queries.empty() && !options.has_radius() && options.common.block_rows == 0 &&
                       options.checkpoint.file.empty()};
 }

@@ -7,8 +7,8 @@
 #include "app/knn/knn_options.h"
 #include "app/knn/neighbor_output.h"
 #include "app/run/held_points.h"
-#include "core/graph.h"
-#include "core/neighbors.h"
+#include "core/neighbors/graph.h"
+#include "core/neighbors/neighbors.h"
 
 namespace kith::app {
 

@@ -7,8 +7,8 @@
 #include "app/cli/terminal.h"
 #include "app/knn/graph_output.h"
 #include "app/knn/knn.h"
-#include "core/neighbors.h"
-#include "core/radius.h"
+#include "core/neighbors/neighbors.h"
+#include "core/neighbors/radius.h"
 
 namespace kith::app {
 namespace {

@@ -9,7 +9,7 @@
 #include "app/cli/common_options.h"
 #include "app/knn/neighbor_output.h"
 #include "app/run/checkpointing.h"
-#include "core/graph.h"
+#include "core/neighbors/graph.h"
 
 namespace kith::app {
 

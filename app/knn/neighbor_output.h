@@ -7,7 +7,7 @@
 
 #include "app/knn/row_ids.h"
 #include "app/run/results.h"
-#include "core/backend.h"
+#include "core/points/backend.h"
 
 namespace kith::app {
 

@@ -6,7 +6,7 @@
 #include "app/knn/knn_options.h"
 #include "app/knn/neighbor_output.h"
 #include "app/run/report.h"
-#include "core/class_votes.h"
+#include "core/neighbors/class_votes.h"
 #include "data/labels.h"
 
 namespace kith::app {

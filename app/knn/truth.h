@@ -7,8 +7,8 @@
 #include <string>
 
 #include "app/run/report.h"
-#include "core/backend.h"
-#include "core/matrix.h"
+#include "core/points/backend.h"
+#include "core/points/matrix.h"
 #include "data/source.h"
 
 namespace kith::app {

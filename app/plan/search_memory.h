@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/measure.h"
+#include "core/numbers/measure.h"
 
 namespace kith::app {
 

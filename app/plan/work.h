@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/plan/rates.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 
 namespace kith::app {
 

@@ -13,10 +13,10 @@
 #include "app/cli/shell_word.h"
 #include "app/cli/units.h"
 #include "app/run/memory.h"
-#include "core/cluster_means.h"
-#include "core/column_deviation.h"
-#include "core/principal_plane.h"
-#include "core/silhouette.h"
+#include "core/kmeans/cluster_means.h"
+#include "core/preparation/column_deviation.h"
+#include "core/preparation/principal_plane.h"
+#include "core/scores/silhouette.h"
 
 namespace kith::app {
 namespace {

@@ -8,8 +8,8 @@
 #include "app/cli/units.h"
 #include "app/run/job.h"
 #include "app/run/processes.h"
-#include "core/composed_backend.h"
-#include "kernels/cpu/runtime/threads.h"
+#include "core/points/composed_backend.h"
+#include "core/runtime/threads.h"
 
 namespace kith::app {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::int64_t kLeastValues = std::int64_t{1} << 29;
 /// As given, else those that this process may use; processes that may use the same ones divide them.
 int threads_of(const CommonOptions& common) {
   if (common.threads > 0 || sharing().threads == 1) return static_cast<int>(common.threads);
-  return std::max(cpu::usable_threads() / sharing().threads, 1);
+  return std::max(usable_threads() / sharing().threads, 1);
 }
 
 BackendOptions backend_options(const CommonOptions& common) {
@@ -41,7 +41,7 @@ std::string text_of(const Device& device) {
 std::int64_t threads_used(const Device& device, const CommonOptions& common) {
   if (!device.uses_threads) return 1;
   const int threads = threads_of(common);
-  return threads > 0 ? threads : cpu::usable_threads();
+  return threads > 0 ? threads : usable_threads();
 }
 
 /// Why this backend cannot use the device; empty if it can.
@@ -97,7 +97,7 @@ std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& opt
 std::unique_ptr<Backend> open(const BackendEntry& entry, BackendOptions options, const std::vector<int>& devices) {
   std::vector<std::unique_ptr<Backend>> all;
   if (devices.size() > 1 && !entry.has_gpus) {
-    const int threads = options.threads > 0 ? options.threads : cpu::usable_threads();
+    const int threads = options.threads > 0 ? options.threads : usable_threads();
     options.threads = std::max(threads / static_cast<int>(devices.size()), 1);
   }
   for (const int device : devices) {

@@ -12,8 +12,8 @@
 #include "app/cli/signals.h"
 #include "app/run/processes.h"
 #include "app/run/progress.h"
-#include "core/clock.h"
-#include "core/kmeans_state.h"
+#include "core/kmeans/kmeans_state.h"
+#include "core/runtime/clock.h"
 #include "data/results/checkpoint_file.h"
 
 namespace kith::app {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/run/results.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 #include "data/source.h"
 
 namespace kith::app {

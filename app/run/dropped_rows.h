@@ -5,7 +5,7 @@
 
 #include "app/cli/common_options.h"
 #include "app/run/progress.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 #include "data/reading.h"
 
 namespace kith::app {

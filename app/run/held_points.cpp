@@ -12,10 +12,10 @@
 #include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/processes.h"
-#include "core/clock.h"
-#include "core/composed_points.h"
-#include "core/row_blocks.h"
-#include "core/streamed_points.h"
+#include "core/points/composed_points.h"
+#include "core/points/row_blocks.h"
+#include "core/points/streamed_points.h"
+#include "core/runtime/clock.h"
 #include "data/format/row_range.h"
 
 namespace kith::app {

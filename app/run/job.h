@@ -7,7 +7,7 @@
 #include "app/cli/common_options.h"
 #include "app/run/progress.h"
 #include "app/run/report.h"
-#include "core/backend.h"
+#include "core/points/backend.h"
 
 namespace kith::app {
 

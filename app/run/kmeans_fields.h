@@ -1,4 +1,4 @@
-// Packs and unpacks the states of k-means (core/kmeans_state.h) for checkpoints.
+// Packs and unpacks the states of k-means (core/kmeans/kmeans_state.h) for checkpoints.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/kmeans_state.h"
+#include "core/kmeans/kmeans_state.h"
 #include "data/io/packed.h"
 
 namespace kith {

@@ -9,7 +9,7 @@
 #include "app/cli/units.h"
 #include "app/plan/page_cache.h"
 #include "app/run/held_points.h"
-#include "kernels/cpu/runtime/threads.h"
+#include "core/runtime/threads.h"
 
 namespace kith::app {
 namespace {
@@ -270,7 +270,7 @@ class Estimate {
       held.add_phases(other, request_.work);
       compare(other, fmt::format("{} of memory, which hold all rows", show_bytes(request_.required_bytes)));
     }
-    const std::int64_t usable = cpu::usable_threads();
+    const std::int64_t usable = usable_threads();
     if (device().uses_threads && job_.report.threads < usable) {
       other = plan;
       for (PlannedPhase& phase : other.phases) {

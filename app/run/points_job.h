@@ -10,7 +10,7 @@
 #include "app/run/checkpointing.h"
 #include "app/run/held_points.h"
 #include "app/run/memory.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 #include "data/results/result.h"
 
 namespace kith::app {

@@ -11,10 +11,10 @@
 
 #include "app/run/model.h"
 #include "core/error.h"
-#include "core/metric.h"
-#include "core/row_blocks.h"
+#include "core/numbers/metric.h"
+#include "core/points/row_blocks.h"
+#include "core/runtime/threads.h"
 #include "data/results/stored_result.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::app {
 namespace {
@@ -104,7 +104,7 @@ PreparationRequest preparation_request(const CommonOptions& common) {
 
 namespace {
 
-Workers workers_of(cpu::Threads& threads) {
+Workers workers_of(Threads& threads) {
   return {threads.count(), [&threads](std::int64_t tasks, const auto& work) { threads.run(tasks, work); }};
 }
 
@@ -114,7 +114,7 @@ Preparation fit(data::PointSource& source, const CommonOptions& common) {
   constexpr std::int64_t kBlockBytes = std::int64_t{16} << 20;
   const std::int64_t row_bytes = source.columns() * data::size_of(source.held_as());
   const std::int64_t block = (kBlockBytes / row_bytes / kRowsOfBlocks + 1) * kRowsOfBlocks;
-  cpu::Threads threads(static_cast<int>(common.threads));
+  Threads threads(static_cast<int>(common.threads));
   const PreparedPasses passes{source.rows(), source.columns(), source.name(), [&](const auto& visit) {
                                 for (std::int64_t first = 0; first < source.rows(); first += block) {
                                   PointsMatrix rows =
@@ -128,7 +128,7 @@ Preparation fit(data::PointSource& source, const CommonOptions& common) {
 
 Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common,
                     std::int64_t first_row) {
-  cpu::Threads threads(static_cast<int>(common.threads));
+  Threads threads(static_cast<int>(common.threads));
   const Workers workers = workers_of(threads);
   const PreparedRows rows{reading.matrix(), reading.source().name(), reading.kept_rows(), first_row};
   Preparation parameters;
@@ -142,7 +142,7 @@ Preparation prepare(data::Reading& reading, const PreparationStep& step, const C
 }
 
 Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const CommonOptions& common) {
-  cpu::Threads threads(static_cast<int>(common.threads));
+  Threads threads(static_cast<int>(common.threads));
   const Workers workers = workers_of(threads);
   const std::vector<std::int64_t> none;
   const std::vector<std::int64_t>& kept =

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/cli/common_options.h"
-#include "core/preparation.h"
+#include "core/preparation/preparation.h"
 #include "data/reading.h"
 #include "data/results/result.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/communicator.h"
+#include "core/points/communicator.h"
 
 namespace kith::app {
 

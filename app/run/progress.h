@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "app/run/report.h"
-#include "core/clock.h"
-#include "core/observer.h"
+#include "core/points/observer.h"
+#include "core/runtime/clock.h"
 #include "data/file_rows.h"
 
 namespace kith::app {

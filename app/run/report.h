@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/plan/plan.h"
-#include "core/observer.h"
+#include "core/points/observer.h"
 #include "data/format/point_source.h"
 
 namespace kith::app {

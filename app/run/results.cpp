@@ -218,7 +218,7 @@ double assignment_flops(std::int64_t rows, std::int64_t columns, std::int64_t cl
 
 std::int64_t thread_bytes(std::int64_t tasks, std::int64_t bytes) {
   constexpr std::int64_t kUsual = std::int64_t{1} << 20;
-  return std::min<std::int64_t>(cpu::usable_threads(), tasks) * std::max<std::int64_t>(bytes - kUsual, 0);
+  return std::min<std::int64_t>(usable_threads(), tasks) * std::max<std::int64_t>(bytes - kUsual, 0);
 }
 
 std::int64_t long_row_bytes(std::int64_t rows, std::int64_t columns, std::int64_t clusters) {

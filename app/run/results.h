@@ -9,8 +9,8 @@
 
 #include "app/cli/options.h"
 #include "app/run/report.h"
-#include "core/kmeans.h"
-#include "core/matrix.h"
+#include "core/kmeans/kmeans.h"
+#include "core/points/matrix.h"
 #include "data/results/result.h"
 #include "data/results/stored_result.h"
 #include "data/source.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/agreement.h"
+#include "core/scores/agreement.h"
 
 namespace kith::app {
 

@@ -8,8 +8,8 @@
 
 #include "app/cli/suggest.h"
 #include "app/cli/text_options.h"
-#include "core/label_means.h"
-#include "core/start.h"
+#include "core/kmeans/label_means.h"
+#include "core/kmeans/start.h"
 
 namespace kith::app {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "app/run/continuation.h"
 #include "app/run/held_points.h"
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 #include "data/labels.h"
 
 namespace kith::app {

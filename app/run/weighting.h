@@ -9,9 +9,9 @@
 
 #include "app/cli/common_options.h"
 #include "app/run/report.h"
-#include "core/backend.h"
-#include "core/kmeans.h"
-#include "core/weights.h"
+#include "core/kmeans/kmeans.h"
+#include "core/points/backend.h"
+#include "core/points/weights.h"
 #include "data/reading.h"
 
 namespace kith::app {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "core/philox.h"
+#include "core/numbers/philox.h"
 
 namespace kith::app {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/matrix.h"
-#include "kernels/cpu/runtime/threads.h"
+#include "core/points/matrix.h"
+#include "core/runtime/threads.h"
 
 namespace kith::app {
 
@@ -69,7 +69,7 @@ class Synthetic {
   std::int32_t label(std::int64_t number) const;
   /// Rows `first` and following, rounded to T. out: (rows, columns)
   template <class T>
-  void fill(std::int64_t first, MatrixView<T> out, cpu::Threads& threads) const;
+  void fill(std::int64_t first, MatrixView<T> out, Threads& threads) const;
 
  private:
   /// The row that `number` repeats, or itself.
@@ -80,7 +80,7 @@ class Synthetic {
 };
 
 template <class T>
-void Synthetic::fill(std::int64_t first, MatrixView<T> out, cpu::Threads& threads) const {
+void Synthetic::fill(std::int64_t first, MatrixView<T> out, Threads& threads) const {
   constexpr std::int64_t kTaskValues = 1 << 14;
   const std::int64_t task_rows = std::max<std::int64_t>(kTaskValues / out.columns, 1);
   threads.run((out.rows + task_rows - 1) / task_rows, [&](std::int64_t task, int) {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/metric.h"
+#include "core/numbers/metric.h"
 #include "data/format/source_filter.h"
 #include "data/io/block_readers.h"
 #include "data/io/memory_limit.h"

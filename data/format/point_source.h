@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "data/format/element.h"
 #include "data/io/location.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "data/hdf5/stored_rows.h"
 #include "data/io/input_bytes.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "data/io/output_file.h"
 
 namespace kith::data {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "data/io/output_file.h"
 
 namespace kith::data {

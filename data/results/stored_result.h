@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "data/hdf5/hdf5_root.h"
 
 namespace kith::data {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/text/text_record.h"

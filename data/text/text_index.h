@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "data/io/input_bytes.h"
 #include "data/text/text_head.h"
 #include "data/text/text_number.h"

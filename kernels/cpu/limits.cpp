@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/clock.h"
-#include "core/matrix.h"
+#include "core/points/matrix.h"
+#include "core/runtime/clock.h"
+#include "core/runtime/threads.h"
 #include "kernels/bench.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "kernels/cpu/ladder/ladder.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
 namespace {

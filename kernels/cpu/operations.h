@@ -1,5 +1,5 @@
-// The operations of the CPU backend, one file each; kernels/cuda has files of the same names. core/backend.h documents
-// each operation. T: one of KITH_FOR_POINT_TYPES.
+// The operations of the CPU backend, one file each; kernels/cuda has files of the same names. core/points/backend.h
+// documents each operation. T: one of KITH_FOR_POINT_TYPES.
 #pragma once
 
 #include "kernels/cpu/runtime/held_rows.h"

@@ -1,11 +1,11 @@
-// Points of the CPU backend: each operation of core/backend.h calls the function of its file.
+// Points of the CPU backend: each operation of core/points/backend.h calls the function of its file.
 #pragma once
 
 #include <memory>
 
-#include "core/backend.h"
+#include "core/points/backend.h"
+#include "core/runtime/threads.h"
 #include "kernels/cpu/instructions/instructions.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
 

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
 #include "kernels/cuda/assign/part_exchange.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"

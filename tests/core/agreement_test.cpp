@@ -1,5 +1,5 @@
 // Agreement scores: scikit-learn's values, the definition over all permutations of the rows, and limiting cases.
-#include "core/agreement.h"
+#include "core/scores/agreement.h"
 
 #include <algorithm>
 #include <array>

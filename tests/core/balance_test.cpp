@@ -3,9 +3,9 @@
 #include <limits>
 #include <numeric>
 
-#include "core/balance.h"
-#include "core/label_result.h"
-#include "core/size_assignment.h"
+#include "core/kmeans/balance.h"
+#include "core/kmeans/label_result.h"
+#include "core/kmeans/size_assignment.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/bisecting.h"
+#include "core/kmeans/bisecting.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

@@ -1,5 +1,5 @@
 // The knee of a curve, the gap statistic, and its reference data sets.
-#include "core/cluster_number.h"
+#include "core/scores/cluster_number.h"
 
 #include <cmath>
 #include <limits>

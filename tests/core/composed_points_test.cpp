@@ -1,14 +1,14 @@
 // Points made of points, in one process and in several, give the bits of points in one place.
-#include "core/composed_points.h"
+#include "core/points/composed_points.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "core/composed_backend.h"
-#include "core/kmeans.h"
-#include "core/radius.h"
-#include "core/streamed_points.h"
+#include "core/kmeans/kmeans.h"
+#include "core/neighbors/radius.h"
+#include "core/points/composed_backend.h"
+#include "core/points/streamed_points.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

@@ -1,9 +1,9 @@
 // DBSCAN on every backend against its definition.
-#include "core/dbscan.h"
+#include "core/neighbors/dbscan.h"
 
 #include <deque>
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "tests/support/points_everywhere.h"
 
 using namespace kith;

@@ -1,13 +1,13 @@
 // Internal scores: their sums against the definition, scikit-learn's values, and limiting cases.
-#include "core/internal_scores.h"
+#include "core/scores/internal_scores.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "core/rows_by_label.h"
-#include "core/silhouette.h"
-#include "core/tree_order.h"
+#include "core/kmeans/rows_by_label.h"
+#include "core/neighbors/tree_order.h"
+#include "core/scores/silhouette.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/points_everywhere.h"

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/distance.h"
-#include "core/inertia.h"
-#include "core/kmeans.h"
-#include "core/seeding.h"
+#include "core/kmeans/inertia.h"
+#include "core/kmeans/kmeans.h"
+#include "core/kmeans/seeding.h"
+#include "core/numbers/distance.h"
 #include "data/source.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/distance.h"
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
+#include "core/numbers/distance.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

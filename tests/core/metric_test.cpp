@@ -5,9 +5,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/kmeans.h"
-#include "core/metric.h"
-#include "core/neighbors.h"
+#include "core/kmeans/kmeans.h"
+#include "core/neighbors/neighbors.h"
+#include "core/numbers/metric.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

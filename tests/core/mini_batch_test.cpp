@@ -4,8 +4,8 @@
 #include <numeric>
 #include <set>
 
-#include "core/kmeans.h"
-#include "core/mini_batch.h"
+#include "core/kmeans/kmeans.h"
+#include "core/kmeans/mini_batch.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

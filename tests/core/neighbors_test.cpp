@@ -1,7 +1,7 @@
 // Nearest neighbours: known ground truth, and the same lists for any grouping of the queries.
 #include <algorithm>
 
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
 #include "data/source.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

@@ -5,12 +5,12 @@
 #include <limits>
 #include <numeric>
 
-#include "core/distance.h"
-#include "core/divided_margin.h"
-#include "core/fixed_point.h"
-#include "core/philox.h"
-#include "core/screen.h"
-#include "core/seeding.h"
+#include "core/kmeans/seeding.h"
+#include "core/numbers/distance.h"
+#include "core/numbers/divided_margin.h"
+#include "core/numbers/fixed_point.h"
+#include "core/numbers/philox.h"
+#include "core/numbers/screen.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

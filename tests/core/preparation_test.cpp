@@ -1,5 +1,5 @@
 // Scaling and PCA: parameters against plain loops, and the same bits for any workers and order of rows.
-#include "core/preparation.h"
+#include "core/preparation/preparation.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,8 @@
 #include <limits>
 #include <set>
 
-#include "core/graph.h"
-#include "core/radius.h"
+#include "core/neighbors/graph.h"
+#include "core/neighbors/radius.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <set>
 
-#include "core/kmeans.h"
-#include "core/label_means.h"
-#include "core/parallel_seeding.h"
-#include "core/start.h"
+#include "core/kmeans/kmeans.h"
+#include "core/kmeans/label_means.h"
+#include "core/kmeans/parallel_seeding.h"
+#include "core/kmeans/start.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

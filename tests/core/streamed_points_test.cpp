@@ -1,12 +1,12 @@
 // Points whose rows are read again in each pass give the bits of points in memory, in few passes.
-#include "core/streamed_points.h"
+#include "core/points/streamed_points.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
-#include "core/kmeans.h"
-#include "core/label_result.h"
+#include "core/kmeans/kmeans.h"
+#include "core/kmeans/label_result.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

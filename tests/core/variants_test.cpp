@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kmeans.h"
-#include "core/seeding.h"
+#include "core/kmeans/kmeans.h"
+#include "core/kmeans/seeding.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

@@ -1,12 +1,12 @@
 // Weighted rows: integral weights equal copies bit for bit, fractional ones the definition; invalid ones are refused.
-#include "core/weights.h"
+#include "core/points/weights.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "core/philox.h"
+#include "core/numbers/philox.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/kmeans.h"
-#include "core/streamed_points.h"
+#include "core/kmeans/kmeans.h"
+#include "core/points/streamed_points.h"
 #include "data/io/direct_reads.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

@@ -1,6 +1,6 @@
 // Points that a backend takes while they are read: the same values, labels and errors as after reading.
 #include "data/reading.h"
-#include "core/metric.h"
+#include "core/numbers/metric.h"
 
 #include <chrono>
 #include <cmath>

@@ -1,12 +1,12 @@
-// Bounds on labels (core/bounds.h) against the definition: no bound certifies a wrong label, and repeated assignments
-// have the labels of the definition on every backend.
+// Bounds on labels (core/kmeans/bounds.h) against the definition: no bound certifies a wrong label, and repeated
+// assignments have the labels of the definition on every backend.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "core/bounds.h"
-#include "core/data_plan.h"
-#include "core/philox.h"
+#include "core/kmeans/bounds.h"
+#include "core/numbers/philox.h"
+#include "core/points/data_plan.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

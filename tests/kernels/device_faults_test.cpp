@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "core/composed_backend.h"
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
+#include "core/neighbors/radius.h"
 #include "core/no_memory.h"
-#include "core/radius.h"
+#include "core/points/composed_backend.h"
 #include "kernels/cuda/runtime/injected_fault.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

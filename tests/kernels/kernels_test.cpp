@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/data_plan.h"
+#include "core/points/data_plan.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/points_everywhere.h"

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/inertia.h"
-#include "core/label_result.h"
-#include "core/philox.h"
+#include "core/kmeans/inertia.h"
+#include "core/kmeans/label_result.h"
+#include "core/numbers/philox.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

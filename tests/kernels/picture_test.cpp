@@ -74,7 +74,7 @@ TEST_CASE("the Sobel filter is its definition for every size") {
     std::vector<std::uint8_t> in(static_cast<std::size_t>(width * height)), out(in.size());
     std::uint32_t state = 5;
     for (std::uint8_t& v : in) v = static_cast<std::uint8_t>((state = state * 1664525U + 1013904223U) >> 24);
-    cpu::Threads threads(2);
+    Threads threads(2);
     cpu::sobel(in, {width, height}, out, threads);
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) {
@@ -96,7 +96,7 @@ TEST_CASE("the Sobel filter is its definition for every size") {
 }
 
 TEST_CASE("distinct colours are counted with and without the table") {
-  cpu::Threads threads(2);
+  Threads threads(2);
   for (const std::int64_t n : {1000, 300'000}) {
     const std::vector<Pixel> pixels = some_pixels(n, 999);
     std::map<std::tuple<int, int, int>, double> counts;
@@ -126,7 +126,7 @@ TEST_CASE("distinct colours are counted with and without the table") {
 }
 
 TEST_CASE("colours of several pictures are those of all their pixels") {
-  cpu::Threads threads(2);
+  Threads threads(2);
   const std::vector<Pixel> first = some_pixels(1000, 70), second = some_pixels(300'000, 999);
   std::vector<Pixel> both = first;
   both.insert(both.end(), second.begin(), second.end());
@@ -145,7 +145,7 @@ TEST_CASE("colours of several pictures are those of all their pixels") {
 }
 
 TEST_CASE("small pictures hold means, and errors are those of the definition") {
-  cpu::Threads threads(2);
+  Threads threads(2);
   for (const auto& [width, height] : {std::pair{700, 500}, {3, 900}, {20, 10}}) {
     std::vector<Pixel> pixels = some_pixels(std::int64_t{width} * height, 300);
     const PictureSize size{width, height}, small = cpu::shrunk_size(size, 64);
@@ -181,7 +181,7 @@ TEST_CASE("small pictures hold means, and errors are those of the definition") {
     const cpu::DistinctColors distinct(pixels, 8, threads);
     const double error = cpu::mean_squared_error(distinct, pixels, labels, palette, threads);
     CHECK(std::abs(error - sum / visible) < 1e-5 * sum / visible);
-    cpu::Threads one(1);
+    Threads one(1);
     CHECK(cpu::mean_squared_error(distinct, pixels, labels, palette, one) == error);
   }
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/data_plan.h"
-#include "core/screen.h"
+#include "core/numbers/screen.h"
+#include "core/points/data_plan.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

@@ -1,13 +1,13 @@
 // Seeding on every backend chooses the starting rows of the definition with any block size and number of threads, also
 // if candidates are nearly as close as the chosen seeds.
-#include "core/seeding.h"
+#include "core/kmeans/seeding.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "core/data_plan.h"
-#include "core/observer.h"
+#include "core/points/data_plan.h"
+#include "core/points/observer.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

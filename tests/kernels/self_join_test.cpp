@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "core/neighbors.h"
+#include "core/neighbors/neighbors.h"
 #include "tests/support/points_everywhere.h"
 
 using namespace kith;

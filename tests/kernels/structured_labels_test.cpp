@@ -9,8 +9,8 @@
 #include <string>
 #include <tuple>
 
-#include "core/data_plan.h"
-#include "core/distance.h"
+#include "core/numbers/distance.h"
+#include "core/points/data_plan.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/points_everywhere.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/data_plan.h"
+#include "core/points/data_plan.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

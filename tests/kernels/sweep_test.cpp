@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/cluster_update.h"
-#include "core/inertia.h"
+#include "core/kmeans/cluster_update.h"
+#include "core/kmeans/inertia.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "core/screen.h"
+#include "core/numbers/screen.h"
 #include "kernels/cuda/screen/tensor_products.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "core/runtime/threads.h"
 #include "kernels/cpu/points.h"
-#include "kernels/cpu/runtime/threads.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/hdf5_files.h"

@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "app/bench/bench.h"
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "tests/support/program.h"
 #include "tests/support/skipped.h"
 #include "tests/support/xml.h"
@@ -290,7 +290,7 @@ TEST_CASE("the suite all has one JSON object for its suites, and takes --dry-run
 }
 
 TEST_CASE("the checks of bench detect a wrong label and neighbours in the wrong order") {
-  kith::cpu::Threads threads(1);
+  Threads threads(1);
   const std::int64_t n = 300, d = 5, k = 6;
   const kith::Matrix<float> points = kith::app::generated_points(n, d, kith::app::kinds()[0], 20, threads);
   kith::Matrix<double> centroids(k, d);

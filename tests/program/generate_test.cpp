@@ -24,7 +24,7 @@ constexpr std::uint64_t kSeed = 3;
 const Kind& kind_of(const std::string& name) { return kith::app::kind_of(name, "test"); }
 
 Matrix<double> points_of(const std::string& kind, std::int64_t rows, std::int64_t columns) {
-  kith::cpu::Threads threads(2);
+  kith::Threads threads(2);
   Matrix<double> points(rows, columns);
   const Synthetic synthetic({.kind = &kind_of(kind), .rows = rows, .columns = columns, .seed = kSeed});
   synthetic.fill(0, points.view(), threads);
@@ -77,7 +77,7 @@ std::uint64_t hash_of(const Matrix<double>& points) {
 
 TEST_CASE("rows of every kind are finite, and the same in any range and on any number of threads") {
   constexpr std::int64_t n = 6000, d = 5;
-  kith::cpu::Threads one(1), three(3);
+  kith::Threads one(1), three(3);
   for (const Kind& kind : kith::app::kinds()) {
     INFO(kind.name);
     const Recipe recipe{.kind = &kind, .rows = n, .columns = d, .seed = kSeed};
@@ -131,7 +131,7 @@ TEST_CASE("noise is standard normal, and that of bench keeps its values") {
     CHECK(std::abs(mean_of(column_of(points, j))) < 0.03);
     CHECK(deviation_of(column_of(points, j)) == Approx(1.0).epsilon(0.02));
   }
-  kith::cpu::Threads threads(1);
+  kith::Threads threads(1);
   const Matrix<float> bench = kith::app::generated_points(1000, 7, kind_of("noise"), kith::app::kBenchSeed, threads);
   const float expected[] = {-0.831429541F, 0.953487337F,  -0.523217261F, 0.213360474F,
                             0.366996616F,  -0.449151069F, 0.0968587771F};
@@ -258,7 +258,7 @@ TEST_CASE("counts are whole, cones have length 1, shells their radii, and low-ra
 TEST_CASE("generate writes every kind, lists them in its help, and refuses others") {
   const Scratch folder;
   const std::string file = folder / "x.h5", help = done({"generate", "--help"}, {.environment = {"COLUMNS=100"}}).out;
-  kith::cpu::Threads threads(2);
+  kith::Threads threads(2);
   for (const Kind& kind : kith::app::kinds()) {
     INFO(kind.name);
     CHECK(help.find(std::string("\n  ") + kind.name + " ") != std::string::npos);

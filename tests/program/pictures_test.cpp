@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/principal_plane.h"
+#include "core/preparation/principal_plane.h"
 #include "pictures/axes.h"
 #include "pictures/page.h"
 #include "pictures/pictures.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "data/source.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"

@@ -1,7 +1,7 @@
 // Two sets of points of different types: prepared values of both are rounded to the class of the run.
 #include <cmath>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <tuple>
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "data/results/result.h"
 #include "data/results/stored_result.h"
 #include "data/source.h"

@@ -29,7 +29,7 @@ const std::vector<Term> kTerms{
     {"vouch", R"(\bvouch)", "certify"},
     {"widened", R"(\bwidened\b)", "fallback queries"},
     {"half_norm", R"(half_norm)", "half_sq_norm"},
-    {"gap", R"(\bgaps?\b)", "bound (of Hamerly)", {"kernels/", "core/bounds.h"}},
+    {"gap", R"(\bgaps?\b)", "bound (of Hamerly)", {"kernels/", "core/kmeans/bounds.h"}},
     {"undecided", R"(\bundecided\b)", "ambiguous"},
     {"gone on ", R"(\bgone on (with|from)\b)", "resumed, continued"},
     {"handed", R"(\bhanded\b)", "passed"},
@@ -132,6 +132,6 @@ TEST_CASE("private words are found with their lines, at word boundaries, in the 
         std::vector<std::string>{"app/a.h:2: 'Room': say module, CUDA support, workspace, buffer, capacity or memory"});
   CHECK(findings_in("docs/a.md", "A broom, a mushroom, cardinality, discarded rows and half_sq_norm.").empty());
   CHECK(findings_in("kernels/a.h", "the gap of a row").size() == 1);
-  CHECK(findings_in("core/cluster_number.h", "the gap statistic").empty());
+  CHECK(findings_in("core/scores/cluster_number.h", "the gap statistic").empty());
   CHECK(findings_in("core/a.h", "two graphics cards, rechecked by hand").size() == 2);
 }

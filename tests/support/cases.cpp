@@ -13,8 +13,8 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "core/composed_backend.h"
-#include "core/philox.h"
+#include "core/numbers/philox.h"
+#include "core/points/composed_backend.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "tests/support/skipped.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/backend.h"
+#include "core/points/backend.h"
 
 namespace kith::test {
 

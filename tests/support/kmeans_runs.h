@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/kmeans.h"
+#include "core/kmeans/kmeans.h"
 
 namespace kith::test {
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "core/row_reader.h"
+#include "core/points/row_reader.h"
 
 namespace kith::test {
 

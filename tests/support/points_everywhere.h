@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/data_plan.h"
+#include "core/points/data_plan.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/backend.h"
+#include "core/points/backend.h"
 
 namespace kith::test {
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/communicator.h"
+#include "core/points/communicator.h"
 
 namespace kith::test {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "core/philox.h"
+#include "core/numbers/philox.h"
 
 namespace kith::test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 
 namespace kith::test {
 

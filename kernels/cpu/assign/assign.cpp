@@ -1,5 +1,5 @@
-// Assigns every row to its nearest centroid: a screen with the certificate of core/screen.h, and the definition for
-// ambiguous rows.
+// Assigns every row to its nearest centroid: a screen with the certificate of core/numbers/screen.h, and the definition
+// for ambiguous rows.
 //
 // Cost per row: k d multiply-adds in the type that the processor multiplies fastest. The panel of rows stays in the
 // first-level cache while packed centroids stream from the second; no distance matrix exists. A row keeps the best

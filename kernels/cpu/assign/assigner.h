@@ -181,8 +181,8 @@ class Assigner {
     return static_cast<std::int32_t>(centroids_.row_of(column_of(best, group_best_(best, lane))));
   }
 
-  // The bound of a row (core/bounds.h), from an upper bound of its squared distance to its centroid (own) and a lower
-  // bound of the difference to any other. A score s stands for |x'|^2 + 2 s (core/screen.h).
+  // The bound of a row (core/kmeans/bounds.h), from an upper bound of its squared distance to its centroid (own) and a
+  // lower bound of the difference to any other. A score s stands for |x'|^2 + 2 s (core/numbers/screen.h).
 
   /// For a row that the screening pass certified.
   float screened_bound(const Screening& screening, int lane) const {

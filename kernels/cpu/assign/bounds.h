@@ -1,11 +1,11 @@
-// Skips rows whose label is proved unchanged since the last assignment (core/bounds.h), once few labels change.
+// Skips rows whose label is proved unchanged since the last assignment (core/kmeans/bounds.h), once few labels change.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cpu/assign/narrow_screen.h"
 #include "kernels/cpu/runtime/held_rows.h"
 

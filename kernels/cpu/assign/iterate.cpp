@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "core/clock.h"
-#include "core/cluster_update.h"
+#include "core/kmeans/cluster_update.h"
+#include "core/runtime/clock.h"
 #include "kernels/cpu/assign/bounds.h"
 #include "kernels/cpu/assign/narrow_screen.h"
 #include "kernels/cpu/assign/reassignments.h"

@@ -6,8 +6,8 @@
 
 namespace kith::cpu {
 
-/// The bound (core/bounds.h) of a row from an upper bound of its squared distance to its centroid (own) and a lower
-/// bound of the difference to any other.
+/// The bound (core/kmeans/bounds.h) of a row from an upper bound of its squared distance to its centroid (own) and a
+/// lower bound of the difference to any other.
 inline float bound_between(double own, double difference) {
   constexpr double kToFloat = 0x1p-22;
   return bound_of(static_cast<float>(std::max(own, 0.0) * (1 + kToFloat)),

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <span>
 
-#include "core/difference_margin.h"
+#include "core/numbers/difference_margin.h"
 
 namespace kith::cpu {
 namespace {

@@ -1,14 +1,14 @@
 // The narrow screen: a float32 screen for few columns and small problems, which labels a few hundred rows at a time.
 //
-// Its scores are products (core/screen.h) or, where these leave many rows ambiguous, differences: squared distances, in
-// d more operations, whose errors shrink with the distance and do not depend on the other centroids.
+// Its scores are products (core/numbers/screen.h) or, where these leave many rows ambiguous, differences: squared
+// distances, in d more operations, whose errors shrink with the distance and do not depend on the other centroids.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "core/backend.h"
+#include "core/points/backend.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {

@@ -17,7 +17,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/local_columns.h"
 #include "kernels/cpu/runtime/sorted_rows.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/backend.h"
+#include "core/points/backend.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {

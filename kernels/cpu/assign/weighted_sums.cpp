@@ -1,7 +1,7 @@
 // Weighted rows: column magnitudes, and cluster sums with the weights of the rows.
 //
 // Reassignments are sorted by cluster; each thread adds up the rows of one cluster at a time and flushes with integer
-// atomics. Whole weights multiply integers, others multiply values (core/weights.h). Cost: n d and a sort.
+// atomics. Whole weights multiply integers, others multiply values (core/points/weights.h). Cost: n d and a sort.
 #include <algorithm>
 #include <atomic>
 #include <cmath>

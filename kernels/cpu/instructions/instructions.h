@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/fixed_point.h"
-#include "core/measure.h"
+#include "core/numbers/fixed_point.h"
+#include "core/numbers/measure.h"
 #include "kernels/cpu/instructions/narrow_kernels.h"
 #include "kernels/cpu/instructions/point_types.h"
 #include "kernels/cpu/instructions/tree_kernels.h"
@@ -105,7 +105,7 @@ struct ScreenKernels {
   int value_bytes;         // size of a packed value
   double smallest;         // largest error of one operation by underflow
   int scan_cost;           // cost of another scan of a product, in columns of the points (self_join.cpp)
-  /// A(d) of core/screen.h.
+  /// A(d) of core/numbers/screen.h.
   double (*accumulation)(std::int64_t d);
 
   /// Packs x' = rows[lane] * scale - center. rows: `lanes` pointers, all valid. panel: panel_bytes(d).
@@ -136,7 +136,7 @@ template <class T>
 struct RowKernels {
   /// out (d) = float(row * scale - center).
   CentredNorms (*centre)(const T* row, std::int64_t d, double scale, const float* center, float* out);
-  /// D by the definition (core/distance.h).
+  /// D by the definition (core/numbers/distance.h).
   using Distance = double (*)(const T* x, const double* c, std::int64_t d);
   Distance distance, inner_product, manhattan, chebyshev;
   /// high[j] += sum of the high limbs of rows[i][j]; low[j] likewise unless low is null.
@@ -155,7 +155,7 @@ struct RootSumKernels {
   int queries;  // per panel
   int rows;     // per group
   /// sums (queries) += to_fixed(root of D(query, row)) over `count` rows. panel: [column][query]; groups:
-  /// [group][column][row], the last one filled with any rows; columns in the order of core/tree_order.h.
+  /// [group][column][row], the last one filled with any rows; columns in the order of core/neighbors/tree_order.h.
   void (*add)(const double* panel, const double* groups, std::int64_t count, std::int64_t d, FixedScale scale,
               std::int64_t* sums);
 };
@@ -168,7 +168,7 @@ struct Instructions {
   ScreenKernels float32;
   ScreenKernels low_precision;  // in the type that the set multiplies fastest, possibly float32
 
-  /// Both limbs of each value (to_limbs of core/fixed_point.h). If low is null: one rounded limb (to_fixed).
+  /// Both limbs of each value (to_limbs of core/numbers/fixed_point.h). If low is null: one rounded limb (to_fixed).
   void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                   std::int64_t* low);
 

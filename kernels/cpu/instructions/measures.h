@@ -1,9 +1,9 @@
-// Distances other than Euclidean by their definition (core/distance.h), over the vector type V of kernels.h.
+// Distances other than Euclidean by their definition (core/numbers/distance.h), over the vector type V of kernels.h.
 #pragma once
 
 #include <cstdint>
 
-#include "core/measure.h"
+#include "core/numbers/measure.h"
 
 namespace kith::cpu {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "core/fixed_point.h"
+#include "core/numbers/fixed_point.h"
 #include "kernels/cpu/instructions/point_types.h"
 
 namespace kith::cpu {
@@ -25,8 +25,8 @@ enum class NarrowScores {
   differences  // squared distance: errors grow with it and with the length of the row
 };
 
-/// Packed centroids of the narrow screen, and its margin: that of core/screen.h for products. For differences, the
-/// roots of two scores must differ by constant + linear |x^| + quadratic (their sum).
+/// Packed centroids of the narrow screen, and its margin: that of core/numbers/screen.h for products. For differences,
+/// the roots of two scores must differ by constant + linear |x^| + quadratic (their sum).
 struct NarrowColumns {
   NarrowScores scores;
   const float* column_panels;  // [panel][2 + d][kNarrowPanelColumns]: first terms of scores, numbers, values

@@ -1,4 +1,4 @@
-// A class template instantiated for each point type (KITH_FOR_POINT_TYPES of core/matrix.h).
+// A class template instantiated for each point type (KITH_FOR_POINT_TYPES of core/points/matrix.h).
 //
 // Like instructions.h, this header must include nothing that instantiates shared inline code.
 #pragma once

@@ -2,10 +2,10 @@
 // over a vector type V.
 //
 // A vector lane is a query; each value of a row is broadcast to all lanes. The tree of the definition is walked depth
-// first (core/tree_order.h), which needs at most six partial sums per row of a group, in registers. A panel of queries
-// of one vector stays in the first-level cache, and a group of rows uses each of its values several times. A distance
-// takes d subtractions, d multiply-adds, at most 31 additions and a square root. V is that of kernels.h, and also has
-// root_d.
+// first (core/neighbors/tree_order.h), which needs at most six partial sums per row of a group, in registers. A panel
+// of queries of one vector stays in the first-level cache, and a group of rows uses each of its values several times. A
+// distance takes d subtractions, d multiply-adds, at most 31 additions and a square root. V is that of kernels.h, and
+// also has root_d.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "core/measure.h"
+#include "core/numbers/measure.h"
 #include "kernels/cpu/instructions/tree_kernels.h"
 
 namespace kith::cpu {
@@ -100,8 +100,8 @@ struct TreeSearch {
     }
   };
 
-  /// sum = accumulator Lane of the tree of the definition before its step below Width (core/tree_order.h). Requires
-  /// Lane < d: a missing accumulator is 0, and adding it changes nothing.
+  /// sum = accumulator Lane of the tree of the definition before its step below Width (core/neighbors/tree_order.h).
+  /// Requires Lane < d: a missing accumulator is 0, and adding it changes nothing.
   template <int Lane, int Width, class Term>
   [[gnu::always_inline]] static inline void walk(const Term& term, std::int64_t d, D (&sum)[kVectors]) {
     if constexpr (Width == 32) {

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/measure.h"
+#include "core/numbers/measure.h"
 
 namespace kith::cpu {
 

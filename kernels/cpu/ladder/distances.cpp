@@ -8,9 +8,9 @@
 
 #include <cmath>
 
-#include "core/distance.h"
 #include "core/error.h"
-#include "core/matrix.h"
+#include "core/numbers/distance.h"
+#include "core/points/matrix.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "kernels/cpu/ladder/ladder.h"
 #include "kernels/cpu/runtime/panels.h"
@@ -166,7 +166,7 @@ class DistanceLadder {
            4 * kRounding * (a * a + b * b);
   }
 
-  /// Compares rung 1 with core/distance.h, at most 64 x 64 elements.
+  /// Compares rung 1 with core/numbers/distance.h, at most 64 x 64 elements.
   std::string compare_definition() const {
     constexpr std::int64_t kSample = 64;
     std::vector<float> other(depth_);

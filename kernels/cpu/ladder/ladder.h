@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/philox.h"
+#include "core/numbers/philox.h"
+#include "core/runtime/clock.h"
 #include "kernels/bench.h"
 
 namespace kith::cpu {

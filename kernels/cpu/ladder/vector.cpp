@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/matrix.h"
+#include "core/points/matrix.h"
+#include "core/runtime/threads.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "kernels/cpu/ladder/ladder.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/pixel.h"
-#include "kernels/cpu/runtime/threads.h"
+#include "core/runtime/threads.h"
 
 namespace kith::cpu {
 

@@ -7,13 +7,13 @@
 #include <memory>
 #include <vector>
 
-#include "core/backend.h"
-#include "core/backoff.h"
-#include "core/large_pages.h"
-#include "core/screen.h"
-#include "core/seeding.h"
+#include "core/kmeans/seeding.h"
+#include "core/numbers/screen.h"
+#include "core/points/backend.h"
+#include "core/runtime/backoff.h"
+#include "core/runtime/large_pages.h"
+#include "core/runtime/threads.h"
 #include "kernels/cpu/instructions/instructions.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
 
@@ -32,8 +32,8 @@ inline bool are_few_and_long(std::int64_t rows, std::int64_t others, std::int64_
 /// a / b, rounded up.
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Bounds on the labels of the last assignment (core/bounds.h): how much nearer each row is to its centroid than to any
-/// other, in the scale of the screen.
+/// Bounds on the labels of the last assignment (core/kmeans/bounds.h): how much nearer each row is to its centroid than
+/// to any other, in the scale of the screen.
 struct LabelBounds {
   /// Restores the state before the first assignment; keeps the memory.
   void reset() {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/screen.h"
+#include "core/numbers/screen.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {

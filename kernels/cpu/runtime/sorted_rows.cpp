@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 
 namespace kith::cpu {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/large_pages.h"
-#include "kernels/cpu/runtime/threads.h"
+#include "core/runtime/large_pages.h"
+#include "core/runtime/threads.h"
 
 namespace kith::cpu {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "core/point_neighbors.h"
+#include "core/points/point_neighbors.h"
 #include "kernels/cpu/search/stored_rows.h"
 
 namespace kith::cpu {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/philox.h"
+#include "core/numbers/philox.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/sorted_rows.h"
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/point_neighbors.h"
+#include "core/points/point_neighbors.h"
 #include "kernels/cpu/runtime/local_columns.h"
 
 namespace kith::cpu {

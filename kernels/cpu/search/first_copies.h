@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "core/point_neighbors.h"
+#include "core/points/point_neighbors.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/backend.h"
+#include "core/points/backend.h"
 
 namespace kith::cpu {
 

@@ -1,5 +1,5 @@
 // Exact nearest neighbours: for each query a screen keeps every row whose score is within the margin of the k-th best
-// so far (core/screen.h); the definition ranks these candidates.
+// so far (core/numbers/screen.h); the definition ranks these candidates.
 //
 // Queries are packed in row panels, as points are in assign.cpp, and rows of the base take the place of centroids: q n
 // d multiply-adds. A dropped row has a score more than 2 E above k others, so k others are certainly nearer. An

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/large_pages.h"
-#include "core/matrix.h"
+#include "core/points/matrix.h"
+#include "core/runtime/large_pages.h"
+#include "core/runtime/threads.h"
 #include "kernels/cpu/instructions/tree_kernels.h"
-#include "kernels/cpu/runtime/threads.h"
 
 namespace kith::cpu {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "core/point_neighbors.h"
+#include "core/points/point_neighbors.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "kernels/cpu/search/tree.h"
 

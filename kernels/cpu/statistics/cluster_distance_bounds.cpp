@@ -1,13 +1,13 @@
 // Bounds of the sum of the distances from every query to the rows of each cluster, from a screen's products.
 //
 // q n d multiply-adds in low precision, and two square roots per pair. With s the score of a row y for a query x and E
-// its error bound (core/screen.h), D(x, y) = 4^exponent (|x'|^2 + 2 s) lies within 2 E 4^exponent of what the screen
-// gives. Every cluster has its own margin, that of its longest row.
+// its error bound (core/numbers/screen.h), D(x, y) = 4^exponent (|x'|^2 + 2 s) lies within 2 E 4^exponent of what the
+// screen gives. Every cluster has its own margin, that of its longest row.
 #include <cmath>
 #include <span>
 #include <vector>
 
-#include "core/rows_by_label.h"
+#include "core/kmeans/rows_by_label.h"
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/query_panels.h"
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "core/rows_by_label.h"
-#include "core/tree_order.h"
+#include "core/kmeans/rows_by_label.h"
+#include "core/neighbors/tree_order.h"
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {

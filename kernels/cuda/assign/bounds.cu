@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/assign/centroid_shift.h"
 #include "kernels/cuda/device/reduce.h"
 

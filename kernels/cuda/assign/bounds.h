@@ -1,5 +1,5 @@
-// Hamerly's bounds on the device (core/bounds.h): once few labels change, an assignment skips the rows whose label is
-// certified not to have changed, and screens the others, gathered.
+// Hamerly's bounds on the device (core/kmeans/bounds.h): once few labels change, an assignment skips the rows whose
+// label is certified not to have changed, and screens the others, gathered.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/assign/merged_guesses.h"
 #include "kernels/cuda/assign/pruned_assign.h"
 #include "kernels/cuda/device/definition.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {

@@ -7,7 +7,7 @@
 // are measured.
 #include "kernels/cuda/assign/far_bounds.h"
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/assign/centroid_shift.h"
 #include "kernels/cuda/assign/measure.h"
 #include "kernels/cuda/assign/pruned_assign.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/backoff.h"
+#include "core/runtime/backoff.h"
 #include "kernels/cuda/assign/farthest.h"
 #include "kernels/cuda/device/word.h"
 #include "kernels/cuda/runtime/held_rows.h"
@@ -36,7 +36,7 @@ class FarBounds {
   bool known_ = false;     // the bounds hold
   bool counting_ = false;  // the last measure() used them
   Backoff backoff_;
-  Buffer<float> upper_, lower_;  // (n) of the distance to centroid label_, in the unit of core/bounds.h
+  Buffer<float> upper_, lower_;  // (n) of the distance to centroid label_, in the unit of core/kmeans/bounds.h
   Buffer<std::int32_t> label_;   // (n)
   Buffer<double> centroids_;     // (clusters, d)
   Buffer<float> shift_;          // (clusters)

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/cluster_update.h"
+#include "core/kmeans/cluster_update.h"
 #include "kernels/cuda/device/word.h"
 #include "kernels/cuda/runtime/held_rows.h"
 

@@ -2,7 +2,7 @@
 // warp compares the distances of a row.
 #include "kernels/cuda/assign/few_rows.h"
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/assign/nearest_column.h"
 #include "kernels/cuda/device/definition.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/clock.h"
+#include "core/runtime/clock.h"
 #include "kernels/cuda/assign/bounds.h"
 #include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/assign/relocation.h"

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/cluster_update.h"
-#include "core/fixed_point.h"
+#include "core/kmeans/cluster_update.h"
+#include "core/numbers/fixed_point.h"
 #include "kernels/cuda/assign/part_exchange.h"
 #include "kernels/cuda/assign/update.h"
 #include "kernels/cuda/device/definition.h"

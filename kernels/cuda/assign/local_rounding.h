@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/device/fp16_layout.h"
 

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "core/bounds.h"
-#include "core/screen.h"
+#include "core/kmeans/bounds.h"
+#include "core/numbers/screen.h"
 #include "kernels/cuda/device/quantized_score.h"
 #include "kernels/cuda/device/reduce.h"
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "core/fixed_point.h"
+#include "core/numbers/fixed_point.h"
 #include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/device/definition.h"
 

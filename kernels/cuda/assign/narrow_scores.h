@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "core/difference_margin.h"
+#include "core/numbers/difference_margin.h"
 #include "kernels/cuda/assign/narrow_screen.h"
 #include "kernels/cuda/device/screened_value.h"
 #include "kernels/cuda/device/tile.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/runtime/held_rows.h"
 

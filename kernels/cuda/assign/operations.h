@@ -5,8 +5,8 @@
 #include <functional>
 #include <span>
 
-#include "core/communicator.h"
-#include "core/part_threads.h"
+#include "core/points/communicator.h"
+#include "core/runtime/part_threads.h"
 #include "kernels/cuda/device/word.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
@@ -62,7 +62,7 @@ template <class T>
 void sweep(HeldRows<T>& held, const SweepRequest& request, Assignment& assignment);
 
 // iterate.cu
-/// iterate_parts() of core/point_clustering.h.
+/// iterate_parts() of core/points/point_clustering.h.
 template <class T>
 IterateResult iterate(std::span<HeldRows<T>* const> parts, PartThreads& threads, Communicator& processes,
                       const IterateRequest& request, LloydState& state);

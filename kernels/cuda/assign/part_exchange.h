@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/communicator.h"
-#include "core/point_clustering.h"
+#include "core/points/communicator.h"
+#include "core/points/point_clustering.h"
 #include "kernels/cuda/device/word.h"
 #include "kernels/cuda/runtime/shared_memory.h"
 

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/assign/few_rows.h"
 #include "kernels/cuda/assign/nearest_column.h"
 #include "kernels/cuda/device/definition.h"

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/cluster_update.h"
+#include "core/kmeans/cluster_update.h"
 #include "kernels/cuda/assign/farthest.h"
 #include "kernels/cuda/assign/measure.h"
 #include "kernels/cuda/assign/operations.h"
@@ -22,8 +22,8 @@ struct ClusterState {
   std::int64_t rows = 0;
 };
 
-/// distances_on_centroids() of core/cluster_update.h for points without weights, with the same bits: the squares of the
-/// columns are added in their order. shift: (d). A warp per centroid.
+/// distances_on_centroids() of core/kmeans/cluster_update.h for points without weights, with the same bits: the squares
+/// of the columns are added in their order. shift: (d). A warp per centroid.
 __global__ void cluster_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, const int* shift,
                                int low_bits, const Word* counts, ClusterState* states) {
   for (std::int64_t c = warp_index(); c < clusters; c += warp_count()) {
@@ -85,7 +85,7 @@ __global__ void want_kernel(Movable* movable) {
   movable->wanted = movable->any != 0 ? min(movable->most, movable->rows) : 0;
 }
 
-/// bound: of core/bounds.h; null: none.
+/// bound: of core/kmeans/bounds.h; null: none.
 __global__ void relabel_kernel(const Relabelling* chosen, std::int64_t count, std::int64_t first_row,
                                std::int32_t* label, float* bound) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {

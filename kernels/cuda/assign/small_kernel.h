@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/clock.h"
+#include "core/runtime/clock.h"
 #include "kernels/cuda/assign/small_problem.h"
 
 namespace kith::cuda {

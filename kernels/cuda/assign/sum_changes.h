@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/point_clustering.h"
+#include "core/points/point_clustering.h"
 #include "kernels/cuda/assign/update.h"
 
 namespace kith::cuda {

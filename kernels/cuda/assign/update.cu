@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/fixed_point.h"
+#include "core/numbers/fixed_point.h"
 #include "kernels/cuda/assign/operations.h"
 
 namespace kith::cuda {

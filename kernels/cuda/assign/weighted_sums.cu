@@ -1,7 +1,7 @@
 // The sums of clusters of weighted rows.
 //
 // Each reassigned row is added by 64-bit integer atomics, one per column and limb, whose order does not matter: n d of
-// them the first time, few later. Whole weights multiply integers, others multiply values (core/weights.h).
+// them the first time, few later. Whole weights multiply integers, others multiply values (core/points/weights.h).
 #include "kernels/cuda/assign/update.h"
 
 namespace kith::cuda {

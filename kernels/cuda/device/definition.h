@@ -1,10 +1,10 @@
-// Distances by the definition of core/distance.h, one warp at a time: lane l of the warp is accumulator l.
+// Distances by the definition of core/numbers/distance.h, one warp at a time: lane l of the warp is accumulator l.
 //
 // Several distances are computed together, so that each value loaded serves more than one and the additions across
 // lanes are shared: with N distances the tree costs N - 1 + log2(32 / N) exchanges instead of 5 N.
 #pragma once
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/portable.h"
+#include "core/runtime/portable.h"
 
 namespace kith::cuda {
 

@@ -7,7 +7,7 @@
 
 #include <climits>
 
-#include "core/screen.h"
+#include "core/numbers/screen.h"
 
 namespace kith::cuda {
 

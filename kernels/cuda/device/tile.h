@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/screen.h"
+#include "core/numbers/screen.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/screened_value.h"
 
@@ -35,7 +35,7 @@ static_assert(kTileStride % 4 == 0, "shared rows are read 16 bytes at a time");
 /// The columns rounded up to a whole number of steps.
 inline std::int64_t padded_depth(std::int64_t d) { return (d + kTileDepth - 1) / kTileDepth * kTileDepth; }
 
-/// A(d) of core/screen.h: each product is one chain of d fused multiply-adds of float32.
+/// A(d) of core/numbers/screen.h: each product is one chain of d fused multiply-adds of float32.
 KITH_BOTH inline double tile_accumulation(std::int64_t d) {
   const double chain = static_cast<double>(d + 2) * 0x1p-24;
   return chain < 0.5 ? chain / (1 - chain) : std::numeric_limits<double>::infinity();

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "core/measure.h"
+#include "core/numbers/measure.h"
 
 namespace kith::cuda {
 

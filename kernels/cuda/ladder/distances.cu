@@ -9,7 +9,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/ladder/register_tile.h"
 #include "kernels/cuda/ladder/shared_tile.h"
@@ -155,8 +155,8 @@ class DistanceLadder {
     ladder_.last().note = note;
   }
 
-  /// Compares every element with float64, and a sample of the float64 values with core/distance.h. Returns an error
-  /// message, or an empty string.
+  /// Compares every element with float64, and a sample of the float64 values with core/numbers/distance.h. Returns an
+  /// error message, or an empty string.
   std::string check_answer(const DistanceBound& bound, std::string& note) const {
     const Stream& stream = context_.stream;
     Word result[3] = {};

@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/ladder/ladder.h"
 

@@ -9,7 +9,7 @@
 #include <cub/device/device_reduce.cuh>
 #include <iterator>
 
-#include "core/fixed_point.h"
+#include "core/numbers/fixed_point.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/ladder/ladder.h"
 #include "kernels/cuda/ladder/vendor_library.h"

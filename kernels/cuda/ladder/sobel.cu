@@ -288,7 +288,7 @@ class Edges {
         ladder_(context, request, measurements),
         expected_(static_cast<std::size_t>(shape.rows * shape.columns)) {
     const std::vector<std::uint8_t> pixels = cpu::bench_picture({width_, height_});
-    cpu::Threads threads(request.backend.threads);
+    Threads threads(request.backend.threads);
     cpu::sobel(pixels, {width_, height_}, expected_, threads);
     std::vector<std::uint8_t> padded(static_cast<std::size_t>(bytes_));
     for (std::int64_t y = 0; y < height_; ++y) {

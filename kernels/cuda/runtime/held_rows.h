@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "core/backend.h"
-#include "core/backoff.h"
-#include "core/screen.h"
-#include "core/seeding.h"
+#include "core/kmeans/seeding.h"
+#include "core/numbers/screen.h"
+#include "core/points/backend.h"
+#include "core/runtime/backoff.h"
 #include "kernels/cuda/device/fp16_layout.h"
 #include "kernels/cuda/runtime/cell_tree.h"
 #include "kernels/cuda/runtime/host_rows.h"

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "core/matrix.h"
-#include "core/row_reader.h"
+#include "core/points/matrix.h"
+#include "core/points/row_reader.h"
 #include "kernels/cuda/runtime/memory.h"
 
 namespace kith::cuda {

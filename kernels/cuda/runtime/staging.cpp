@@ -25,7 +25,7 @@ Staging::Division::Division(std::int64_t size, std::int64_t unit)
       tasks((size + task - 1) / task),
       part((tasks + kParts - 1) / kParts * task) {}
 
-Staging::Staging() : threads_(std::min(kMostThreads, cpu::usable_threads())) { check(cudaGetDevice(&device_)); }
+Staging::Staging() : threads_(std::min(kMostThreads, usable_threads())) { check(cudaGetDevice(&device_)); }
 
 std::unique_ptr<Staging> Staging::make() {
   std::unique_ptr<Staging> staging;

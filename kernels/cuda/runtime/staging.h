@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cpu/runtime/threads.h"
+#include "core/runtime/threads.h"
 #include "kernels/cuda/runtime/memory.h"
 
 namespace kith::cuda {
@@ -66,7 +66,7 @@ class Staging {
   void for_tasks(const Division& division, const Work& work);
 
   int device_ = 0;
-  cpu::Threads threads_;
+  Threads threads_;
   std::vector<PinnedBuffer> ring_;
   std::size_t turn_ = 0;
 };

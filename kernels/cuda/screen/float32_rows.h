@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/screen.h"
+#include "core/numbers/screen.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "core/screen.h"
+#include "core/numbers/screen.h"
 #include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fp16_layout.h"
 #include "kernels/cuda/device/reduce.h"

@@ -6,7 +6,7 @@
 
 namespace kith::cuda {
 
-/// Points::prepare() of core/backend.h in two steps, so that few waits prepare many sets of rows.
+/// Points::prepare() of core/points/backend.h in two steps, so that few waits prepare many sets of rows.
 template <class T>
 class Preparation {
  public:

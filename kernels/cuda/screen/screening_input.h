@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include "core/bounds.h"
+#include "core/kmeans/bounds.h"
 #include "kernels/cuda/screen/fp16_rows.h"
 
 namespace kith::cuda {
 
-/// Stores the bounds of rows (core/bounds.h) as the rows are decided.
+/// Stores the bounds of rows (core/kmeans/bounds.h) as the rows are decided.
 struct BoundOutput {
   float* bound = nullptr;               // (rows) out; null: not requested
   const float* half_sq_norm = nullptr;  // (rows) float(|x'|^2 / 2) in the screen's chunk

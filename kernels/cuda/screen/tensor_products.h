@@ -1,10 +1,10 @@
 // The products of fp16 rows and columns as the tensor cores of a path accumulate them, for the test of the
-// accumulation bound (core/screen.h).
+// accumulation bound (core/numbers/screen.h).
 #pragma once
 
 #include <string>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 
 namespace kith::cuda {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/screen.h"
+#include "core/numbers/screen.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/runtime/memory.h"

@@ -11,7 +11,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/philox.h"
+#include "core/numbers/philox.h"
 #include "kernels/cuda/search/cell_build.h"
 #include "kernels/cuda/search/cell_launch.h"
 #include "kernels/cuda/search/center_choice.h"

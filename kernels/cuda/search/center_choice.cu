@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-#include "core/philox.h"
+#include "core/numbers/philox.h"
 #include "kernels/cuda/search/center_distances.h"
 #include "kernels/cuda/search/row_sample.h"
 

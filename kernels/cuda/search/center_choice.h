@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/search/centered_groups.h"

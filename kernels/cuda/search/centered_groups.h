@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/matrix.h"
+#include "core/points/matrix.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/search/group_reach.h"
 

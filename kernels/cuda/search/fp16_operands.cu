@@ -9,7 +9,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "core/distance.h"
+#include "core/numbers/distance.h"
 #include "kernels/cuda/search/search_epilogues.h"
 
 namespace kith::cuda {

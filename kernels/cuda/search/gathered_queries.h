@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/point_neighbors.h"
+#include "core/points/point_neighbors.h"
 
 namespace kith::cuda {
 

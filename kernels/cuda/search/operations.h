@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "core/part_threads.h"
+#include "core/runtime/part_threads.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/measure.h"
+#include "core/numbers/measure.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/float32_rows.h"
 #include "kernels/cuda/search/candidate_lists.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/communicator.h"
+#include "core/points/communicator.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/matrix.h"
-#include "core/philox.h"
+#include "core/numbers/philox.h"
+#include "core/points/matrix.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
 

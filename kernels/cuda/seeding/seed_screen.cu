@@ -1,9 +1,9 @@
 // The screen of seeding: products of all rows with up to 32 candidates, on the tensor cores if the rows are held in
 // fp16 and fp16 is less to read, otherwise in float32.
 //
-// The certificate is that of core/screen.h: a score above the row's limit proves that the candidate is no nearer than
-// the row's nearest seed. Reading the rows bounds both kernels: 256 MB in fp16 for 10^6 x 128, 64 us at 4 TB/s on an
-// H200.
+// The certificate is that of core/numbers/screen.h: a score above the row's limit proves that the candidate is no
+// nearer than the row's nearest seed. Reading the rows bounds both kernels: 256 MB in fp16 for 10^6 x 128, 64 us at 4
+// TB/s on an H200.
 #include "kernels/cuda/seeding/seed_screen.h"
 
 #include <algorithm>
@@ -148,8 +148,8 @@ __global__ void float32_near_kernel(PointOperand<T> points, const float* candida
   }
 }
 
-/// A(d) of core/screen.h for the matrix instructions of a warp: the tensor cores add at least four products at a time
-/// to the sum, align them to the largest of the five terms, and truncate to float32 precision or better.
+/// A(d) of core/numbers/screen.h for the matrix instructions of a warp: the tensor cores add at least four products at
+/// a time to the sum, align them to the largest of the five terms, and truncate to float32 precision or better.
 double warp_accumulation(std::int64_t d) {
   const double steps = (5.0 / 4.0 * static_cast<double>(d) + 32) * 0x1p-23;
   return steps < 0.5 ? steps / (1 - steps) : std::numeric_limits<double>::infinity();

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/screen.h"
+#include "core/numbers/screen.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {

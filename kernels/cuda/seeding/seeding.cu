@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/fixed_point.h"
+#include "core/numbers/fixed_point.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/seeding/operations.h"
 #include "kernels/cuda/seeding/seed_screen.h"

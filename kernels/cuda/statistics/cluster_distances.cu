@@ -1,15 +1,16 @@
 // The sum of each query's distances to the rows of each cluster, in integers: q n distances by the definition.
 //
 // A thread computes the distances of one query to eight rows at a time. It walks the definition's summation tree depth
-// first (core/tree_order.h), so that it keeps at most six numbers of each distance in registers. A distance takes 2 d
-// float64 operations, at most 31 additions and a square root: all pairs of 10^5 rows of 50 columns take 1.4 10^12
-// operations, 0.08 s at the 1.7 10^13 per second of an H200. Operands are float64, packed in the order of reading: the
-// lanes of a warp read consecutive values of a query column, and all read the same 64 bytes of a column of eight rows.
+// first (core/neighbors/tree_order.h), so that it keeps at most six numbers of each distance in registers. A distance
+// takes 2 d float64 operations, at most 31 additions and a square root: all pairs of 10^5 rows of 50 columns take 1.4
+// 10^12 operations, 0.08 s at the 1.7 10^13 per second of an H200. Operands are float64, packed in the order of
+// reading: the lanes of a warp read consecutive values of a query column, and all read the same 64 bytes of a column of
+// eight rows.
 #include <algorithm>
 #include <vector>
 
-#include "core/rows_by_label.h"
-#include "core/tree_order.h"
+#include "core/kmeans/rows_by_label.h"
+#include "core/neighbors/tree_order.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/statistics/operations.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/data_plan.h"
+#include "core/points/data_plan.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
 

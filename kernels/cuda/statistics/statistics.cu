@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/fixed_point.h"
+#include "core/numbers/fixed_point.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/statistics/column_magnitudes.h"
 #include "kernels/cuda/statistics/column_walk.h"

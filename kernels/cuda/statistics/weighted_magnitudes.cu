@@ -1,5 +1,5 @@
 // Magnitudes of the columns of weighted rows: a weight of w has the same effect as repeating the row w times
-// (core/weights.h).
+// (core/points/weights.h).
 //
 // Reads n d values once, like statistics.cu. Integer weights multiply the rounded values, others the values.
 #include "kernels/cuda/statistics/column_magnitudes.h"

@@ -1,0 +1,145 @@
+// Initial centroids: greedy k-means++ with integer totals, farthest-first traversal, random rows.
+#include "core/kmeans/seeding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "core/numbers/fixed_point.h"
+#include "core/numbers/philox.h"
+
+namespace kith {
+
+Matrix<double> rows_of_points(const PointSet& points, const std::vector<std::int64_t>& rows) {
+  Matrix<double> values(static_cast<std::int64_t>(rows.size()), points.columns());
+  points.copy_rows(rows, values.view());
+  return values;
+}
+
+void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, bool beside_given,
+                          Observer& observer) {
+  observer.warning(
+      fmt::format("only {} distinct rows{} for {} clusters: the remaining centroids repeat rows, and their "
+                  "clusters stay empty",
+                  seeds.size(), beside_given ? " other than the given centroids" : "", clusters));
+  const std::unordered_set<std::int64_t> chosen(seeds.begin(), seeds.end());
+  for (std::int64_t row = 0; static_cast<std::int64_t>(seeds.size()) < clusters; ++row) {
+    if (!chosen.contains(row)) seeds.push_back(row);
+  }
+}
+
+std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
+  if (!weights.given()) return random_below(random.seed, random.stream, 0, weights.terms);
+  const FixedScale grid = weights.grid();
+  const auto fixed = [&](double weight) {
+    return weighted_fixed(1.0, grid.first, grid.second, row_weight(weight, weights.integral));
+  };
+  std::int64_t total = 0;
+  for (const double weight : weights.rows) total += fixed(weight);
+  const std::int64_t target = random_below(random.seed, random.stream, 0, total);
+  std::int64_t row = 0;
+  for (std::int64_t prefix = fixed(weights.rows[0]); prefix <= target; prefix += fixed(weights.rows[row])) ++row;
+  return row;
+}
+
+namespace {
+
+/// Sets the kept distances to those from the given centroids; without any, to those from a row drawn by weight, which
+/// becomes the first seed. Returns the largest.
+double begin_seeds(PointSeeding& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
+                   std::vector<std::int64_t>& seeds) {
+  points.reset();
+  double largest = 0.0;
+  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.update_min_distance(given.row(c));
+  if (given.rows > 0) return largest;
+  seeds.push_back(draw_by_weight(weights, random));
+  return points.update_min_distance(rows_of_points(points, seeds).row(0));
+}
+
+/// begin_seeds(), or the same distances for seeds that were chosen before.
+double continue_seeds(PointSeeding& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
+                      std::vector<std::int64_t>& seeds) {
+  if (seeds.empty()) return begin_seeds(points, weights, random, given, seeds);
+  points.reset();
+  double largest = 0.0;
+  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.update_min_distance(given.row(c));
+  for (const std::int64_t seed : seeds) largest = points.update_min_distance(rows_of_points(points, {seed}).row(0));
+  return largest;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const Weights& weights, std::int64_t clusters,
+                                                  RandomStream random, Observer& observer,
+                                                  MatrixView<const double> given, SeedingPlace* place) {
+  const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
+  SeedingPlace unkept;
+  SeedingPlace& at = place != nullptr ? *place : unkept;
+  std::vector<std::int64_t>& seeds = at.state.seeds;
+  double largest = continue_seeds(points, weights, random, given, seeds);
+  const std::int64_t even = given.rows > 0 ? 0 : 1;  // number of rows drawn by weight only, not by distance
+
+  std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
+  while (static_cast<std::int64_t>(seeds.size()) < clusters) {
+    observer.progress(static_cast<std::int64_t>(seeds.size()));
+    if (!(largest > 0.0)) {
+      complete_with_lowest(seeds, clusters, given.rows > 0, observer);
+      break;
+    }
+    const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
+    const std::int64_t total = points.total_min_distance(scale);
+    const auto first_draw = static_cast<std::uint64_t>(1 + (std::ssize(seeds) - even) * trials);
+    for (std::int64_t t = 0; t < trials; ++t) {
+      targets[t] = random_below(random.seed, random.stream, first_draw + t, total);
+    }
+    points.draw_rows(scale, targets, candidates);
+    std::fill(totals.begin(), totals.end(), 0);
+    points.try_candidates(rows_of_points(points, candidates).view(), scale, totals);
+    const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equal totals
+    seeds.push_back(candidates[winner]);
+    largest = points.commit_candidate(winner);
+    at.after_step();
+  }
+  return std::move(seeds);
+}
+
+std::vector<std::int64_t> farthest_first_traversal(PointSeeding& points, const Weights& weights, std::int64_t clusters,
+                                                   RandomStream random, Observer& observer,
+                                                   MatrixView<const double> given, SeedingPlace* place) {
+  SeedingPlace unkept;
+  SeedingPlace& at = place != nullptr ? *place : unkept;
+  std::vector<std::int64_t>& seeds = at.state.seeds;
+  double largest = continue_seeds(points, weights, random, given, seeds);
+  while (static_cast<std::int64_t>(seeds.size()) < clusters) {
+    observer.progress(static_cast<std::int64_t>(seeds.size()));
+    if (!(largest > 0.0)) {
+      complete_with_lowest(seeds, clusters, given.rows > 0, observer);
+      break;
+    }
+    seeds.push_back(points.farthest(1).front().row);
+    largest = points.update_min_distance(rows_of_points(points, {seeds.back()}).row(0));
+    at.after_step();
+  }
+  return std::move(seeds);
+}
+
+std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random) {
+  std::unordered_map<std::int64_t, std::int64_t> moved;  // place -> row number, where they differ
+  const auto at = [&](std::int64_t place) {
+    const auto entry = moved.find(place);
+    return entry == moved.end() ? place : entry->second;
+  };
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t i = 0; i < clusters; ++i) {
+    const std::int64_t other = i + random_below(random.seed, random.stream, static_cast<std::uint64_t>(i), rows - i);
+    chosen.push_back(at(other));
+    moved[other] = at(i);
+  }
+  return chosen;
+}
+
+}  // namespace kith

@@ -1,0 +1,180 @@
+// Scales rows and centroids to length 1.
+#include "core/numbers/metric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "core/numbers/distance.h"
+
+namespace kith {
+namespace {
+
+constexpr double kSmallest = std::numeric_limits<double>::min();  // smaller squares have lost digits
+
+/// Whether a row of this squared length can be normalised.
+bool has_direction(double squares) { return squares >= kSmallest && std::isfinite(squares); }
+
+/// Writes the direction of a row (d), if it has one. Returns dot(x, x).
+template <class T>
+double direction(const T* x, std::int64_t d, double* out) {
+  double lane[kLanes] = {};
+  for (std::int64_t first = 0; first < d; first += kLanes) {
+    const auto lanes = static_cast<int>(std::min<std::int64_t>(kLanes, d - first));
+    const auto add = [&](int l) {
+      const auto value = static_cast<double>(x[first + l]);
+      lane[l] = std::fma(value, value, lane[l]);
+    };
+    if (lanes == kLanes) {
+      for (int l = 0; l < kLanes; ++l) add(l);
+    } else {
+      for (int l = 0; l < lanes; ++l) add(l);
+    }
+  }
+  for (int w = kLanes / 2; w > 0; w /= 2) {
+    for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
+  }
+  if (!has_direction(lane[0])) return lane[0];
+  const double s = 1.0 / std::sqrt(lane[0]);
+  for (std::int64_t j = 0; j < d; ++j) out[j] = static_cast<double>(x[j]) * s;
+  return lane[0];
+}
+
+template <class T>
+using WriteDirection = double (*)(const T* x, std::int64_t d, double* out);
+
+#if defined(__x86_64__)
+template <class T>
+__attribute__((target("avx2,fma"), flatten)) double direction_with_fma(const T* x, std::int64_t d, double* out) {
+  return direction(x, d, out);
+}
+#endif
+
+/// Without the instruction, each fma of a program for any processor is a call.
+template <class T>
+WriteDirection<T> direction_of_rows() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return direction_with_fma<T>;
+#endif
+  return direction<T>;
+}
+
+template <class T>
+void scale(std::span<T> row, double length) {
+  for (T& x : row) x = static_cast<T>(static_cast<double>(x) / length);
+}
+
+template <class T>
+bool is_zero(std::span<T> row) {
+  return std::all_of(row.begin(), row.end(), [](T x) { return x == T{0}; });
+}
+
+template <class T>
+[[noreturn]] void refuse(std::span<T> row, const RowPlace& place) {
+  if (is_zero(row)) {
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: row {} (counted from 1) is zero and has no direction; expected rows with a value other "
+                    "than 0 for {}; {}",
+                    place.name, place.first_row + 1, place.purpose, place.remedy));
+  }
+  throw Error(ExitCode::data,
+              fmt::format("{}: the squared length of row {} (counted from 1) leaves the range of float64; expected "
+                          "lengths from 1e-153 to 1e153 for {}; scale the row",
+                          place.name, place.first_row + 1, place.purpose));
+}
+
+/// Normalises a centroid. Returns false if it has no direction.
+bool scale_centroid(std::span<double> centroid) {
+  constexpr double kNearOne = 0x1p-40;  // far above rounding errors, too small to change labels
+  const double squares = squared_length(centroid.data(), static_cast<std::int64_t>(centroid.size()));
+  if (!has_direction(squares)) return false;
+  const double length = std::sqrt(squares);
+  if (!(std::abs(length - 1) <= kNearOne)) scale(centroid, length);
+  return true;
+}
+
+}  // namespace
+
+const char* name_of(Metric metric) {
+  switch (metric) {
+    case Metric::cosine:
+      return "cosine";
+    case Metric::inner_product:
+      return "inner-product";
+    case Metric::manhattan:
+      return "manhattan";
+    case Metric::chebyshev:
+      return "chebyshev";
+    default:
+      return "euclidean";
+  }
+}
+
+Measure measure_of(Metric metric) {
+  switch (metric) {
+    case Metric::inner_product:
+      return Measure::inner_product;
+    case Metric::manhattan:
+      return Measure::manhattan;
+    case Metric::chebyshev:
+      return Measure::chebyshev;
+    default:
+      return Measure::squared_euclidean;
+  }
+}
+
+template <class T>
+std::int64_t write_directions(MatrixView<const T> rows, MatrixView<double> out, const RowPlace& place, bool drops) {
+  const WriteDirection<T> write = direction_of_rows<T>();
+  std::int64_t zeros = 0;
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    const std::span<const T> row = rows.row(i);
+    const double squares = write(row.data(), rows.columns, out.row(i).data());
+    if (has_direction(squares)) continue;
+    const bool is_missing = !std::all_of(row.begin(), row.end(), [](T x) { return std::isfinite(x); });
+    if (!drops || !(is_missing || is_zero(row)))
+      refuse(row, {place.name, place.first_row + i, place.purpose, place.remedy});
+    std::fill(out.row(i).begin(), out.row(i).end(), std::numeric_limits<double>::quiet_NaN());
+    zeros += is_missing ? 0 : 1;
+  }
+  return zeros;
+}
+
+template std::int64_t write_directions(MatrixView<const float>, MatrixView<double>, const RowPlace&, bool);
+template std::int64_t write_directions(MatrixView<const double>, MatrixView<double>, const RowPlace&, bool);
+
+template <class T>
+void normalize_rows(MatrixView<T> rows, const RowPlace& place) {
+  if constexpr (std::is_floating_point_v<T>) {
+    for (std::int64_t i = 0; i < rows.rows; ++i) {
+      const double squares = squared_length(rows.row(i).data(), rows.columns);
+      if (!has_direction(squares))
+        refuse(rows.row(i), RowPlace{place.name, place.first_row + i, place.purpose, place.remedy});
+      scale(rows.row(i), std::sqrt(squares));
+    }
+  } else {
+    throw Error(ExitCode::internal, place.name + ": cannot scale rows that are held as bytes to length 1");
+  }
+}
+
+#define KITH_INSTANTIATE(T) template void normalize_rows(MatrixView<T>, const RowPlace&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
+
+void normalize_centroids(MatrixView<double> centroids, const std::string& name) {
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
+    if (!scale_centroid(centroids.row(c))) refuse(centroids.row(c), RowPlace{name, c});
+  }
+}
+
+void normalize_means(MatrixView<double> means, MatrixView<const double> before) {
+  for (std::int64_t c = 0; c < means.rows; ++c) {
+    if (!scale_centroid(means.row(c))) std::copy(before.row(c).begin(), before.row(c).end(), means.row(c).begin());
+  }
+}
+
+}  // namespace kith

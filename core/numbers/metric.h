@@ -1,0 +1,51 @@
+// Metrics, and the normalisation of rows to length 1: cosine is Euclidean distance between directions.
+//
+// Each row x is replaced by its direction u = x / |x| in float64; all Euclidean rules then apply to u. Centroids are
+// normalised after every update, which maximises the sum of cosines to the rows of a cluster (spherical k-means): I. S.
+// Dhillon, D. S. Modha: Concept decompositions for large sparse text data using clustering (2001). docs/contract.md,
+// Cosine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/numbers/measure.h"
+#include "core/points/matrix.h"
+
+namespace kith {
+
+/// The last three serve neighbours and distances only, since a mean does not minimise their sum over rows.
+enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev };
+const char* name_of(Metric metric);
+/// The measure that computes D for a metric; for cosine, on normalised rows.
+Measure measure_of(Metric metric);
+
+/// What error messages say about a block of rows.
+struct RowPlace {
+  std::string name;                         // of the data set
+  std::int64_t first_row = 0;               // the number of row 0 in the data set
+  const char* purpose = "cosine distance";  // what needs rows that are not zero
+  const char* remedy = "remove the row";    // for a row of zeros
+};
+
+/// Writes the direction of each row (n, d), out_j = x_j s with s = 1 / sqrt(dot(x, x)), each operation rounded once to
+/// float64. `out` may be the rows themselves. Throws Error(data) naming the first row that is zero or whose squared
+/// length leaves the range of float64. drops: rows of zeros and rows with NaN or infinity become NaN
+/// instead. Returns the number of rows of zeros.
+template <class T>
+std::int64_t write_directions(MatrixView<const T> rows, MatrixView<double> out, const RowPlace& place,
+                              bool drops = false);
+
+/// For --scale unit: replaces each row (n, d) by x_j / sqrt(dot(x, x)), computed in float64 and rounded to T. Throws
+/// what write_directions() throws, and Error(internal) for bytes, which cannot hold such rows.
+template <class T>
+void normalize_rows(MatrixView<T> rows, const RowPlace& place);
+
+/// Normalises given centroids (k, d); errors as for rows. A centroid whose length is within 2^-40 of 1 stays unchanged,
+/// so normalising twice gives the same bits. name: of the centroids, for messages.
+void normalize_centroids(MatrixView<double> centroids, const std::string& name);
+
+/// Normalises means (k, d). A mean without direction, whose rows cancel, becomes the centroid of `before` (k, d).
+void normalize_means(MatrixView<double> means, MatrixView<const double> before);
+
+}  // namespace kith

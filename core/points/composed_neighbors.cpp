@@ -1,0 +1,172 @@
+// Searches of points made of points: lists are merged by (D, row), counts and sums added.
+#include <algorithm>
+#include <utility>
+
+#include "core/neighbors/neighbors.h"
+#include "core/numbers/integers.h"
+#include "core/points/composed_points.h"
+
+namespace kith {
+namespace {
+
+constexpr std::int64_t kSharedPlaces = std::int64_t{1} << 22;  // of lists that are shared at a time
+
+/// The list of a query: rows and their D, ascending by (D, row); places without a neighbour have row -1 and come last.
+template <class Row, class Distance>
+struct List {
+  std::span<Row> rows;  // (k)
+  std::span<Distance> distances;
+};
+
+/// Merges a list of other rows into a list.
+void merge(const List<std::int64_t, double>& list, const List<const std::int64_t, const double>& other,
+           std::vector<Neighbor>& merged) {
+  const std::size_t k = list.rows.size();
+  std::size_t own = 0, from = 0;
+  merged.clear();
+  while (merged.size() < k) {
+    const bool has_own = own < k && list.rows[own] >= 0, has_other = from < k && other.rows[from] >= 0;
+    if (!has_own && !has_other) break;
+    const Neighbor mine = has_own ? Neighbor{list.distances[own], list.rows[own]} : Neighbor{},
+                   theirs = has_other ? Neighbor{other.distances[from], other.rows[from]} : Neighbor{};
+    const bool takes_own = has_own && (!has_other || mine < theirs);
+    merged.push_back(takes_own ? mine : theirs);
+    ++(takes_own ? own : from);
+  }
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    list.distances[i] = merged[i].distance;
+    list.rows[i] = merged[i].row;
+  }
+}
+
+List<std::int64_t, double> list_of(NeighborLists& lists, std::int64_t query) {
+  return {lists.index.row(query), lists.distance.row(query)};
+}
+
+/// The lists of `count` queries from `first` on.
+template <class T>
+std::span<const T> rows_from(const Matrix<T>& values, std::int64_t first, std::int64_t count) {
+  return {values.data() + first * values.columns(), static_cast<std::size_t>(count * values.columns())};
+}
+
+}  // namespace
+
+Queries ComposedPoints::of_part(const Queries& queries) const {
+  const auto shares = static_cast<std::int64_t>(std::max<std::size_t>(parts_.size(), 1));
+  Queries part = queries;
+  part.host_bytes /= shares;
+  part.cell_bytes /= shares;
+  return part;
+}
+
+void ComposedPoints::search(const Queries& queries, NeighborLists& lists) const {
+  const std::int64_t count = queries.values.rows, k = lists.index.columns();
+  std::vector<NeighborLists> of_parts(parts_.size());
+  Integers work = sum(Integers(3), [&](const Points& points, std::size_t p) {
+    NeighborLists& part = of_parts[p] = NeighborLists(count, k);
+    points.search(of_part(queries), part);
+    return Integers().add(part.products).add(part.candidates).add(part.fallback_queries);
+  });
+  work.take(lists.products);
+  work.take(lists.candidates);
+  work.take(lists.fallback_queries);
+  if (processes_.is_alone()) {
+    for (NeighborLists& part : of_parts) merge_lists(lists, 0, part.index.view(), part.distance.view());
+    return;
+  }
+  NeighborLists here(count, k);
+  for (NeighborLists& part : of_parts) merge_lists(here, 0, part.index.view(), part.distance.view());
+  const std::int64_t block = std::max<std::int64_t>(kSharedPlaces / k / processes_.size(), 1);
+  for (std::int64_t first = 0; first < count; first += block) {
+    const std::int64_t queries = std::min(block, count - first);
+    const std::vector<std::int64_t> rows = gather(processes_, rows_from(here.index, first, queries));
+    const std::vector<double> distances = gather(processes_, rows_from(here.distance, first, queries));
+    for (std::int64_t r = 0; r < processes_.size(); ++r) {
+      const std::int64_t from = r * queries * k;
+      merge_lists(lists, first, {rows.data() + from, queries, k}, {distances.data() + from, queries, k});
+    }
+  }
+}
+
+/// In one process only.
+std::optional<NeighborLists> ComposedPoints::self_join(const SelfJoin& join) const {
+  if (!processes_.is_alone() || parts_.empty()) return std::nullopt;
+  std::vector<const PointNeighbors*> parts;
+  for (const auto& part : parts_) parts.push_back(part.get());
+  std::optional<NeighborLists> lists = parts_.front()->join_parts(parts, *threads_, join);
+  if (lists && !complete_join(*this, first_row_, join, *lists)) return std::nullopt;
+  return lists;
+}
+
+void ComposedPoints::merge_lists(NeighborLists& lists, std::int64_t first, MatrixView<const std::int64_t> rows,
+                                 MatrixView<const double> distances) const {
+  const auto merge_share = [&](const RowShare& share) {
+    std::vector<Neighbor> merged;
+    for (std::int64_t q = share.first; q < share.first + share.count; ++q) {
+      merge(list_of(lists, first + q), {rows.row(q), distances.row(q)}, merged);
+    }
+  };
+  if (parts_.size() <= 1) return merge_share({0, rows.rows});
+  for_parts([&](const Points&, std::size_t p) {
+    merge_share(row_share(rows.rows, static_cast<int>(p), static_cast<int>(parts_.size())));
+  });
+}
+
+void ComposedPoints::search_radius(const Queries& queries, RadiusLists& lists) const {
+  const std::int64_t capacity = std::max<std::int64_t>(lists.capacity - lists.total(), 0);
+  std::vector<RadiusLists> of_parts(parts_.size(), RadiusLists(std::ssize(lists.counts), lists.limit, capacity));
+  Integers counts = sum(Integers(lists.counts.size()), [&](const Points& points, std::size_t p) {
+    of_parts[p].first_row = lists.first_row;
+    points.search_radius(of_part(queries), of_parts[p]);
+    return Integers().add(of_parts[p].counts);
+  });
+  counts.take(lists.counts);
+  if (!lists.is_complete()) return;
+  struct Found {
+    std::int64_t query;
+    Neighbor neighbor;
+  };
+  std::vector<Found> found;
+  for (const RadiusLists& part : of_parts) {
+    for (std::size_t q = 0; q < part.rows.size(); ++q) {
+      for (const Neighbor& neighbor : part.rows[q]) found.push_back({static_cast<std::int64_t>(q), neighbor});
+    }
+  }
+  for (const Found& one : gather(processes_, std::span<const Found>(found))) {
+    lists.rows[static_cast<std::size_t>(one.query)].push_back(one.neighbor);
+  }
+}
+
+void ComposedPoints::all_distances(const Queries& queries, MatrixView<double> out) const {
+  const std::int64_t count = queries.values.rows;
+  std::vector<double> here;  // (parts) (q, rows of the part)
+  here.resize(static_cast<std::size_t>(count * rows_here()));
+  for_parts([&](const Points& points, std::size_t p) {
+    points.all_distances(queries, {here.data() + count * (firsts_[p] - firsts_.front()), count, points.rows()});
+  });
+  // By rows of parts: the order in which gather() returns them.
+  const std::vector<std::int64_t> shapes = [&] {
+    std::vector<std::int64_t> rows;
+    for (const auto& part : parts_) rows.push_back(part->rows());
+    return gather(processes_, std::span<const std::int64_t>(rows));
+  }();
+  const std::vector<double> all = gather(processes_, std::span<const double>(here));
+  const double* from = all.data();
+  std::int64_t first = 0;
+  for (const std::int64_t rows : shapes) {
+    for (std::int64_t q = 0; q < count; ++q, from += rows) std::copy_n(from, rows, out.row(q).data() + first);
+    first += rows;
+  }
+}
+
+void ComposedPoints::cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const {
+  const auto size = static_cast<std::size_t>(sums.size());
+  Integers all = sum(Integers(size), [&](const Points& points, std::size_t) {
+    std::vector<std::int64_t> part(size, 0);
+    points.cluster_distances(request, {part.data(), sums.rows, sums.columns});
+    return Integers().add(part);
+  });
+  all.take(std::span(sums.data, size));
+}
+
+}  // namespace kith

@@ -1,0 +1,60 @@
+// Memory for large arrays: aligned, in huge pages where available, spread over the NUMA nodes, and not initialised, so
+// that the threads that fill it touch it first.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "core/runtime/numa.h"
+
+namespace kith {
+
+/// At least `bytes` of memory, 64-byte aligned, to be released by std::free. Large arrays use huge pages, which make
+/// page faults and address translation cheaper. Each NUMA node gets an equal part of a large array: the rows that its
+/// threads process first (core/runtime/threads.h). Throws std::bad_alloc.
+inline void* allocate_pages(std::size_t bytes) {
+  constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;
+  const std::size_t unit = bytes < 2 * kPage ? kLine : kPage;
+  void* memory = bytes > SIZE_MAX - unit ? nullptr : std::aligned_alloc(unit, (bytes / unit + 1) * unit);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (unit == kPage) {
+    madvise(memory, bytes, MADV_HUGEPAGE);  // only a hint
+    spread_over_numa_nodes(memory, bytes, kPage);
+  }
+  return memory;
+}
+
+/// An allocator that does not initialise elements.
+template <class T>
+struct UninitializedAllocator {
+  using value_type = T;
+
+  UninitializedAllocator() = default;
+  template <class U>
+  UninitializedAllocator(const UninitializedAllocator<U>&) {}  // NOLINT: allocators convert
+
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_pages(count * sizeof(T))); }
+  void deallocate(T* memory, std::size_t) { std::free(memory); }
+
+  template <class U>
+  void construct(U* at) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Values>
+  void construct(U* at, Values&&... values) {
+    ::new (static_cast<void*>(at)) U(std::forward<Values>(values)...);
+  }
+  bool operator==(const UninitializedAllocator&) const { return true; }
+};
+
+/// A vector whose resize() does not initialise.
+template <class T>
+using UninitializedVector = std::vector<T, UninitializedAllocator<T>>;
+
+}  // namespace kith

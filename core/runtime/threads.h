@@ -1,0 +1,69 @@
+// A pool of threads that share numbered tasks, those of their memory node first, and the number of usable threads.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/runtime/numa.h"
+
+namespace kith {
+
+/// The number of threads that this process may run at once, by its affinity mask and the quota of its control group.
+int usable_threads();
+
+/// The memory nodes of the machine and the current node of each thread; tests simulate others.
+struct MemoryTopology {
+  int nodes = numa_nodes();
+  std::function<int(int thread)> node_of = [](int) {
+    return current_numa_node();
+  };  // the current node; called if nodes > 1
+};
+
+class Threads {
+ public:
+  /// count 0: usable_threads(), or as many as the system lets start. The calling thread is one of them. Throws
+  /// Error(device) if a given number of threads cannot be started.
+  explicit Threads(int count, MemoryTopology topology = {});
+  ~Threads();
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  int count() const { return static_cast<int>(workers_.size()) + 1; }
+
+  /// Calls work(task, thread) once for every task in [0, tasks), 0 <= thread < count(), and returns when all are done.
+  /// Rethrows the first exception. A single task runs on the calling thread without waking others.
+  ///
+  /// Each memory node has an equal, contiguous range of tasks, as it has of arrays (core/runtime/large_pages.h). A
+  /// thread first takes tasks of its own node, then those of other nodes, so that no node waits for a slow thread.
+  void run(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& work);
+
+ private:
+  struct alignas(64) TaskRange {  // one per cache line
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+
+  void work_loop(int thread);
+  void run_tasks(int thread);
+  std::int64_t claim_task(int thread);
+  void stop();
+
+  std::vector<std::thread> workers_;
+  std::mutex mutex_;
+  std::condition_variable start_, finish_;
+  std::atomic<std::uint64_t> round_{0};
+  std::atomic<int> busy_{0};
+  bool closing_ = false;
+  const std::function<void(std::int64_t, int)>* work_ = nullptr;
+  MemoryTopology topology_;
+  std::vector<TaskRange> ranges_;  // one range of tasks per memory node
+  std::exception_ptr failure_;
+};
+
+}  // namespace kith

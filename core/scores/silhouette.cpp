@@ -1,0 +1,330 @@
+// Exact silhouettes from integer sums of distances, and simplified silhouettes from distances to centroids.
+#include "core/scores/silhouette.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "core/numbers/fixed_point.h"
+#include "core/runtime/clock.h"
+#include "core/scores/silhouette_candidates.h"
+
+namespace kith {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double silhouette_of(double own, double other) {
+  const double larger = std::max(own, other);
+  return larger > 0.0 ? (other - own) / larger : 0.0;
+}
+
+RowWeights of_rows(const Weights& weights) {
+  return {weights.given() ? weights.rows.data() : nullptr, weights.integral};
+}
+
+/// The total weight and the number of terms of each cluster.
+struct ClusterWeights {
+  std::vector<double> total;        // (k)
+  std::vector<std::int64_t> terms;  // (k) copies with integral weights, else rows
+
+  /// rows: row numbers; empty: all rows
+  ClusterWeights(const SilhouetteRequest& request, std::span<const std::int64_t> rows) : terms(request.counts.size()) {
+    const std::size_t count = rows.empty() ? request.labels.size() : rows.size();
+    const RowWeights weights = of_rows(request.weights);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t row = rows.empty() ? static_cast<std::int64_t>(i) : rows[i];
+      terms[request.labels[row]] += weights.of(row).copies;
+    }
+    const int bits = term_bits(sum());
+    const FixedScale grid = fixed_scale(request.weights.integral ? 0 : bits - request.weights.exponent);
+    std::vector<Limbs> sums(terms.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t row = rows.empty() ? static_cast<std::int64_t>(i) : rows[i];
+      const Limbs limbs = weighted_limbs(1.0, grid.first, grid.second, power_of_two(bits), weights.of(row));
+      sums[request.labels[row]].high += limbs.high;
+      sums[request.labels[row]].low += limbs.low;
+    }
+    for (const Limbs& limbs : sums) total.push_back(from_limbs(limbs, grid.shift, bits));
+  }
+  std::int64_t sum() const { return std::accumulate(terms.begin(), terms.end(), std::int64_t{0}); }
+};
+
+/// The grid for sums of distances to a cluster; no distance exceeds the diagonal of the bounding box.
+FixedScale root_scale(const DataPlan& plan, std::int64_t largest_cluster) {
+  const int squared_exponent = plan.weights.value_bits() - inertia_scale(plan, {}).shift;
+  const int exponent = (squared_exponent + 1) >> 1;  // half of it, rounded up
+  return fixed_scale(term_bits(largest_cluster) - exponent);
+}
+
+/// Computes the means from integer sums, so the order of the rows does not matter.
+void add_means(const SilhouetteRequest& request, Silhouette& result) {
+  const ClusterWeights scored(request, request.scored);
+  const FixedScale scale = fixed_scale(term_bits(scored.sum()) - request.weights.exponent - 1);  // no value exceeds 1
+  const RowWeights weights = of_rows(request.weights);
+  std::vector<std::int64_t> sums(request.counts.size());
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    const std::int64_t row = request.scored.empty() ? static_cast<std::int64_t>(i) : request.scored[i];
+    sums[request.labels[row]] += weighted_fixed(result.rows[i], scale.first, scale.second, weights.of(row));
+  }
+  double total = 0.0;
+  for (std::size_t c = 0; c < sums.size(); ++c) {
+    result.clusters.push_back(from_fixed(sums[c], scale.shift) / scored.total[c]);
+    total += scored.total[c];
+  }
+  result.mean = from_fixed(std::accumulate(sums.begin(), sums.end(), std::int64_t{0}), scale.shift) / total;
+}
+
+/// The rows of one cluster with one weight; their distances are summed together.
+struct Group {
+  std::int32_t cluster = 0;
+  RowWeight weight;
+};
+
+/// All groups by ascending cluster and weight, and the group of each row. Without weights, groups are clusters.
+struct Groups {
+  std::vector<Group> all;
+  std::vector<std::int32_t> of_rows;  // (n); empty without weights, where labels are groups
+
+  explicit Groups(const SilhouetteRequest& request) {
+    if (!request.weights.given()) {
+      for (std::size_t c = 0; c < request.counts.size(); ++c) all.push_back({static_cast<std::int32_t>(c), {}});
+      return;
+    }
+    std::map<std::pair<std::int32_t, double>, std::int32_t> numbers;
+    for (std::size_t i = 0; i < request.labels.size(); ++i) numbers[{request.labels[i], request.weights.rows[i]}] = 0;
+    for (auto& [key, number] : numbers) {
+      number = static_cast<std::int32_t>(all.size());
+      all.push_back({key.first, row_weight(key.second, request.weights.integral)});
+    }
+    for (std::size_t i = 0; i < request.labels.size(); ++i) {
+      of_rows.push_back(numbers[{request.labels[i], request.weights.rows[i]}]);
+    }
+  }
+};
+
+/// Computes the exact silhouette of a row from the sums of its distances to each group.
+class FromSums {
+ public:
+  FromSums(const Groups& groups, const SilhouetteRequest& request, int shift)
+      : groups_(groups), request_(request), clusters_(request, {}), shift_(shift), distance_(request.counts.size()) {}
+
+  /// needs(c): whether sums has the distances to cluster c.
+  template <class Needs>
+  double operator()(std::span<const std::int64_t> sums, std::int64_t row, const Needs& needs) {
+    const std::int32_t label = request_.labels[row];
+    if (clusters_.terms[label] == 1) return 0.0;
+    add(sums);
+    double nearest = kInfinity;
+    for (std::size_t c = 0; c < distance_.size(); ++c) {
+      if (request_.counts[c] == 0 || static_cast<std::int32_t>(c) == label || !needs(c)) continue;
+      nearest = std::min(nearest, distance_[c] / clusters_.total[c]);
+    }
+    const double itself = of_rows(request_.weights).of(row).factor;  // one copy with integral weights
+    return silhouette_of(distance_[label] / (clusters_.total[label] - itself), nearest);
+  }
+
+ private:
+  /// Adds up the distances to each cluster; with integral weights in integers.
+  void add(std::span<const std::int64_t> sums) {
+    std::fill(distance_.begin(), distance_.end(), 0.0);
+    std::int64_t copies = 0;
+    for (std::size_t g = 0; g < sums.size(); ++g) {
+      const auto& [cluster, weight] = groups_.all[g];
+      if (!request_.weights.integral) {
+        distance_[cluster] += weight.factor * from_fixed(sums[g], shift_);
+        continue;
+      }
+      copies += weight.copies * sums[g];
+      if (g + 1 < sums.size() && groups_.all[g + 1].cluster == cluster) continue;
+      distance_[cluster] = from_fixed(copies, shift_);
+      copies = 0;
+    }
+  }
+
+  const Groups& groups_;
+  const SilhouetteRequest& request_;
+  ClusterWeights clusters_;
+  int shift_;
+  std::vector<double> distance_;  // (k) sums for the current row
+};
+
+/// Scores rows in blocks: which clusters need distances, the sums of those, and the silhouettes.
+class BlockwiseScores {
+ public:
+  BlockwiseScores(Points& points, const DataPlan& plan, const SilhouetteRequest& request)
+      : points_(points),
+        request_(request),
+        groups_(request),
+        clusters_(request, {}),
+        scale_(root_scale(plan, *std::max_element(clusters_.terms.begin(), clusters_.terms.end()))),
+        silhouette_(groups_, request, scale_.shift),
+        scored_(request.scored.empty() ? points.rows() : std::ssize(request.scored)) {
+    constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // limit for queries and for sums
+    constexpr std::int64_t kMinRows = 16384, kSteps = 20;  // rows per block; number of blocks, for progress reports
+    constexpr std::int64_t kBoundsGain = 8;  // scored rows per cluster from which bounds are worth their cost
+    constexpr double kExcess = 0.1;          // share of all pairs from which products of low precision are
+    const std::int64_t sums_each = std::ssize(groups_.all);
+    const std::int64_t fitting = std::max<std::int64_t>(kBlockValues / std::max(points.columns(), sums_each), 1);
+    block_ = std::min({fitting, std::max(kMinRows, scored_ / kSteps), scored_});
+    queries_ = Matrix<double>(block_, points.columns());
+    sums_ = Matrix<std::int64_t>(block_, sums_each);
+    if (request.means.data == nullptr || kBoundsGain * sums_each > scored_) return;
+    candidates_.emplace(points, request, scale_);
+    wanted_ = Matrix<std::uint8_t>(block_, sums_each);
+    if (candidates_->excess() <= kExcess) return;
+    lower_ = Matrix<double>(block_, sums_each);
+    upper_ = Matrix<double>(block_, sums_each);
+  }
+
+  void run(Silhouette& result, Observer& observer) {
+    result.rows.resize(scored_);
+    observer.phase("silhouette", scored_);
+    if (!groups_.of_rows.empty()) points_.set_labels(groups_.of_rows);
+    std::int64_t count = 0;
+    for (std::int64_t first = 0; first < scored_; first += count) {
+      const bool is_trial = first == 0 && request_.on_estimate && scored_ > 2 * kTrialRows;
+      count = std::min(is_trial ? kTrialRows : block_, scored_ - first);
+      const double work = is_trial ? pairs(0, scored_) / pairs(0, count) : 0.0;
+      const auto begin = Clock::now();
+      ClusterDistancesRequest distances = request_for(first, count);
+      if (lower_.size() > 0 &&
+          points_.bound_cluster_distances(distances, lower_.view().middle(0, count), upper_.view().middle(0, count))) {
+        refine(first, count);
+        distances = request_for(first, count);
+      }
+      std::fill_n(sums_.data(), count * sums_.columns(), 0);
+      points_.cluster_distances(distances, sums_.view().middle(0, count));
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t at = index(first + i);
+        result.rows[at] = silhouette_(sums_.row(i), row_of(at), [&](std::int64_t c) { return needs(at, c); });
+      }
+      if (is_trial) {
+        request_.on_estimate(work * seconds_since(begin));
+      } else {
+        observer.progress(first + count);
+      }
+    }
+    if (!groups_.of_rows.empty()) points_.set_labels(request_.labels);
+    if (candidates_) result.share = candidates_->share();
+  }
+
+ private:
+  static constexpr std::int64_t kTrialRows = 1024;
+
+  /// Distances that these places of the order of computation need.
+  double pairs(std::int64_t first, std::int64_t count) const {
+    double sum = 0.0;
+    for (std::int64_t i = first; i < first + count; ++i) {
+      for (std::size_t c = 0; c < request_.counts.size(); ++c) {
+        sum += needs(index(i), static_cast<std::int64_t>(c)) ? static_cast<double>(request_.counts[c]) : 0.0;
+      }
+    }
+    return sum;
+  }
+  /// The scored row at a place of the order of computation.
+  std::int64_t index(std::int64_t place) const { return candidates_ ? candidates_->order()[place] : place; }
+  std::int64_t row_of(std::int64_t i) const { return request_.scored.empty() ? i : request_.scored[i]; }
+  bool needs(std::int64_t i, std::int64_t cluster) const { return !candidates_ || candidates_->needs(i, cluster); }
+
+  ClusterDistancesRequest request_for(std::int64_t first, std::int64_t count) {
+    rows_.resize(count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      rows_[i] = row_of(index(first + i));
+      for (std::int64_t g = 0; g < wanted_.columns(); ++g)
+        wanted_(i, g) = needs(index(first + i), groups_.all[g].cluster);
+    }
+    points_.copy_rows(rows_, queries_.view().middle(0, count));
+    ClusterDistancesRequest distances{queries_.view().middle(0, count), scale_};
+    if (candidates_) distances.wanted = wanted_.view().middle(0, count);
+    return distances;
+  }
+
+  /// Joins the bounds of the groups of each cluster to bounds of the mean distance.
+  void refine(std::int64_t first, std::int64_t count) {
+    std::vector<double> lower(request_.counts.size()), upper(request_.counts.size());
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::fill(lower.begin(), lower.end(), 0.0);
+      std::fill(upper.begin(), upper.end(), 0.0);
+      for (std::size_t g = 0; g < groups_.all.size(); ++g) {
+        const auto& [cluster, weight] = groups_.all[g];
+        const double share = static_cast<double>(weight.copies) * weight.factor / clusters_.total[cluster];
+        lower[cluster] += share * lower_(i, static_cast<std::int64_t>(g));
+        upper[cluster] += share * upper_(i, static_cast<std::int64_t>(g));
+      }
+      candidates_->refine(index(first + i), lower, upper);
+    }
+    candidates_->sort(first, count);
+  }
+
+  Points& points_;
+  const SilhouetteRequest& request_;
+  Groups groups_;
+  ClusterWeights clusters_;
+  FixedScale scale_;
+  FromSums silhouette_;
+  std::int64_t scored_, block_ = 0;
+  std::optional<SilhouetteCandidates> candidates_;
+  std::vector<std::int64_t> rows_;  // (block) the scored rows of the current block
+  Matrix<double> queries_;          // (block, d)
+  Matrix<std::int64_t> sums_;       // (block, groups)
+  Matrix<std::uint8_t> wanted_;     // (block, groups), or nothing
+  Matrix<double> lower_, upper_;    // (block, groups), or nothing
+};
+
+}  // namespace
+
+Silhouette exact_silhouette(Points& points, const DataPlan& plan, const SilhouetteRequest& request,
+                            Observer& observer) {
+  Silhouette result;
+  BlockwiseScores(points, plan, request).run(result, observer);
+  add_means(request, result);
+  return result;
+}
+
+CentroidDistances centroid_distances(const Points& points, MatrixView<const double> centroids,
+                                     const SilhouetteRequest& request) {
+  constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;  // distances per block
+  const std::int64_t n = points.rows();
+  const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / n, 1, centroids.rows);
+  Matrix<double> distances(block, n);
+  CentroidDistances result{std::vector<double>(n, 0.0), std::vector<double>(n, kInfinity)};
+  for (std::int64_t first = 0; first < centroids.rows; first += block) {
+    const std::int64_t count = std::min(block, centroids.rows - first);
+    points.all_distances({centroids.middle(first, count)}, distances.view().middle(0, count));
+    for (std::int64_t c = first; c < first + count; ++c) {
+      if (request.counts[c] == 0) continue;
+      const std::span<const double> to_centroid = distances.row(c - first);
+      const double on_centroid = request.on_centroid.empty() ? 0.0 : request.on_centroid[c];
+      for (std::int64_t i = 0; i < n; ++i) {
+        double& kept = request.labels[i] == c ? result.own[i] : result.nearest[i];
+        const double distance = to_centroid[i] > on_centroid ? to_centroid[i] : 0.0;
+        kept = request.labels[i] == c ? distance : std::min(kept, distance);
+      }
+    }
+  }
+  return result;
+}
+
+Silhouette simplified_silhouette(const CentroidDistances& distances, const SilhouetteRequest& request) {
+  const ClusterWeights clusters(request, {});
+  Silhouette result;
+  result.rows.resize(distances.own.size());
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    if (clusters.terms[request.labels[i]] == 1) continue;
+    result.rows[i] = silhouette_of(std::sqrt(distances.own[i]), std::sqrt(distances.nearest[i]));
+  }
+  add_means(request, result);
+  return result;
+}
+
+Silhouette simplified_silhouette(const Points& points, MatrixView<const double> centroids,
+                                 const SilhouetteRequest& request) {
+  return simplified_silhouette(centroid_distances(points, centroids, request), request);
+}
+
+}  // namespace kith
