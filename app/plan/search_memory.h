@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/numbers/measure.h"
+#include "kernels/cpu/memory.h"
 
 namespace kith::app {
 
@@ -15,21 +15,9 @@ struct MemoryUse {
   std::string reason;                // what the difference depends on, as in "by the search that the data allow"
 };
 
-/// A search before the rows are read.
-struct PlannedSearch {
-  std::int64_t rows = 0, columns = 0;
-  bool is_wide = false;  // rows are float64
-  std::int64_t queries = 0;
-  std::int64_t block = 0;  // queries at a time
-  std::int64_t neighbors = 0;
-  Measure measure = Measure::squared_euclidean;
-  std::int64_t threads = 1;
-  std::int64_t spare = 0;  // bytes that a tree, cells or a join may take
-  bool may_join = false;   // the queries are the rows, which may be searched all at once
-};
+using PlannedSearch = cpu::SearchShape;
 
-/// Bytes of a block of queries, of its lists and candidates, with products: what every search can do with.
-std::int64_t block_search_bytes(const PlannedSearch& search);
+using cpu::block_search_bytes;
 
 /// Bytes of the search besides the rows and their state, on a processor.
 MemoryUse search_memory(const PlannedSearch& search);

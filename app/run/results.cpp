@@ -13,8 +13,9 @@
 #include "app/cli/terminal.h"
 #include "app/run/freshness.h"
 #include "core/error.h"
+#include "core/runtime/threads.h"
 #include "data/io/checksum.h"
-#include "kernels/cpu/runtime/held_rows.h"
+#include "kernels/cpu/memory.h"
 
 namespace kith::app {
 namespace {
@@ -222,12 +223,7 @@ std::int64_t thread_bytes(std::int64_t tasks, std::int64_t bytes) {
 }
 
 std::int64_t long_row_bytes(std::int64_t rows, std::int64_t columns, std::int64_t clusters) {
-  constexpr std::int64_t kSums = 16, kTile = 64;  // of a column; columns
-  const std::int64_t sums = thread_bytes(rows, kSums * columns);
-  if (columns < cpu::kLongRow || cpu::are_few_and_long(rows, clusters, columns)) return sums;
-  const cpu::ScreenKernels& screen = cpu::instructions().screen_for(columns, clusters);
-  const std::int64_t centred = thread_bytes(cpu::ceil_div(clusters, kTile), 4 * std::min(kTile, clusters) * columns);
-  return sums + centred + thread_bytes(cpu::ceil_div(rows, screen.lanes), 2 * screen.panel_bytes(columns));
+  return cpu::long_row_bytes(rows, columns, clusters, usable_threads());
 }
 
 std::int64_t assignment_bytes(const data::PointSource& points, const AssignmentMemory& memory) {
@@ -242,7 +238,7 @@ std::int64_t assignment_bytes(const data::PointSource& points, const AssignmentM
   std::int64_t row = kState + std::max(results * kLabel + bound, memory.seeds ? kSeed : 0);
   if (memory.keeps_distances) row += kDistances + (results - 1) * 8;
   const std::int64_t centroids = checked_product(memory.clusters, points.columns(), "centroids");
-  const bool is_screened = !cpu::are_few_and_long(points.rows(), memory.clusters, points.columns());
+  const bool is_screened = cpu::is_screened(points.rows(), points.columns(), memory.clusters);
   return long_row_bytes(points.rows(), points.columns(), memory.clusters) +
          checked_product(points.rows(), row, "rows") +
          checked_product(centroids, is_screened ? kBytesPerValue : kUnscreened, "centroids") +
