@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "kernels/backends.h"
+#include "kernels/cuda/choice/machine.h"
 #include "kernels/cuda/points.h"
 #include "kernels/cuda/runtime/probe.h"
 
@@ -82,6 +83,7 @@ class CudaBackend final : public Backend {
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override { return hold_points(context_, block, block_rows_); }
   std::int64_t device_bytes() const override { return context_->pool.peak(); }
+  std::vector<Decision> decisions() const override { return context_->decisions.all(); }
 
  private:
   std::shared_ptr<Context> context_;
@@ -101,6 +103,7 @@ Context::Context(const BackendOptions& options, const ForcedPaths& paths)
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   screen = choose_screen_path(options.screen, device);
   screen_named = options.screen != "auto";
+  machine = device_machine(device, screen);
 }
 
 std::string missing(const BackendOptions& options) {

@@ -30,6 +30,8 @@ struct Context {
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
   bool screen_named = false;  // by --screen: small problems are screened too
+  Machine machine;            // by which methods are chosen (kernels/cuda/choice)
+  mutable Decisions decisions;
   ForcedPaths forced;
   Pool pool;
   Stream stream;
