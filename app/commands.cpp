@@ -40,7 +40,7 @@ constexpr std::string_view kDivided[] = {"cluster", "sweep", "assign", "knn"};
 static_assert(std::ranges::equal(kCommands, kCommandNames, {},
                                  [](const Command& c) { return std::string_view(c.name); }));
 
-std::string short_help() {
+std::string short_help(HelpForm form) {
   HelpPage page{
       "kith: exact k-means and nearest neighbours, from files to files. Results are the same bytes on every "
       "processor and GPU, with any number of threads.",
@@ -52,7 +52,7 @@ std::string short_help() {
       "kith COMMAND --help explains a command; kith --version prints the version, with --verbose how this kith was "
       "built."};
   for (const Command& command : commands()) page.groups[0].lines.push_back({command.name, command.summary});
-  return in_help_form(page);
+  return in_form(form, page);
 }
 
 }  // namespace
@@ -66,17 +66,17 @@ int run_program(const Arguments& words) {
     print_out(verbose ? version_page() : "kith " KITH_VERSION "\n");
     return 0;
   }
-  if (first == "--help" || first == "-h" || (first == "help" && words.size() == 1)) {
-    print_out(short_help());
+  const bool wants_help = first == "help";
+  if (const auto form = asked_help(first); form || (wants_help && words.size() == 1)) {
+    print_out(short_help(form.value_or(HelpForm::text)));
     return 0;
   }
-  const bool wants_help = first == "help";
   const std::string name = wants_help ? words[1] : first;
   const Arguments rest = wants_help ? Arguments{"--help"} : Arguments(words.begin() + 1, words.end());
   const auto table = commands();
   const auto command = std::find_if(table.begin(), table.end(), [&](const Command& c) { return name == c.name; });
   if (command != table.end()) {
-    const bool helps = rest.size() == 1 && (rest[0] == "--help" || rest[0] == "-h");
+    const bool helps = rest.size() == 1 && asked_help(rest[0]);
     if (!processes().is_alone() && !helps && std::ranges::find(kDivided, name) == std::end(kDivided)) {
       throw Error(ExitCode::usage, fmt::format("{}: expected a command that several processes can divide ({}), found "
                                                "{} processes; run it in one",

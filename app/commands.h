@@ -28,6 +28,7 @@ int run_resume(const Arguments& arguments);
 int run_plan(const Arguments& arguments);
 int run_man(const Arguments& arguments);
 int run_completion(const Arguments& arguments);
+/// Becomes the program kith-bench.
 int run_bench(const Arguments& arguments);
 
 struct Command {

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "app/cli/command_names.h"
-#include "app/cli/help_page.h"
 #include "app/cli/options.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
@@ -160,10 +159,9 @@ std::string names_in(const std::string& file, bool only_columns) {
   return out;
 }
 
-/// Prints the help of a command, or of kith, in another form.
-int print_help(const Arguments& words, HelpForm form) {
-  set_help_form(form);
-  return run_program(words.empty() ? Arguments{"--help"} : Arguments{words.front(), "--help"});
+/// Prints the help of a command, or of kith, in another form: --help=manual, --help=words.
+int print_help(const Arguments& words, const std::string& help) {
+  return run_program(words.empty() ? Arguments{help} : Arguments{words.front(), help});
 }
 
 /// The words after `kith man` or `kith completion`; false if help was asked for and printed.
@@ -184,7 +182,7 @@ int run_man(const Arguments& arguments) {
              {.names = "COMMAND", .help = "A command of kith. [kith itself]"}, arguments, words)) {
     return 0;
   }
-  return print_help(words, HelpForm::manual);
+  return print_help(words, "--help=manual");
 }
 
 int run_completion(const Arguments& arguments) {
@@ -205,7 +203,7 @@ int run_completion(const Arguments& arguments) {
     return 0;
   }
   const std::string shell = words.front();
-  if (shell == "words") return print_help({words.begin() + 1, words.end()}, HelpForm::words);
+  if (shell == "words") return print_help({words.begin() + 1, words.end()}, "--help=words");
   if (words.size() == 2 && (shell == "datasets" || shell == "columns")) {
     print_out(names_in(words[1], shell == "columns"));
     return 0;

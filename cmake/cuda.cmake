@@ -52,6 +52,14 @@ if(KITH_HAS_CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+  # CMake up to 3.25.1 (Debian 12) does not know that nvcc supports C++20.
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
+  # Diagnostic 554 objects to MatrixView's conversion where its requires clause has removed it already.
+  set(KITH_CUDA_OPTIONS
+    $<$<COMPILE_LANGUAGE:CUDA>:--diag-suppress=554;--fmad=false;--ftz=false;--prec-div=true;--prec-sqrt=true;--expt-relaxed-constexpr;-Xcompiler=-ffp-contract=off,-Wall,-Wextra>)
   find_package(CUDAToolkit REQUIRED)
   message(STATUS "CUDA support: built with ${CMAKE_CUDA_COMPILER} for ${CMAKE_CUDA_ARCHITECTURES}")
 else()

@@ -47,8 +47,6 @@ std::string lay_out_example(std::string example, std::size_t width) {
   return out;
 }
 
-HelpForm form = HelpForm::text;
-
 /// The exit codes of every command (core/error.h), as docs/commands.md has them.
 constexpr std::pair<const char*, const char*> kExitStatus[] = {
     {"0", "done"},
@@ -129,9 +127,14 @@ std::string manual_of(const HelpPage& page) {
 
 }  // namespace
 
-void set_help_form(HelpForm chosen) { form = chosen; }
+std::optional<HelpForm> asked_help(const std::string& word) {
+  if (word == "--help" || word == "-h") return HelpForm::text;
+  if (word == "--help=manual") return HelpForm::manual;
+  if (word == "--help=words") return HelpForm::words;
+  return {};
+}
 
-std::string in_help_form(const HelpPage& page) {
+std::string in_form(HelpForm form, const HelpPage& page) {
   if (form == HelpForm::text) return lay_out(page, prose_width(Stream::output));
   return form == HelpForm::manual ? manual_of(page) : completion_words(page);
 }

@@ -1,6 +1,7 @@
 // Lays out help: examples first, then options or commands in groups, with texts wrapped beside their names.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,13 @@ struct HelpPage {
   std::string closing;            // empty: none
 };
 
-/// As what in_help_form() writes pages: text for the terminal; the source of a manual page (man 7 groff_man); or for a
-/// shell that completes words, a line for each name with its choices behind it.
+/// As what the help is written: text for the terminal, as wide as it is (--help, -h); the source of a manual page, man
+/// 7 groff_man (--help=manual); or for a shell that completes words, a line for each name with its choices behind it
+/// (--help=words).
 enum class HelpForm { text, manual, words };
-void set_help_form(HelpForm form);
-/// The page in this form; text as wide as the terminal.
-std::string in_help_form(const HelpPage& page);
+/// The form for which a word of the command line asks, if it asks for help.
+std::optional<HelpForm> asked_help(const std::string& word);
+std::string in_form(HelpForm form, const HelpPage& page);
 
 /// Both in lines of at most `width` columns, as far as single words allow.
 std::string lay_out(const HelpPage& page, std::size_t width);

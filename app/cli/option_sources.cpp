@@ -30,11 +30,12 @@ std::string variable_of(const std::string& long_name) {
 }
 
 bool OptionSet::parse(const std::vector<std::string>& arguments) {
-  bool& help = state_->help;
+  bool help = false;
   flag({.names = "-h,--help", .help = "Print this help."}, help);
-  state_->parse_flags(arguments);
-  if (help) {
-    print_out(state_->help_text());
+  if (!state_->parse_flags(arguments)) {
+    const auto asks = [](const std::string& word) { return asked_help(word).has_value(); };
+    const auto word = std::find_if(arguments.begin(), arguments.end(), asks);
+    print_out(state_->help_text(word == arguments.end() ? HelpForm::text : *asked_help(*word)));
     return false;
   }
   state_->read_environment();
@@ -51,7 +52,7 @@ bool OptionSet::parse(const std::vector<std::string>& arguments) {
   return true;
 }
 
-void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
+bool OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
@@ -65,9 +66,7 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
     refuse_usage(fmt::format("{}; {}", problem.what(), hint()));
   }
   for (OptionEntry& entry : entries) {
-    if (entry.handle->count() == 0 || entry.long_name != "--help") continue;
-    help = true;
-    return;
+    if (entry.handle->count() > 0 && entry.long_name == "--help") return false;
   }
   const auto is_option = [this](const std::string& word) {
     return std::any_of(entries.begin(), entries.end(), [&word](const OptionEntry& entry) {
@@ -92,6 +91,7 @@ void OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
       entry.set(entry.word, entry.shown_name());
     }
   }
+  return true;
 }
 
 /// For -K and --k the option of that letter, if there is one; empty: there is none that is similar.

@@ -36,7 +36,6 @@ struct OptionSet::State {
   CLI::App app;
   std::deque<OptionEntry> entries;  // CLI11 keeps references to the words
   bool declaring_common = false;
-  bool help = false;
 
   OptionEntry& add(const Option& option, const std::function<std::vector<std::string>()>& values);
   OptionEntry& add_valued(const Option& option, const std::string& default_text,
@@ -44,10 +43,11 @@ struct OptionSet::State {
   OptionEntry* find(const std::string& name);
   std::vector<std::string> names() const;
   std::string hint() const;
-  std::string help_text() const;
+  std::string help_text(HelpForm form) const;
 
   // In option_sources.cpp.
-  void parse_flags(const std::vector<std::string>& arguments);
+  /// Returns false, with the flag of --help, if help was asked for.
+  bool parse_flags(const std::vector<std::string>& arguments);
   std::string nearest_option(const std::string& name) const;
   std::string attached_value(const std::vector<std::string>& arguments, const std::string& word) const;
   void refuse_rest(const std::vector<std::string>& rest, const std::vector<std::string>& arguments) const;

@@ -156,7 +156,7 @@ void OptionSet::refuse_missing(const std::string& what) const {
   refuse_usage(fmt::format("{} is missing; for example: {}", what, state_->head.examples.front()));
 }
 
-std::string OptionSet::State::help_text() const {
+std::string OptionSet::State::help_text(HelpForm form) const {
   const bool takes_config = std::any_of(entries.begin(), entries.end(),
                                         [](const OptionEntry& entry) { return entry.long_name == "--config"; });
   HelpPage page{fmt::format("kith {}: {}", head.command, head.summary),
@@ -179,7 +179,7 @@ std::string OptionSet::State::help_text() const {
                                  : 1]
         .lines.push_back({names, entry.option.help + shown, entry.choices});
   }
-  return in_help_form(page);
+  return in_form(form, page);
 }
 
 }  // namespace kith::app

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "app/bench/bench.h"
+#include "bench/suites/bench.h"
 #include "core/numbers/distance.h"
 #include "tests/support/program.h"
 #include "tests/support/skipped.h"
@@ -61,6 +61,28 @@ TEST_CASE("bench alone lists its suites, and refuses unknown suites, shapes and 
           {"--points cannot be combined with --shape"});
   refuses(2, {"bench", "iteration", "--without", "certificate"}, {"unknown option --without"});
   if (!has_backend("cuda")) refuses(4, {"bench", "sort"}, {"cuda"});
+}
+
+TEST_CASE("kith bench starts kith-bench, and says who has it where it is missing") {
+  const Scratch folder;
+  const std::filesystem::path built = KITH_BINARY;
+  const std::string alone = folder / "kith";
+  std::filesystem::copy_file(built, alone);
+  const auto on_path = [&](const std::string& path) {
+    return Setting{.environment = {"PATH=" + path}, .program = alone};
+  };
+  for (const Words& words : {Words{"bench"}, Words{"bench", "--help"}, Words{"man", "bench"},
+                             Words{"completion", "words", "bench"}, Words{"help", "bench"}}) {
+    INFO(nlohmann::json(words).dump());
+    CHECK(done(words).out == done(words, on_path(built.parent_path())).out);
+    refuses(2, words, {"kith-bench cannot be started", "the packages kith and kith-cuda have it"},
+            on_path(folder / ""));
+  }
+  CHECK(done({"man", "bench"}).out.starts_with(".TH KITH\\-BENCH 1"));
+  const Setting itself{.program = built.parent_path() / "kith-bench"};
+  CHECK(done({"--help"}, itself).out == done({"bench", "--help"}).out);
+  CHECK(done({"--version"}, itself).out.starts_with("kith-bench "));
+  refuses(2, {"asign"}, {"unknown suite 'asign'"}, itself);
 }
 
 TEST_CASE("bench limits measures memory and every instruction set, and rates for kith plan") {
@@ -290,7 +312,7 @@ TEST_CASE("the suite all has one JSON object for its suites, and takes --dry-run
 }
 
 TEST_CASE("the checks of bench detect a wrong label and neighbours in the wrong order") {
-  Threads threads(1);
+  kith::Threads threads(1);
   const std::int64_t n = 300, d = 5, k = 6;
   const kith::Matrix<float> points = kith::app::generated_points(n, d, kith::app::kinds()[0], 20, threads);
   kith::Matrix<double> centroids(k, d);

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "app/bench/bench.h"
 #include "app/synthetic/draws.h"
+#include "bench/suites/bench.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 

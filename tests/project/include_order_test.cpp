@@ -33,7 +33,7 @@ const std::vector<Module> kModules{
     {"data", {"data/"}, {"data/results", "data/text", "data/arrays", "data/arrow"}},
 
     // The operations of a backend are declared beside its folders, which define them.
-    {"kernels interface", {"kernels/backends.h", "kernels/bench.h"}, {"core"}},
+    {"kernels interface", {"kernels/backends.h"}, {"core"}},
     {"kernels/cpu/instructions", {"kernels/cpu/instructions/"}, {"core"}},
     {"kernels/cpu/runtime", {"kernels/cpu/runtime/"}, {"kernels/cpu/instructions"}},
     {"kernels/cpu/operations", {"kernels/cpu/operations.h"}, {"kernels/cpu/runtime"}},
@@ -41,9 +41,7 @@ const std::vector<Module> kModules{
     {"kernels/cpu/search", {"kernels/cpu/search/"}, {"kernels/cpu/operations"}},
     {"kernels/cpu/seeding", {"kernels/cpu/seeding/"}, {"kernels/cpu/operations"}},
     {"kernels/cpu/statistics", {"kernels/cpu/statistics/"}, {"kernels/cpu/operations"}},
-    {"kernels/cpu/picture",
-     {"kernels/cpu/picture/", "kernels/cpu/ladder/"},
-     {"kernels/cpu/runtime", "kernels interface"}},
+    {"kernels/cpu/picture", {"kernels/cpu/picture/"}, {"kernels/cpu/runtime"}},
     {"kernels/cpu",
      {"kernels/cpu/"},
      {"kernels interface", "kernels/cpu/picture", "kernels/cpu/assign", "kernels/cpu/search", "kernels/cpu/seeding",
@@ -55,13 +53,10 @@ const std::vector<Module> kModules{
     {"kernels/cuda/search", {"kernels/cuda/search/"}, {"kernels/cuda/screen"}},
     {"kernels/cuda/seeding", {"kernels/cuda/seeding/"}, {"kernels/cuda/screen"}},
     {"kernels/cuda/statistics", {"kernels/cuda/statistics/"}, {"kernels/cuda/screen"}},
-    {"kernels/cuda/ladder",
-     {"kernels/cuda/ladder/"},
-     {"kernels/cuda/screen", "kernels interface", "kernels/cpu/picture"}},
     {"kernels/cuda",
      {"kernels/cuda/"},
      {"kernels interface", "kernels/cuda/assign", "kernels/cuda/search", "kernels/cuda/seeding",
-      "kernels/cuda/statistics", "kernels/cuda/ladder"}},
+      "kernels/cuda/statistics"}},
     {"kernels", {"kernels/"}, {"kernels/cpu", "kernels/cuda"}},
 
     // The entry points of the commands are declared beside their folders, which define them.
@@ -75,12 +70,15 @@ const std::vector<Module> kModules{
     {"app/evaluate", {"app/evaluate/"}, {"app/run", "commands"}},
     {"app/report", {"app/report/"}, {"app/run", "commands", "pictures"}},
     {"app/synthetic", {"app/synthetic/"}, {"app/cli"}},
-    {"app/bench", {"app/bench/"}, {"app/run", "app/synthetic", "commands", "version", "pictures"}},
-    {"app", {"app/"}, {"app/cluster", "app/knn", "app/evaluate", "app/report", "app/bench", "version"}},
+    {"app", {"app/"}, {"app/cluster", "app/knn", "app/evaluate", "app/report", "app/synthetic", "version"}},
+    {"bench/measurement", {"bench/measurement.h"}, {"core"}},
+    {"bench/ladders/cpu", {"bench/ladders/cpu/"}, {"bench/measurement", "kernels/cpu"}},
+    {"bench/ladders/cuda", {"bench/ladders/cuda/"}, {"bench/ladders/cpu", "kernels/cuda"}},
+    {"bench", {"bench/"}, {"bench/measurement", "app"}},
 
     {"library", {"library/"}, {"data", "kernels"}},
     {"samples", {"samples/"}, {"data"}},
-    {"tests/support", {"tests/support/"}, {"app"}},
+    {"tests/support", {"tests/support/"}, {"bench"}},
     {"tests", {"tests/"}, {"tests/support"}},
 };
 
@@ -138,7 +136,7 @@ TEST_CASE("every include is of a module below, or of the same") {
   const std::set<std::string> endings{".h", ".cpp", ".cu", ".cuh", ".inc"};
   std::vector<std::string> faults;
   int files = 0;
-  for (const char* top : {"app", "core", "data", "kernels", "library", "pictures", "samples", "tests"}) {
+  for (const char* top : {"app", "bench", "core", "data", "kernels", "library", "pictures", "samples", "tests"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       if (!entry.is_regular_file() || !endings.contains(entry.path().extension().string())) continue;
       const std::string file = fs::relative(entry.path(), root).generic_string();

@@ -35,7 +35,7 @@ const std::vector<Term> kTerms{
     {"handed", R"(\bhanded\b)", "passed"},
     {"card", R"(\bcards?\b)", "GPU; device in code"},
     {"stand", R"(\bstands? once\b)", "is defined in one place"},
-    {"halves", R"(\bhalves\b)", "fp16 values; lower and upper part", {"kernels/"}},
+    {"halves", R"(\bhalves\b)", "fp16 values; lower and upper part", {"kernels/", "bench/"}},
     {"recheck", R"(\brecheck)", "refinement"},
     {"settled", R"(\bsettled\b)", "converged"},
     {"told", R"(\btold\b)", "reported"},
@@ -43,9 +43,9 @@ const std::vector<Term> kTerms{
 };
 
 const std::vector<std::string> kScanned{
-    "app",      "core",   "data",      "kernels",   "pictures",        "samples", "tests",          "docs",
-    "dev",      "cmake",  ".ci",       "README.md", "CONTRIBUTING.md", "extras",  "CMakeLists.txt", "library",
-    "examples", "python", "containers"};
+    "app",    "bench",          "core",    "data",     "kernels", "pictures",  "samples",
+    "tests",  "docs",           "dev",     "cmake",    ".ci",     "README.md", "CONTRIBUTING.md",
+    "extras", "CMakeLists.txt", "library", "examples", "python",  "containers"};
 /// Pages about the words themselves, and about the past.
 const std::vector<std::string> kExcluded{"tests/project/words_test.cpp", "docs/glossary.md", "docs/history/"};
 const std::vector<std::string> kEndings{".h", ".cpp", ".cu", ".cuh", ".inc", ".md", ".txt", ".cmake", ".py", ".sh", ""};
