@@ -12,6 +12,7 @@
 #include "app/cli/terminal.h"
 #include "app/processes/launch.h"
 #include "app/run/checkpointing.h"
+#include "app/run/points_run.h"
 #include "core/no_memory.h"
 
 namespace kith::app {
@@ -49,7 +50,7 @@ int run_process(const Arguments& words, int (*run)(const Arguments&)) {
     }
     return run_to_end(words, run);
   } catch (const Error& error) {
-    return fail_processes(error.code(), message_with_remedy(error));
+    return fail_processes(error.code(), message_with_remedy(named(error)));
   } catch (const std::bad_alloc&) {
     return fail_processes(kNoMemory, kOutOfMemory);
   } catch (const std::length_error&) {  // more elements than addresses

@@ -10,6 +10,7 @@
 
 #include "app/cli/text_options.h"
 #include "core/error.h"
+#include "core/points/backend.h"
 #include "core/runtime/threads.h"
 #include "data/format/column_choice.h"
 
@@ -23,14 +24,6 @@ std::vector<std::string> metric_names() {
   std::vector<std::string> names;
   for (const Metric metric : kMetrics) names.emplace_back(name_of(metric));
   return names;
-}
-
-/// A reason against options of a kind of backend, once one is open.
-template <class Has>
-std::vector<Reason> unless_backend(const CommonOptions& common, const Has& has) {
-  return {[&common, has]() -> std::string {
-    return !common.chosen || has(common.chosen->device) ? "" : "the backend is " + common.chosen->name;
-  }};
 }
 
 }  // namespace
@@ -162,7 +155,7 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
             .value = "SIZE",
             .help = "Maximum memory of each GPU that is used. Rows that do not fit are sent there in blocks.",
             .shown_default = set.command() == "bench" ? "what is free" : "as --memory",
-            .no_effect = unless_backend(common, [](const Device& device) { return device.has_own_memory; })},
+            .needs = &Device::has_own_memory},
            common.device_memory);
   set.choice({.names = "--screen",
               .value = "PATH",
@@ -251,15 +244,15 @@ std::string metric_without_means(const CommonOptions& common) {
       common.metric);
 }
 
-data::ReadOptions read_options(const CommonOptions& common) {
+data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumns& expected) {
   data::ReadOptions options;
   options.columns = common.columns;
   options.drop_columns = common.drop_columns;
-  if (!common.transpose) options.like = common.like_columns;
+  if (!common.transpose) options.like = expected.names;
   options.id_column = common.id_column;
   options.label_column = common.label_column;
   options.weight_column = common.weight_column;
-  options.indexed = common.indexed;
+  options.indexed = expected.indexed;
   if (common.index_base != "auto") options.indexed.base = common.index_base == "0" ? 0 : 1;
   read_text_options(common, options);
   options.transpose = common.transpose;

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cli/options.h"
 #include "core/numbers/metric.h"
-#include "core/points/backend.h"
 #include "data/results/result.h"
 #include "data/source.h"
 
@@ -28,9 +26,7 @@ struct CommonOptions {
   std::string precision = "auto";
   std::string metric = "euclidean";
   std::string columns, drop_columns, id_column, label_column;  // empty: none named
-  std::vector<std::string> like_columns;                       // of a model, to be found by name
   std::string index_base = "auto";                             // of svmlight files
-  data::IndexedColumns indexed;                                // the same of a model, or of another input
   std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
   bool no_advice = false, append = false;
@@ -56,13 +52,12 @@ struct CommonOptions {
   const OptionSet* set = nullptr;  // that fills these, if it has --backend
 
   bool weighted() const { return !weights.empty() || !weight_column.empty(); }
+};
 
-  /// The backend in use, once one is open: options of other backends have no effect.
-  struct ChosenBackend {
-    std::string name;
-    Device device;
-  };
-  std::optional<ChosenBackend> chosen;
+/// The columns of a model, or of the other input of a run, which points must have.
+struct ExpectedColumns {
+  std::vector<std::string> names = {};  // to be found in the points; empty: not known
+  data::IndexedColumns indexed = {};    // of svmlight files
 };
 
 /// Groups of common options; a command declares those it needs, after OptionSet::begin_common().
@@ -101,7 +96,7 @@ std::string named_gpu(const CommonOptions& common);
 Metric metric_of(const CommonOptions& common);
 /// Why k-means does not support the metric; empty: it does.
 std::string metric_without_means(const CommonOptions& common);
-data::ReadOptions read_options(const CommonOptions& common);
+data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumns& expected = {});
 /// `inputs`: locations whose files must never be overwritten, besides the configuration. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);
 

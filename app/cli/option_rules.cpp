@@ -5,6 +5,7 @@
 
 #include "app/cli/option_state.h"
 #include "app/cli/shell_word.h"
+#include "core/points/backend.h"
 #include "data/source.h"
 
 namespace kith::app {
@@ -71,11 +72,13 @@ bool OptionSet::could_be_given(const std::string& name) const {
 
 std::string OptionSet::refusal(const std::string& name) const { return first_of(state_->find(name)->option.refused); }
 
-std::vector<std::string> OptionSet::warnings() const {
+std::vector<std::string> OptionSet::warnings(const std::string& backend, const Device* device) const {
   std::vector<std::string> warnings;
   for (const OptionEntry& entry : state_->entries) {
     if (entry.source != Source::command_line) continue;
-    const std::string reason = first_of(entry.option.no_effect);
+    std::string reason = first_of(entry.option.no_effect);
+    const bool lacks = device != nullptr && entry.option.needs != nullptr && !(device->*entry.option.needs);
+    if (reason.empty() && lacks) reason = "the backend is " + backend;
     if (!reason.empty()) warnings.push_back(fmt::format("{} has no effect: {}", entry.long_name, reason));
   }
   return warnings;

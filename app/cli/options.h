@@ -12,6 +12,10 @@
 #include "app/cli/help_page.h"
 #include "app/cli/units.h"
 
+namespace kith {
+struct Device;
+}
+
 namespace kith::app {
 
 /// Why an option has no effect, or is refused, with the values that all options have; empty: neither.
@@ -52,6 +56,7 @@ struct Option {
   Stored stored = Stored::never;
   int position = position::kTask;
   std::vector<Reason> no_effect = {};      // the first that applies is the text of a warning
+  bool Device::*needs = nullptr;           // what the device has if the option has an effect; null: nothing
   std::vector<const char*> excludes = {};  // options that cannot be combined with it: "-k", "--queries"
   std::vector<Reason> refused = {};        // the first that applies is the message of an Error(usage)
 };
@@ -109,8 +114,9 @@ class OptionSet {
 
   /// Why the value of an option is refused; empty: it is not.
   std::string refusal(const std::string& name) const;
-  /// One warning for each option on the command line that has no effect.
-  std::vector<std::string> warnings() const;
+  /// One warning for each option on the command line that has no effect, with the device of this backend, once it is
+  /// known.
+  std::vector<std::string> warnings(const std::string& backend = "", const Device* device = nullptr) const;
   /// The values of all options of these kinds of input, without empty ones.
   std::vector<std::string> inputs(const std::vector<Input>& kinds = {Input::file, Input::table}) const;
 

@@ -13,7 +13,7 @@
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
-#include "app/run/points_job.h"
+#include "app/run/points_run.h"
 #include "app/run/results.h"
 #include "core/kmeans/kmeans.h"
 #include "data/results/stored_result.h"
@@ -124,105 +124,77 @@ void check_columns(const AssignOptions& options, const data::PointSource& points
                   points.indexed_columns() ? fmt::format(" 1-{}", model.count) : ""));
 }
 
-class AssignJob final : public PointsJob {
- public:
-  AssignJob(OptionSet& set, AssignOptions& options) : PointsJob(set, options.common), options_(options) {
-    output.endings = label_endings(options.common, options.write_obs);
-  }
-
- private:
-  void open() override {
-    take_metric({{"--centroids", options_.centroids}}, {options_.points}, set, common);
-    given = read_preparation(options_.centroids);
-    centroids_ = data::open_centroids(options_.centroids, header_of(common));
-    const ModelColumns model = columns_of_model(*centroids_, given, options_.centroids);
-    common.like_columns = model.names;
-    common.indexed = indexed_columns_of(options_.centroids, model.count);
-    open_points(options_.points);
-    check_label_output(common, options_.write_obs, *source);
-    check_columns(options_, *source, model);
-    read_weights();
-    check(options_.distances, centroids_->rows(), options_.centroids);
-    values_ = std::get<Matrix<double>>(data::read_all(*centroids_));
-    if (metric_of(common) == Metric::cosine) normalize_centroids(values_.view(), centroids_->name());
-  }
-
-  std::int64_t bytes() const override {
-    return assignment_bytes(*source, {.clusters = centroids_->rows(), .keeps_distances = options_.save_distances}) +
-           centroid_distance_bytes(options_.distances, *source, *centroids_, common);
-  }
-
-  std::int64_t held_row_bytes() const override { return listed_row_bytes(*source, centroids_->rows()); }
-
-  MemoryUse memory_use(std::int64_t /*spare*/) const override {
-    return {bytes() - source->rows() * held_row_bytes(), bytes(), "by the screens that the data allow"};
-  }
-
-  std::string needs_memory() const override {
-    return options_.distances.is_none() ? "" : "distances to several centroids need all rows in memory";
-  }
-
-  std::vector<Work> work() const override {
-    if (!options_.distances.is_none()) return {};
-    return {preparing(), {.phase = "assign", .operation = Operation::assign, .size = centroids_->rows()}};
-  }
-
-  std::int64_t result_bytes() const override { return label_bytes(*source, options_.save_distances); }
-
-  void compute() override;
-
-  void show() override {
-    if (target.empty()) print(cluster_table(result_));
-  }
-
-  void write() override;
-
-  std::string stored_command() const override {
-    return set.stored_command({{"POINTS", stored_name(source->name())},
-                               {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
-  }
-  std::string next() const override {
-    const bool is_whole = !target.empty() && !is_label_output(common, options_.write_obs);
-    return is_whole ? fmt::format("kith info {}", shell_word(target)) : "";
-  }
-
-  AssignOptions& options_;
-  std::unique_ptr<data::PointSource> centroids_;
-  Matrix<double> values_;  // of centroids_
-  KMeansResult result_;
-};
-
-void AssignJob::compute() {
-  result_ = assign_only(*held.points, held.plan, std::as_const(values_).view(), progress);
-  if (options_.save_distances) {
-    result_.distances.resize(result_.labels.size());
-    held.points->distances(result_.distances);
-  }
-  complete(result_);
-  report.iterations = result_.history;
-  report.inertia = result_.inertia;
-  report.clusters = cluster_report(result_);
-  report.phase("assign").flops = assignment_flops(held.plan.rows, held.plan.columns, values_.rows());
+/// Opens the centroids and the points, and refuses what can be known to be wrong before values are read. Returns the
+/// centroids (k, d).
+Matrix<double> open_inputs(AssignOptions& options, PointsRun& run) {
+  take_metric({{"--centroids", options.centroids}}, {options.points}, run.set, options.common);
+  run.given = read_preparation(options.centroids);
+  const auto centroids = data::open_centroids(options.centroids, header_of(run.common));
+  const ModelColumns model = columns_of_model(*centroids, run.given, options.centroids);
+  open_points(run, options.points, {model.names, indexed_columns_of(options.centroids, model.count)});
+  check_label_output(run.common, options.write_obs, *run.source);
+  check_columns(options, *run.source, model);
+  read_weights(run);
+  check(options.distances, centroids->rows(), options.centroids);
+  auto values = std::get<Matrix<double>>(data::read_all(*centroids));
+  if (metric_of(run.common) == Metric::cosine) normalize_centroids(values.view(), centroids->name());
+  return values;
 }
 
-void AssignJob::write() {
-  if (is_label_output(common, options_.write_obs)) {
-    return write_label_output(common, options_.write_obs, *source, result_, output);
+Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids, const PointsRun& run) {
+  const data::PointSource& points = *run.source;
+  const bool only_assigns = options.distances.is_none();
+  Needs needs{.stored_command = run.set.stored_command(
+                  {{"POINTS", stored_name(points.name())},
+                   {"--precision", fmt::format("--precision {}", name_of(points.value_class()))}}),
+              .writes_result = !run.target.empty(),
+              .held_row_bytes = listed_row_bytes(points, centroids.rows)};
+  needs.bytes = assignment_bytes(points, {.clusters = centroids.rows, .keeps_distances = options.save_distances}) +
+                centroid_distance_bytes(options.distances, points, centroids, run.common);
+  needs.use = {needs.bytes - points.rows() * needs.held_row_bytes, needs.bytes, "by the screens that the data allow"};
+  if (!only_assigns) needs.all_rows = "distances to several centroids need all rows in memory";
+  if (only_assigns) {
+    needs.work = {preparing(), {.phase = "assign", .operation = Operation::assign, .size = centroids.rows}};
   }
-  data::ResultFile file(target, output);
-  write_head(file, {"kith-assignment", stored_command(), source->value_class(), metric_of(common)}, *source);
-  file.attribute("centroids", stored_name(options_.centroids));
-  file.attribute("inertia", result_.inertia);
-  file.attribute("empty_clusters", result_.empty_clusters);
-  write_dropped_rows(file, common, *held.values);
-  write_weighting(file, weighting);
-  write_preparation(file, held.preparation);
-  write_assignment(file, result_);
-  if (options_.save_distances) write_distances(file, result_.distances, source->value_class());
-  if (!options_.save_distances && !options_.distances.is_none()) {
+  needs.result_bytes = label_bytes(points, options.save_distances);
+  return needs;
+}
+
+/// Assigns the points that are held, and reports the result.
+KMeansResult assign(const AssignOptions& options, MatrixView<const double> centroids, PointsRun& run) {
+  const HeldPoints& held = run.held;
+  KMeansResult result = assign_only(*held.points, held.plan, centroids, run.progress);
+  if (options.save_distances) {
+    result.distances.resize(result.labels.size());
+    held.points->distances(result.distances);
+  }
+  complete(result, run);
+  run.report.iterations = result.history;
+  run.report.inertia = result.inertia;
+  run.report.clusters = cluster_report(result);
+  run.report.phase("assign").flops = assignment_flops(held.plan.rows, held.plan.columns, centroids.rows);
+  return result;
+}
+
+void write(const KMeansResult& result, const AssignOptions& options, PointsRun& run) {
+  if (is_label_output(run.common, options.write_obs)) {
+    return write_label_output(run.common, options.write_obs, *run.source, result, run.output);
+  }
+  data::ResultFile file(run.target, run.output);
+  const ValueClass value_class = run.source->value_class();
+  write_head(file, {"kith-assignment", run.needs.stored_command, value_class, metric_of(run.common)}, *run.source);
+  file.attribute("centroids", stored_name(options.centroids));
+  file.attribute("inertia", result.inertia);
+  file.attribute("empty_clusters", result.empty_clusters);
+  write_dropped_rows(file, run.common, *run.held.values);
+  write_weighting(file, run.weighting);
+  write_preparation(file, run.held.preparation);
+  write_assignment(file, result);
+  if (options.save_distances) write_distances(file, result.distances, value_class);
+  if (!options.save_distances && !options.distances.is_none()) {
     file.attribute("distances", std::string(name_of(Unit::root)));
   }
-  write_centroid_distances(file, options_.distances, held, result_.centroids.view(), *this);
+  write_centroid_distances(file, options.distances, run.held, result.centroids.view(), run);
   file.finish();
 }
 
@@ -236,7 +208,19 @@ int run_assign(const Arguments& arguments) {
                  .examples = {"kith assign new.h5 --centroids clusters.h5 -o labels.h5",
                               "kith assign new.h5:/train --centroids means.h5:/means --save-distances -o labels.h5"}});
   declare(set, options);
-  return set.parse(arguments) ? AssignJob(set, options).run() : 0;
+  if (!set.parse(arguments)) return 0;
+  PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
+  check_outputs(run);
+  const Matrix<double> centroids = open_inputs(options, run);
+  if (!begin(run, needs_of(options, centroids.view(), run))) return 0;
+  hold_points(run);
+  advise(run);
+  const KMeansResult result = assign(options, centroids.view(), run);
+  end_computation(run);
+  if (run.target.empty()) run.print(cluster_table(result));
+  if (begin_write(run)) write(result, options, run);
+  const bool is_whole = !run.target.empty() && !is_label_output(run.common, options.write_obs);
+  return finish(run, is_whole ? fmt::format("kith info {}", shell_word(run.target)) : "");
 }
 
 }  // namespace kith::app

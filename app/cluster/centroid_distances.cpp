@@ -95,8 +95,8 @@ void check(const CentroidDistanceOptions& options, std::int64_t centroids, const
 }
 
 std::int64_t centroid_distance_bytes(const CentroidDistanceOptions& options, const data::PointSource& points,
-                                     const data::PointSource& centroids, const CommonOptions& common) {
-  const std::int64_t k = centroids.rows(), columns = centroids.columns(), chosen = common.block_rows;
+                                     MatrixView<const double> centroids, const CommonOptions& common) {
+  const std::int64_t k = centroids.rows, columns = centroids.columns, chosen = common.block_rows;
   std::int64_t bytes = 0;
   if (options.top > 0) {
     const std::int64_t searched = bytes_per_query(options.top, columns);

@@ -21,7 +21,7 @@ void add_centroid_distance_options(OptionSet& set, CentroidDistanceOptions& opti
 void check(const CentroidDistanceOptions& options, std::int64_t centroids, const std::string& name);
 /// Host bytes for computing them.
 std::int64_t centroid_distance_bytes(const CentroidDistanceOptions& options, const data::PointSource& points,
-                                     const data::PointSource& centroids, const CommonOptions& common);
+                                     MatrixView<const double> centroids, const CommonOptions& common);
 
 /// Prints the size of these datasets and writes them block by block: /nearest_centroids (n, M) with /nearest_distances
 /// (n, M), and /all_distances (n, k), by the definition. Dropped rows have -1 and NaN. centroids: (k, d)

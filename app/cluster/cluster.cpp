@@ -14,7 +14,7 @@
 #include "app/run/continuation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
-#include "app/run/points_job.h"
+#include "app/run/points_run.h"
 #include "app/run/results.h"
 #include "app/run/start.h"
 #include "core/kmeans/kmeans.h"
@@ -22,246 +22,247 @@
 namespace kith::app {
 namespace {
 
-class ClusterJob final : public PointsJob {
- public:
-  ClusterJob(OptionSet& set, ClusterOptions& options, const Arguments& words)
-      : PointsJob(set, options.common), options_(options), words_(words) {
-    output.endings = label_endings(options.common, options.write_obs);
-    output.may_equal = may_be_written(options.checkpoint, target);
-    if (!options.init_file().empty()) output.inputs.push_back(data::parse_location(options.init).file);
-  }
-
- private:
-  void open() override;
-  std::int64_t bytes() const override {
-    const AssignmentMemory memory{.clusters = options_.clusters,
-                                  .keeps_distances = options_.save_distances,
-                                  .seeds = start_.init == Init::kmeans_plus_plus,
-                                  .runs = kmeans_options().runs};
-    return assignment_bytes(*source, memory) + variant_bytes(options_.variant, *source, options_.clusters) +
-           checkpoint_bytes(options_.checkpoint, options_.clusters, source->columns());
-  }
-  std::int64_t held_row_bytes() const override { return listed_row_bytes(*source, options_.clusters); }
-  /// The search for the rows nearest to the centroids may make cells if few rows are far from all others.
-  MemoryUse memory_use(std::int64_t spare) const override {
-    const std::int64_t least = bytes() - source->rows() * held_row_bytes();
-    const MemoryUse search = search_memory({.rows = source->rows(),
-                                            .columns = prepared_columns(*source, common),
-                                            .is_wide = data::size_of(source->held_as()) == 8,
-                                            .queries = options_.clusters,
-                                            .block = options_.clusters,
-                                            .neighbors = 1,
-                                            .threads = report.threads,
-                                            .spare = spare});
-    return {least, std::max(bytes(), least + search.most), "by the screens that the data allow"};
-  }
-  std::string needs_memory() const override {
-    if (options_.explain) return "--explain needs all rows in memory";
-    return start_.labels ? "--init-labels needs all rows in memory" : app::needs_memory(options_.variant);
-  }
-  std::vector<Work> work() const override { return variant_work(options_.variant, kmeans_options()); }
-  std::int64_t result_bytes() const override {
-    return label_bytes(*source, options_.save_distances) + 8 * options_.clusters * source->columns();
-  }
-  void compute() override;
-  void show() override;
-  void write() override;
-  std::string next() const override;
-  KMeansOptions kmeans_options() const;
-  Metric metric() const { return metric_of(common); }
-  std::int64_t default_clusters() const;
-  void check_init() const;
-  void check_clusters();
-  std::string stored_command() const override;
-  void report_result();
-  void warn_of_limit();
-  void warn_of_interruption();
-  /// A result that --init resumes: it holds everything, and its centroids are those of the last iteration.
-  bool can_resume() const {
-    const KMeansResult& result = run_.result;
-    const bool is_whole = result.iterations > 0 && std::ssize(result.runs) == kmeans_options().runs;
-    return !target.empty() && !options_.writes_labels_only() && !options_.moves_labels() &&
-           (result.stopped_by == "max-iterations" || (result.stopped_by == "interrupted" && is_whole));
-  }
-
-  ClusterOptions& options_;
-  const Arguments& words_;  // the command line
-  Start start_;
-  Matrix<double> centroids_;        // of the start, if it has some
-  Matrix<double> frozen_;           // of --freeze
-  MatrixView<const double> given_;  // centroids_ without frozen ones
-  VariantRun run_;
+/// What a run of kith cluster finds when its inputs are open.
+struct ClusterInputs {
+  Start start;
+  Matrix<double> centroids = {};        // of the start, if it has some
+  Matrix<double> frozen = {};           // of --freeze
+  MatrixView<const double> given = {};  // centroids without frozen ones
+  std::int64_t clusters = 0;            // -k, or those of the start
 };
 
-void ClusterJob::open() {
-  take_metric({{"--init", options_.init_file()}, {"--freeze", options_.variant.freeze}}, {options_.points}, set,
-              common);
-  common.indexed = indexed_columns_of(options_.init_file(), 0);
-  open_points(options_.points);
-  check_label_output(common, options_.write_obs, *source);
-  if (set.source("--init") == Source::none) options_.init = default_start(*source);
-  report.seed = common.seed;
-  start_ = open_start(options_.init, options_.init_labels, common);
-  const auto frozen = open_frozen(options_.variant, *source, prepared_columns(*source, common), common);
-  if (frozen) check_same_preparation(frozen->name(), common);
-  centroids_ = given_centroids(start_, metric());
-  frozen_ = read_frozen(frozen.get(), metric());
-  options_.clusters = default_clusters();
-  if (start_.given) check_init();
-  check_clusters();
-  if (start_.given && !options_.moves_labels()) {
-    start_.continuation = find_continuation(options_.init, stored_command(), *source);
-    if (start_.continuation) {
-      start_.continuation->set_limit(options_.max_iterations, set.source("--max-iterations") == Source::none);
-    }
-  }
-  options_.all_frozen = frozen_.rows() == options_.clusters;
-  if (!start_.is_random()) options_.fixed_start = start_.option() + " uses no random numbers";
-  given_ = beside_frozen(options_.variant, options_.init, options_.clusters, std::as_const(centroids_).view(),
-                         std::as_const(frozen_).view());
-  read_weights();
-  open_checkpoint(options_.checkpoint, words_, stored_command());
-}
-
 /// Without -k: as many as the start has, and the frozen ones unless they are among them.
-std::int64_t ClusterJob::default_clusters() const {
-  if (options_.clusters > 0 || start_.clusters() == 0) return options_.clusters;
-  const bool has_frozen = start_.given && begins_with(centroids_.view(), frozen_.view());
-  return start_.clusters() + (has_frozen ? 0 : frozen_.rows());
+std::int64_t number_of_clusters(const ClusterOptions& options, const ClusterInputs& inputs) {
+  const Start& start = inputs.start;
+  if (options.clusters > 0 || start.clusters() == 0) return options.clusters;
+  const bool has_frozen = start.given && begins_with(inputs.centroids.view(), inputs.frozen.view());
+  return start.clusters() + (has_frozen ? 0 : inputs.frozen.rows());
 }
 
-void ClusterJob::check_init() const {
-  const std::int64_t rows = start_.given->rows(), columns = prepared_columns(*source, common);
-  const bool is_whole = rows + dropped_before(options_.variant, options_.init) == options_.clusters;
-  const bool is_rest = frozen_.rows() + rows == options_.clusters;
-  if ((!is_whole && !is_rest) || start_.given->columns() != columns) {
-    const std::string rest =
-        frozen_.rows() > 0 ? fmt::format(", or {} besides the frozen ones", options_.clusters - frozen_.rows()) : "";
-    throw Error(
-        ExitCode::usage,
-        fmt::format("--init {}: expected {} centroids of {} columns{}, for -k and {}, found {} x {}; leave out "
-                    "-k, or give centroids of points like these",
-                    options_.init, options_.clusters, columns, rest, source->name(), rows, start_.given->columns()));
+void check_init(const ClusterOptions& options, const ClusterInputs& inputs, const PointsRun& run) {
+  const data::PointSource& given = *inputs.start.given;
+  const std::int64_t rows = given.rows(), columns = prepared_columns(*run.source, run.common);
+  const bool is_whole = rows + dropped_before(options.variant, options.init) == inputs.clusters;
+  const bool is_rest = inputs.frozen.rows() + rows == inputs.clusters;
+  if ((!is_whole && !is_rest) || given.columns() != columns) {
+    const std::string rest = inputs.frozen.rows() > 0 ? fmt::format(", or {} besides the frozen ones",
+                                                                    inputs.clusters - inputs.frozen.rows())
+                                                      : "";
+    throw Error(ExitCode::usage,
+                fmt::format("--init {}: expected {} centroids of {} columns{}, for -k and {}, found {} x {}; leave out "
+                            "-k, or give centroids of points like these",
+                            options.init, inputs.clusters, columns, rest, run.source->name(), rows, given.columns()));
   }
-  check_same_preparation(start_.given->name(), common);
+  check_same_preparation(given.name(), run.common);
 }
 
-void ClusterJob::check_clusters() {
-  const std::int64_t clusters = options_.clusters;
-  if (clusters == 0) set.refuse_missing("-k, the number of clusters,");
-  if (frozen_.rows() > clusters) {
+void check_clusters(const ClusterOptions& options, const ClusterInputs& inputs, const PointsRun& run) {
+  const std::int64_t clusters = inputs.clusters;
+  const data::PointSource& points = *run.source;
+  if (clusters == 0) run.set.refuse_missing("-k, the number of clusters,");
+  if (inputs.frozen.rows() > clusters) {
     throw Error(ExitCode::usage,
                 fmt::format("-k {}: --freeze {} has {} centroids, which count towards K; expected at least that many",
-                            clusters, options_.variant.freeze, frozen_.rows()));
+                            clusters, options.variant.freeze, inputs.frozen.rows()));
   }
-  if (clusters > source->rows()) {
+  if (clusters > points.rows()) {
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters", clusters,
-                                             source->name(), source->rows(), source->rows()));
+                                             points.name(), points.rows(), points.rows()));
   }
-  if (start_.labels) check_labels(start_, clusters - frozen_.rows(), *source);
-  fit_to_rows(options_.variant, source->rows(), clusters, progress);
+  if (inputs.start.labels) check_labels(inputs.start, clusters - inputs.frozen.rows(), points);
 }
 
-std::string ClusterJob::stored_command() const {
-  std::string start = start_.option();
-  std::int64_t limit = options_.max_iterations;
-  if (start_.continuation && start_.continuation->start) {
-    start = start_.continuation->start->options;
-    limit = start_.continuation->stopped.limit;
-  } else if (start_.is_random()) {
-    start += fmt::format(" --n-init {} --seed {}", options_.runs, common.seed);
+std::string stored_command(const ClusterOptions& options, const ClusterInputs& inputs, const PointsRun& run) {
+  const std::optional<Continuation>& continuation = inputs.start.continuation;
+  std::string start = inputs.start.option();
+  std::int64_t limit = options.max_iterations;
+  if (continuation && continuation->start) {
+    start = continuation->start->options;
+    limit = continuation->stopped.limit;
+  } else if (inputs.start.is_random()) {
+    start += fmt::format(" --n-init {} --seed {}", options.runs, run.common.seed);
   }
-  OptionSet::Replacements words{{"POINTS", stored_name(source->name())},
+  OptionSet::Replacements words{{"POINTS", stored_name(run.source->name())},
+                                {"--clusters", fmt::format("--clusters {}", inputs.clusters)},
                                 {"--init", start},
                                 {"--max-iterations", fmt::format("--max-iterations {}", limit)},
-                                {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}};
-  if (!options_.variant.balance) words["--min-size"] = words["--max-size"] = "";
-  return set.stored_command(words);
+                                {"--precision", fmt::format("--precision {}", name_of(run.source->value_class()))}};
+  if (!options.variant.balance) words["--min-size"] = words["--max-size"] = "";
+  return run.set.stored_command(words);
 }
 
-KMeansOptions ClusterJob::kmeans_options() const {
-  return {.clusters = given_.rows > 0 ? frozen_.rows() + given_.rows : options_.clusters,
-          .init = start_.init,
-          .frozen = frozen_.view(),
-          .given = given_,
-          .runs = start_.is_random() && !options_.all_frozen ? static_cast<int>(options_.runs) : 1,
-          .max_iterations = static_cast<int>(options_.max_iterations),
-          .stopped = start_.continuation ? std::optional(start_.continuation->stopped) : std::nullopt,
-          .tolerance = options_.tolerance,
-          .seed = common.seed,
-          .metric = metric(),
-          .empty = empty_rule(options_.variant),
-          .keep_distances = options_.save_distances,
-          .keep_medoids = options_.variant.medoids};
-}
-
-void ClusterJob::compute() {
-  check_counted(options_.clusters, held, *source, common);
-  if (start_.labels) {
-    centroids_ = label_centroids(start_, held, metric());
-    given_ = std::as_const(centroids_).view();
+/// Opens all inputs, settles the options whose defaults depend on them, and refuses what can be known to be wrong
+/// before values are read.
+ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Arguments& words) {
+  take_metric({{"--init", options.init_file()}, {"--freeze", options.variant.freeze}}, {options.points}, run.set,
+              options.common);
+  open_points(run, options.points, {{}, indexed_columns_of(options.init_file(), 0)});
+  check_label_output(run.common, options.write_obs, *run.source);
+  if (run.set.source("--init") == Source::none) options.init = default_start(*run.source);
+  run.report.seed = run.common.seed;
+  const Metric metric = metric_of(run.common);
+  ClusterInputs inputs{.start = open_start(options.init, options.init_labels, run.common)};
+  const Start& start = inputs.start;
+  const auto frozen = open_frozen(options.variant, *run.source, prepared_columns(*run.source, run.common), run.common);
+  if (frozen) check_same_preparation(frozen->name(), run.common);
+  inputs.centroids = given_centroids(start, metric);
+  inputs.frozen = read_frozen(frozen.get(), metric);
+  inputs.clusters = number_of_clusters(options, inputs);
+  if (start.given) check_init(options, inputs, run);
+  check_clusters(options, inputs, run);
+  fit_to_rows(options.variant, run.source->rows(), inputs.clusters, run.progress);
+  if (start.given && !options.moves_labels()) {
+    auto& continuation = inputs.start.continuation;
+    continuation = find_continuation(options.init, stored_command(options, inputs, run), *run.source);
+    if (continuation) {
+      continuation->set_limit(options.max_iterations, run.set.source("--max-iterations") == Source::none);
+    }
   }
-  KMeansOptions run = kmeans_options();
-  run.search_bytes = search_bytes_left();
-  if (checkpoint) {
-    run.keeper = &*checkpoint;
-    run.from = checkpoint->next();
-  }
-  run_ = run_variant(held, run, options_.variant, *this);
-  complete(run_.result);
-  if (!run_.result.continues) start_.continuation.reset();
-  report_result();
-  if (run_.result.stopped_by == "max-iterations") warn_of_limit();
-  if (checkpoint && checkpoint->interrupted()) warn_of_interruption();
-  if (options_.explain) report.explanations = explain(run_.result, held, source->column_names(), metric());
+  options.all_frozen = inputs.frozen.rows() == inputs.clusters;
+  if (!start.is_random()) options.fixed_start = start.option() + " uses no random numbers";
+  inputs.given = beside_frozen(options.variant, options.init, inputs.clusters, std::as_const(inputs.centroids).view(),
+                               std::as_const(inputs.frozen).view());
+  read_weights(run);
+  open_checkpoint(run, options.checkpoint, words, stored_command(options, inputs, run));
+  return inputs;
 }
 
-void ClusterJob::report_result() {
-  const KMeansResult& result = run_.result;
+KMeansOptions kmeans_options(const ClusterOptions& options, const ClusterInputs& inputs) {
+  const Start& start = inputs.start;
+  return {.clusters = inputs.given.rows > 0 ? inputs.frozen.rows() + inputs.given.rows : inputs.clusters,
+          .init = start.init,
+          .frozen = inputs.frozen.view(),
+          .given = inputs.given,
+          .runs = start.is_random() && !options.all_frozen ? static_cast<int>(options.runs) : 1,
+          .max_iterations = static_cast<int>(options.max_iterations),
+          .stopped = start.continuation ? std::optional(start.continuation->stopped) : std::nullopt,
+          .tolerance = options.tolerance,
+          .seed = options.common.seed,
+          .metric = metric_of(options.common),
+          .empty = empty_rule(options.variant),
+          .keep_distances = options.save_distances,
+          .keep_medoids = options.variant.medoids};
+}
+
+Needs needs_of(const ClusterOptions& options, const ClusterInputs& inputs, const PointsRun& run) {
+  const data::PointSource& points = *run.source;
+  const KMeansOptions kmeans = kmeans_options(options, inputs);
+  Needs needs{.stored_command = stored_command(options, inputs, run),
+              .writes_result = !run.target.empty(),
+              .held_row_bytes = listed_row_bytes(points, inputs.clusters)};
+  needs.bytes = assignment_bytes(points, {.clusters = inputs.clusters,
+                                          .keeps_distances = options.save_distances,
+                                          .seeds = inputs.start.init == Init::kmeans_plus_plus,
+                                          .runs = kmeans.runs}) +
+                variant_bytes(options.variant, points, inputs.clusters) +
+                checkpoint_bytes(options.checkpoint, inputs.clusters, points.columns());
+  // The search for the rows nearest to the centroids may make cells if few rows are far from all others.
+  const std::int64_t least = needs.bytes - points.rows() * needs.held_row_bytes;
+  const MemoryUse search = search_memory({.rows = points.rows(),
+                                          .columns = prepared_columns(points, run.common),
+                                          .is_wide = data::size_of(points.held_as()) == 8,
+                                          .queries = inputs.clusters,
+                                          .block = inputs.clusters,
+                                          .neighbors = 1,
+                                          .threads = planned_threads(run.common),
+                                          .spare = spare_bytes(run, needs.bytes)});
+  needs.use = {least, std::max(needs.bytes, least + search.most), "by the screens that the data allow"};
+  needs.all_rows = options.explain       ? "--explain needs all rows in memory"
+                   : inputs.start.labels ? "--init-labels needs all rows in memory"
+                                         : needs_memory(options.variant);
+  needs.work = variant_work(options.variant, kmeans);
+  needs.result_bytes = label_bytes(points, options.save_distances) + 8 * inputs.clusters * points.columns();
+  return needs;
+}
+
+/// Whether --init can resume the result: it holds everything, and its centroids are those of the last iteration.
+bool can_resume(const KMeansResult& result, int runs, const ClusterOptions& options, const PointsRun& run) {
+  const bool is_whole = result.iterations > 0 && std::ssize(result.runs) == runs;
+  return !run.target.empty() && !options.writes_labels_only() && !options.moves_labels() &&
+         (result.stopped_by == "max-iterations" || (result.stopped_by == "interrupted" && is_whole));
+}
+
+void warn_of_limit(const KMeansResult& result, bool resumes, const ClusterOptions& options, PointsRun& run) {
+  const std::string remedy =
+      resumes ? "resume with --init " + shell_word(run.target)
+      : options.moves_labels()
+          ? "increase --max-iterations: balanced clusters cannot be resumed, --init RESULT starts with their means"
+          : "increase --max-iterations, or write a result with -o and resume it with --init RESULT";
+  run.progress.warning(fmt::format("not converged after {}; {}", progress_of(result, 1), remedy));
+}
+
+void warn_of_interruption(const KMeansResult& result, int runs, bool resumes, PointsRun& run) {
+  const std::string file = run.checkpoint->continued_by();
+  run.progress.warning(fmt::format("interrupted after {}; {}", progress_of(result, runs),
+                                   !file.empty() ? "continue with: kith resume " + shell_word(file)
+                                   : resumes     ? "resume with --init " + shell_word(run.target)
+                                                 : "give --checkpoint FILE to continue such a run"));
+}
+
+void report_result(const VariantRun& found, const ClusterOptions& options, std::int64_t clusters, PointsRun& run) {
+  const KMeansResult& result = found.result;
+  Report& report = run.report;
   note_iterations(report, result);
-  const double flops = assignment_flops(held.plan.rows, held.plan.columns, options_.clusters);
+  const double flops = assignment_flops(run.held.plan.rows, run.held.plan.columns, clusters);
   for (const RunRecord& record : result.runs) {
     report.phase("iterate").flops += flops * static_cast<double>(record.iterations);
     report.phase("assign").flops += flops;
   }
   report.clusters = cluster_report(result);
-  report.method = method_of(run_, options_.variant, held.plan.rows);
+  report.method = method_of(found, options.variant, run.held.plan.rows);
 }
 
-void ClusterJob::warn_of_limit() {
-  const std::string remedy =
-      can_resume() ? "resume with --init " + shell_word(target)
-      : options_.moves_labels()
-          ? "increase --max-iterations: balanced clusters cannot be resumed, --init RESULT starts with their means"
-          : "increase --max-iterations, or write a result with -o and resume it with --init RESULT";
-  progress.warning(fmt::format("not converged after {}; {}", progress_of(run_.result, 1), remedy));
-}
+/// What kith cluster has found.
+struct Clusters {
+  VariantRun run;
+  bool resumes = false;  // whether --init can resume the result
+};
 
-void ClusterJob::warn_of_interruption() {
-  const std::string file = checkpoint->continued_by();
-  progress.warning(fmt::format("interrupted after {}; {}", progress_of(run_.result, kmeans_options().runs),
-                               !file.empty()  ? "continue with: kith resume " + shell_word(file)
-                               : can_resume() ? "resume with --init " + shell_word(target)
-                                              : "give --checkpoint FILE to continue such a run"));
-}
-
-void ClusterJob::show() {
-  if (options_.explain) print(explanation_table(report.explanations, run_.result.counts));
-  if (target.empty()) print(cluster_table(run_.result));
-}
-
-void ClusterJob::write() {
-  const KMeansResult& result = run_.result;
-  if (options_.writes_labels_only()) {
-    return write_label_output(common, options_.write_obs, *source, result, output);
+/// Clusters the points that are held, and reports the result.
+Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, PointsRun& run) {
+  const Metric metric = metric_of(options.common);
+  check_counted(inputs.clusters, run.held, *run.source, run.common);
+  if (inputs.start.labels) {
+    inputs.centroids = label_centroids(inputs.start, run.held, metric);
+    inputs.given = std::as_const(inputs.centroids).view();
   }
-  data::ResultFile file(target, output);
-  write_head(file, {"kith-clusters", stored_command(), source->value_class(), metric()}, *source);
-  const auto& continuation = start_.continuation;
+  KMeansOptions kmeans = kmeans_options(options, inputs);
+  kmeans.search_bytes = search_bytes_left(run);
+  if (run.checkpoint) {
+    kmeans.keeper = &*run.checkpoint;
+    kmeans.from = run.checkpoint->next();
+  }
+  Clusters found{run_variant(run.held, kmeans, options.variant, run)};
+  KMeansResult& result = found.run.result;
+  complete(result, run);
+  if (!result.continues) inputs.start.continuation.reset();
+  report_result(found.run, options, inputs.clusters, run);
+  found.resumes = can_resume(result, kmeans.runs, options, run);
+  if (result.stopped_by == "max-iterations") warn_of_limit(result, found.resumes, options, run);
+  if (run.checkpoint && run.checkpoint->interrupted()) warn_of_interruption(result, kmeans.runs, found.resumes, run);
+  if (options.explain) run.report.explanations = explain(result, run.held, run.source->column_names(), metric);
+  return found;
+}
+
+void show(const KMeansResult& result, const ClusterOptions& options, const PointsRun& run) {
+  if (options.explain) run.print(explanation_table(run.report.explanations, result.counts));
+  if (run.target.empty()) run.print(cluster_table(result));
+}
+
+void write(const VariantRun& found, const ClusterOptions& options, const ClusterInputs& inputs, const PointsRun& run) {
+  const KMeansResult& result = found.result;
+  const Metric metric = metric_of(options.common);
+  if (options.writes_labels_only()) {
+    return write_label_output(run.common, options.write_obs, *run.source, result, run.output);
+  }
+  data::ResultFile file(run.target, run.output);
+  const ValueClass value_class = run.source->value_class();
+  write_head(file, {"kith-clusters", stored_command(options, inputs, run), value_class, metric}, *run.source);
+  const std::optional<Continuation>& continuation = inputs.start.continuation;
   const bool has_start = continuation && continuation->start;
-  file.attribute("seed", data::seed_attribute(has_start ? continuation->start->seed : common.seed));
-  file.attribute("init", has_start ? continuation->start->init : start_.stored);
-  file.attribute("n_init", result.runs.empty() ? options_.runs : std::ssize(result.runs));
+  file.attribute("seed", data::seed_attribute(has_start ? continuation->start->seed : run.common.seed));
+  file.attribute("init", has_start ? continuation->start->init : inputs.start.stored);
+  file.attribute("n_init", result.runs.empty() ? options.runs : std::ssize(result.runs));
   file.attribute("run", static_cast<std::int64_t>(result.run));
   file.attribute("inertia", result.inertia);
   file.attribute("totss", result.total_inertia);
@@ -269,28 +270,29 @@ void ClusterJob::write() {
   file.attribute("iterations", result.iterations);
   file.attribute("stopped_by", result.stopped_by);
   file.attribute("stopped_value", result.stopped_value);
-  file.attribute("tolerance", options_.tolerance);
+  file.attribute("tolerance", options.tolerance);
   file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
-  write_dropped_rows(file, common, *held.values);
-  write_weighting(file, weighting);
-  write_preparation(file, held.preparation);
+  write_dropped_rows(file, run.common, *run.held.values);
+  write_weighting(file, run.weighting);
+  write_preparation(file, run.held.preparation);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
-  write_original_centroids(file, result.centroids.view(), held.preparation, metric());
+  write_original_centroids(file, result.centroids.view(), run.held.preparation, metric);
   file.dataset("nearest_row", std::span<const std::int64_t>(result.nearest_row));
   write_iterations(file, continuation ? continuation->iterations : Iterations{}, result);
-  if (options_.save_distances) write_distances(file, result.distances, source->value_class());
-  write_variant(file, options_.variant, run_, options_.clusters);
+  if (options.save_distances) write_distances(file, result.distances, value_class);
+  write_variant(file, options.variant, found, inputs.clusters);
   file.finish();
 }
 
-std::string ClusterJob::next() const {
-  if (target.empty() || options_.writes_labels_only()) return "";
-  const std::string kept = checkpoint ? checkpoint->continued_by() : "";
+/// A command line that uses the result.
+std::string next(const Clusters& found, const ClusterOptions& options, const PointsRun& run, const Arguments& words) {
+  if (run.target.empty() || options.writes_labels_only()) return "";
+  const std::string kept = run.checkpoint ? run.checkpoint->continued_by() : "";
   if (!kept.empty()) return "kith resume " + shell_word(kept);
-  if (can_resume()) return continuing_command(words_, target);
-  return fmt::format("kith assign NEW.h5 --centroids {}", shell_word(target));
+  if (found.resumes) return continuing_command(words, run.target);
+  return fmt::format("kith assign NEW.h5 --centroids {}", shell_word(run.target));
 }
 
 }  // namespace
@@ -305,7 +307,20 @@ int run_cluster(const Arguments& arguments) {
                               "kith cluster points.h5:/train --init clusters.h5 --tolerance 0 -o better.h5",
                               "kith cluster points.h5:/train -k 10        # a table on standard output"}});
   declare(set, options);
-  return set.parse(arguments) ? ClusterJob(set, options, arguments).run() : 0;
+  if (!set.parse(arguments)) return 0;
+  PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
+  run.output.may_equal = may_be_written(options.checkpoint, run.target);
+  if (!options.init_file().empty()) run.output.inputs.push_back(data::parse_location(options.init).file);
+  check_outputs(run);
+  ClusterInputs inputs = open_inputs(options, run, arguments);
+  if (!begin(run, needs_of(options, inputs, run))) return 0;
+  hold_points(run);
+  advise(run);
+  const Clusters found = cluster(options, inputs, run);
+  end_computation(run);
+  show(found.run.result, options, run);
+  if (begin_write(run)) write(found.run, options, inputs, run);
+  return finish(run, next(found, options, run, arguments));
 }
 
 }  // namespace kith::app

@@ -12,7 +12,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/file_metric.h"
 #include "app/run/memory.h"
-#include "app/run/points_job.h"
+#include "app/run/points_run.h"
 #include "app/run/preparation.h"
 #include "app/run/results.h"
 #include "core/neighbors/dbscan.h"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kSampleRows = 10'000;  // at most, whose neighbours suggest a radius
 
-struct DbscanJobOptions {
+struct DbscanCommand {
   std::string points;
   double radius = std::numeric_limits<double>::quiet_NaN();  // NaN: not given
   std::int64_t min_points = 5;
@@ -34,7 +34,7 @@ struct DbscanJobOptions {
   Metric metric() const { return metric_of(common); }
 };
 
-void declare(OptionSet& set, DbscanJobOptions& options) {
+void declare(OptionSet& set, DbscanCommand& options) {
   add_points(set, options.points, "the file to cluster");
   set.number({.names = "--radius",
               .value = "R",
@@ -62,128 +62,111 @@ void declare(OptionSet& set, DbscanJobOptions& options) {
   set["--seed"].no_effect = {[]() -> std::string { return "dbscan uses no random numbers"; }};
 }
 
-class DbscanJob final : public PointsJob {
- public:
-  DbscanJob(OptionSet& set, DbscanJobOptions& options) : PointsJob(set, options.common), options_(options) {
-    output.endings = label_endings(options.common, options.write_obs);
-  }
+void check_min_points(const DbscanCommand& options, std::int64_t rows, const PointsRun& run) {
+  if (options.min_points <= rows) return;
+  throw Error(ExitCode::usage, fmt::format("--min-points {}: expected at most the {} rows of {}", options.min_points,
+                                           rows, run.source->name()));
+}
 
- private:
-  void open() override {
-    take_file_metric({options_.points}, set, common);
-    if (!options_.suggests()) limit_of_radius(options_.radius, options_.metric());
-    open_points(options_.points);
-    check_label_output(common, options_.write_obs, *source);
-    if (options_.suggests()) check_min_points(source->rows());
-  }
+void open_inputs(DbscanCommand& options, PointsRun& run) {
+  take_file_metric({options.points}, run.set, options.common);
+  if (!options.suggests()) limit_of_radius(options.radius, options.metric());
+  open_points(run, options.points);
+  check_label_output(run.common, options.write_obs, *run.source);
+  if (options.suggests()) check_min_points(options, run.source->rows(), run);
+}
 
-  std::int64_t bytes() const override {
-    constexpr std::int64_t kRowBytes = 48;     // label, component, number of neighbours, border
-    constexpr std::int64_t kListedBytes = 40;  // of a neighbour in a block
-    return row_state_bytes(*source) + checked_product(source->rows(), kRowBytes, "labels") +
-           RadiusOptions().capacity * kListedBytes;
-  }
-  std::int64_t result_bytes() const override { return label_bytes(*source, false); }
+Needs needs_of(const PointsRun& run) {
+  constexpr std::int64_t kRowBytes = 48;     // label, component, number of neighbours, border
+  constexpr std::int64_t kListedBytes = 40;  // of a neighbour in a block
+  const data::PointSource& points = *run.source;
+  return {.stored_command =
+              run.set.stored_command({{"POINTS", stored_name(points.name())},
+                                      {"--precision", fmt::format("--precision {}", name_of(points.value_class()))}}),
+          .writes_result = !run.target.empty(),
+          .bytes = row_state_bytes(points) + checked_product(points.rows(), kRowBytes, "labels") +
+                   RadiusOptions().capacity * kListedBytes,
+          .all_rows = "this command needs all rows in memory",
+          .result_bytes = label_bytes(points, false)};
+}
 
-  void compute() override {
-    if (options_.suggests()) return suggest();
-    result_ = dbscan(*held.points, held.values->values(),
-                     {.limit = limit_of_radius(options_.radius, options_.metric()),
-                      .measure = measure_of(options_.metric()),
-                      .min_points = options_.min_points,
-                      .block_queries = common.block_rows},
-                     progress);
-    report.density = DensityReport{std::ssize(result_.counts), result_.core,
-                                   std::ssize(result_.labels) - result_.core - result_.noise, result_.noise};
-    labels_.labels = std::move(result_.labels);
-    labels_.counts = result_.counts;
-    restore_rows(labels_, *held.values);
-  }
-
-  void show() override {
-    if (!suggestion_.empty()) print(suggestion_);
-    if (target.empty() && !options_.suggests()) print(cluster_sizes());
-  }
-  void write() override;
-  std::string stored_command() const override {
-    return set.stored_command({{"POINTS", stored_name(source->name())},
-                               {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
-  }
-  std::string next() const override {
-    if (radius_ > 0.0) return set.shown_command("dbscan", {{"--radius", fmt::format("--radius {:.4g}", radius_)}});
-    const bool is_whole = !target.empty() && !is_label_output(common, options_.write_obs);
-    return is_whole ? fmt::format("kith info {}", shell_word(target)) : "";
-  }
-
-  void check_min_points(std::int64_t rows) const {
-    if (options_.min_points <= rows) return;
-    throw Error(ExitCode::usage, fmt::format("--min-points {}: expected at most the {} rows of {}", options_.min_points,
-                                             rows, source->name()));
-  }
-  /// Prints the distances of a sample of the points to their neighbours.
-  void suggest();
-  /// A line for each cluster.
-  std::string cluster_sizes() const;
-
-  DbscanJobOptions& options_;
-  DbscanResult result_;
-  KMeansResult labels_;  // labels and counts
-  std::string suggestion_;
-  double radius_ = 0.0;  // that is suggested
+/// Distances of the points to their neighbours, for people, and the radius that they suggest.
+struct RadiusSuggestion {
+  std::string text;
+  double radius = 0.0;
 };
 
-void DbscanJob::suggest() {
-  check_min_points(held.plan.rows);
-  const PointsView values = held.values->values();
+/// From a sample of the points.
+RadiusSuggestion suggest(const DbscanCommand& options, PointsRun& run) {
+  check_min_points(options, run.held.plan.rows, run);
+  const PointsView values = run.held.values->values();
   const std::int64_t rows = rows_of(values), stride = (rows - 1) / kSampleRows + 1, count = (rows - 1) / stride + 1;
   Matrix<double> sample(count, columns_of(values)), distances(1, count);
   for (std::int64_t i = 0; i < count; ++i) copy_queries(values, i * stride, sample.view().middle(i, 1));
   nearest_neighbors(
-      *held.points, PointsView(std::as_const(sample).view()),
-      {.neighbors = options_.min_points, .measure = measure_of(options_.metric())},
+      *run.held.points, PointsView(std::as_const(sample).view()),
+      {.neighbors = options.min_points, .measure = measure_of(options.metric())},
       [&](std::int64_t first, const NeighborLists& lists) {
         for (std::int64_t i = 0; i < lists.distance.rows(); ++i) {
-          distances(0, first + i) = lists.distance(i, options_.min_points - 1);
+          distances(0, first + i) = lists.distance(i, options.min_points - 1);
         }
       },
-      progress);
+      run.progress);
   const Matrix<double> shown =
-      convert_distances<double>(std::as_const(distances).view(), unit_of(options_.metric(), false), 0);
+      convert_distances<double>(std::as_const(distances).view(), unit_of(options.metric(), false), 0);
   std::vector<double> ascending(shown.data(), shown.data() + count);
   std::sort(ascending.begin(), ascending.end());
-  radius_ = knee_of(ascending);
-  suggestion_ = fmt::format("distance to the {} nearest points, the point itself included\n", options_.min_points);
+  RadiusSuggestion suggestion{
+      fmt::format("distance to the {} nearest points, the point itself included\n", options.min_points),
+      knee_of(ascending)};
   for (const int percent : {1, 10, 25, 50, 75, 90, 95, 99}) {
-    suggestion_ += fmt::format("{:>3} % of the points  {:.6g}\n", percent,
-                               ascending[static_cast<std::size_t>((count - 1) * percent / 100)]);
+    suggestion.text += fmt::format("{:>3} % of the points  {:.6g}\n", percent,
+                                   ascending[static_cast<std::size_t>((count - 1) * percent / 100)]);
   }
-  suggestion_ += fmt::format("suggested --radius   {:.6g}\n", radius_);
+  suggestion.text += fmt::format("suggested --radius   {:.6g}\n", suggestion.radius);
+  return suggestion;
 }
 
-std::string DbscanJob::cluster_sizes() const {
+DbscanResult cluster(const DbscanCommand& options, PointsRun& run) {
+  DbscanResult result = dbscan(*run.held.points, run.held.values->values(),
+                               {.limit = limit_of_radius(options.radius, options.metric()),
+                                .measure = measure_of(options.metric()),
+                                .min_points = options.min_points,
+                                .block_queries = run.common.block_rows},
+                               run.progress);
+  run.report.density = DensityReport{std::ssize(result.counts), result.core,
+                                     std::ssize(result.labels) - result.core - result.noise, result.noise};
+  return result;
+}
+
+/// A line for each cluster.
+std::string cluster_sizes(const DbscanResult& result) {
   std::string out = "cluster  points\n";
-  for (std::size_t c = 0; c < result_.counts.size(); ++c) out += fmt::format("{:>7}  {:>6}\n", c, result_.counts[c]);
-  return out + fmt::format("  noise  {:>6}\n", result_.noise);
+  for (std::size_t c = 0; c < result.counts.size(); ++c) out += fmt::format("{:>7}  {:>6}\n", c, result.counts[c]);
+  return out + fmt::format("  noise  {:>6}\n", result.noise);
 }
 
-void DbscanJob::write() {
-  if (target.empty()) return;
-  if (is_label_output(common, options_.write_obs)) {
-    return write_label_output(common, options_.write_obs, *source, labels_, output);
+void write(DbscanResult result, const DbscanCommand& options, const PointsRun& run) {
+  KMeansResult rows;  // their labels and counts, with those of dropped rows
+  rows.labels = std::move(result.labels);
+  rows.counts = result.counts;
+  restore_rows(rows, *run.held.values);
+  if (is_label_output(run.common, options.write_obs)) {
+    return write_label_output(run.common, options.write_obs, *run.source, rows, run.output);
   }
-  data::ResultFile file(target, output);
-  write_head(file, {"kith-dbscan", stored_command(), source->value_class(), options_.metric()}, *source);
-  file.attribute("radius", options_.radius);
-  file.attribute("min_points", options_.min_points);
-  file.attribute("noise", result_.noise);
-  write_dropped_rows(file, common, *held.values);
-  write_preparation(file, held.preparation);
-  file.dataset("labels", std::span<const std::int32_t>(labels_.labels));
-  file.dataset("counts", std::span<const std::int64_t>(labels_.counts));
+  data::ResultFile file(run.target, run.output);
+  write_head(file, {"kith-dbscan", run.needs.stored_command, run.source->value_class(), options.metric()}, *run.source);
+  file.attribute("radius", options.radius);
+  file.attribute("min_points", options.min_points);
+  file.attribute("noise", result.noise);
+  write_dropped_rows(file, run.common, *run.held.values);
+  write_preparation(file, run.held.preparation);
+  file.dataset("labels", std::span<const std::int32_t>(rows.labels));
+  file.dataset("counts", std::span<const std::int64_t>(rows.counts));
   std::vector<std::int64_t> core;
-  const std::span<const std::int64_t> kept = held.values->kept_rows();
-  for (std::size_t row = 0; row < result_.is_core.size(); ++row) {
-    if (result_.is_core[row] != 0) core.push_back(kept.empty() ? static_cast<std::int64_t>(row) : kept[row]);
+  const std::span<const std::int64_t> kept = run.held.values->kept_rows();
+  for (std::size_t row = 0; row < result.is_core.size(); ++row) {
+    if (result.is_core[row] != 0) core.push_back(kept.empty() ? static_cast<std::int64_t>(row) : kept[row]);
   }
   file.dataset("core_rows", std::span<const std::int64_t>(core));
   file.finish();
@@ -192,7 +175,7 @@ void DbscanJob::write() {
 }  // namespace
 
 int run_dbscan(const Arguments& arguments) {
-  DbscanJobOptions options;
+  DbscanCommand options;
   OptionSet set({.command = "dbscan",
                  .summary = "clusters of points that have many others within a radius, of any shape, and noise.",
                  .usage = "POINTS --radius R [options]",
@@ -200,7 +183,25 @@ int run_dbscan(const Arguments& arguments) {
                               "kith dbscan points.h5:/train --radius 0.3 -o clusters.h5",
                               "kith dbscan places.csv --radius 0.01 --min-points 10 -o labels.csv"}});
   declare(set, options);
-  return set.parse(arguments) ? DbscanJob(set, options).run() : 0;
+  if (!set.parse(arguments)) return 0;
+  PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
+  check_outputs(run);
+  open_inputs(options, run);
+  if (!begin(run, needs_of(run))) return 0;
+  hold_points(run);
+  advise(run);
+  if (options.suggests()) {
+    const RadiusSuggestion suggestion = suggest(options, run);
+    end_computation(run);
+    run.print(suggestion.text);
+    return finish(run, set.shown_command("dbscan", {{"--radius", fmt::format("--radius {:.4g}", suggestion.radius)}}));
+  }
+  DbscanResult result = cluster(options, run);
+  end_computation(run);
+  if (run.target.empty()) run.print(cluster_sizes(result));
+  if (begin_write(run)) write(std::move(result), options, run);
+  const bool is_whole = !run.target.empty() && !is_label_output(run.common, options.write_obs);
+  return finish(run, is_whole ? fmt::format("kith info {}", shell_word(run.target)) : "");
 }
 
 }  // namespace kith::app

@@ -13,7 +13,7 @@
 #include "app/evaluate/internal_evaluation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
-#include "app/run/points_job.h"
+#include "app/run/points_run.h"
 #include "app/run/results.h"
 #include "core/scores/agreement.h"
 #include "data/labels.h"
@@ -206,102 +206,95 @@ void write_outer(data::ResultFile& file, const data::Labels& labels, const Compa
   }
 }
 
-class EvaluateJob final : public PointsJob {
- public:
-  EvaluateJob(OptionSet& set, EvaluateOptions& options) : PointsJob(set, options.common), options_(options) {}
-
- private:
-  void open() override;
-  std::int64_t bytes() const override {
-    const std::int64_t codes = 4 * (std::ssize(result_.labels.codes) + (truth_ ? std::ssize(truth_->codes) : 0));
-    return codes + internal_score_bytes(options_.internal.silhouette, {.rows = source->rows(),
-                                                                       .columns = source->columns(),
-                                                                       .clusters = std::ssize(result_.labels.values),
-                                                                       .sample = options_.internal.sample,
-                                                                       .is_weighted = common.weighted()});
-  }
-  std::string needs_memory() const override { return silhouette_needs_memory(options_.internal.silhouette); }
-  std::vector<Work> work() const override;
-  void compute() override;
-  void show() override { print(app::show(result_, !target.empty())); }
-  void write() override;
-  std::string stored_command() const override;
-  std::string next() const override { return target.empty() ? "" : fmt::format("kith info {}", shell_word(target)); }
-
-  EvaluateOptions& options_;
-  std::optional<data::Labels> truth_;
-  Evaluation result_;
+/// What is compared.
+struct LabelInputs {
+  data::Labels labels;
+  std::optional<data::Labels> truth;
 };
 
-void EvaluateJob::open() {
-  const std::string& points = options_.internal.points;
-  if (options_.truth.empty() && points.empty()) set.refuse_missing("--truth or --points");
-  if (!points.empty()) take_metric({{"LABELS", options_.labels, "labels"}}, {points}, set, common);
-  progress.phase("read", 0);
-  data::Labels& labels = result_.labels;
-  labels = data::read_labels(options_.labels, text_form(common), data::Unlabelled::keep);
+/// Reads labels, classes and weights, and opens the points.
+LabelInputs open_inputs(EvaluateOptions& options, PointsRun& run) {
+  const std::string& points = options.internal.points;
+  if (options.truth.empty() && points.empty()) run.set.refuse_missing("--truth or --points");
+  if (!points.empty()) take_metric({{"LABELS", options.labels, "labels"}}, {points}, run.set, options.common);
+  run.progress.phase("read", 0);
+  const auto form = text_form(run.common);
+  LabelInputs inputs{data::read_labels(options.labels, form, data::Unlabelled::keep), {}};
+  data::Labels& labels = inputs.labels;
   std::int64_t file_bytes = labels.file_bytes;
-  if (!options_.truth.empty()) {
-    truth_ = data::read_labels(options_.truth, text_form(common), data::Unlabelled::keep);
-    file_bytes += truth_->file_bytes;
-    check_lengths(labels, *truth_);
+  if (!options.truth.empty()) {
+    inputs.truth = data::read_labels(options.truth, form, data::Unlabelled::keep);
+    file_bytes += inputs.truth->file_bytes;
+    check_lengths(labels, *inputs.truth);
   }
   if (points.empty()) {
-    weighting = read_weighting(common, std::ssize(labels.codes), labels.name);
-    if (weighting) report.weights = describe(*weighting);
+    run.weighting = read_weighting(run.common, std::ssize(labels.codes), labels.name);
+    if (run.weighting) run.report.weights = describe(*run.weighting);
   } else {
-    given = read_preparation(labels.name);
-    common.indexed = indexed_columns_of(labels.name, given ? columns_before(*given) : 0);
-    open_points(points);
-    options_.internal.silhouette = silhouette_kind(options_.internal, source->rows());
-    check_labelled_points(*source, labels, progress);
-    read_weights();
+    run.given = read_preparation(labels.name);
+    open_points(run, points, {{}, indexed_columns_of(labels.name, run.given ? columns_before(*run.given) : 0)});
+    options.internal.silhouette = silhouette_kind(options.internal, run.source->rows());
+    check_labelled_points(*run.source, labels, run.progress);
+    read_weights(run);
   }
-  ignore_unlabelled(labels, data::kNoLabel, weighting, progress);
-  if (truth_) ignore_unlabelled(*truth_, nullptr, weighting, progress);
-  keep_counted(labels, weighting);
-  report.phase("read").bytes += file_bytes;
+  ignore_unlabelled(labels, data::kNoLabel, run.weighting, run.progress);
+  if (inputs.truth) ignore_unlabelled(*inputs.truth, nullptr, run.weighting, run.progress);
+  keep_counted(labels, run.weighting);
+  run.report.phase("read").bytes += file_bytes;
+  return inputs;
 }
 
 /// Nothing with exact silhouettes. Sums and distances to the means take a pass each, simplified silhouettes another.
-std::vector<Work> EvaluateJob::work() const {
-  const std::string& silhouette = options_.internal.silhouette;
+std::vector<Work> work_of(const std::string& silhouette, const data::Labels& labels) {
   if (silhouette == "exact") return {};
   std::vector<Work> work{preparing(),
                          {.phase = "score", .operation = Operation::assign, .times = 2, .size = 1, .passes = 2}};
-  if (silhouette == "simplified") work.push_back(simplified_silhouettes(std::ssize(result_.labels.values)));
+  if (silhouette == "simplified") work.push_back(simplified_silhouettes(std::ssize(labels.values)));
   return work;
 }
 
-void EvaluateJob::compute() {
-  if (truth_) {
-    progress.phase("compare", 0);
-    keep_counted(*truth_, weighting);
-    Contingency table = contingency_of(result_.labels, *truth_, weighting);
+Needs needs_of(const EvaluateOptions& options, const LabelInputs& inputs, const PointsRun& run) {
+  const data::Labels& labels = inputs.labels;
+  OptionSet::Replacements words{{"LABELS", stored_name(labels.name)}};
+  if (inputs.truth) words["--truth"] = "--truth " + stored_name(inputs.truth->name);
+  Needs needs{.stored_command = run.set.stored_command(words), .writes_result = !run.target.empty()};
+  if (run.source == nullptr) return needs;
+  const std::string& silhouette = options.internal.silhouette;
+  needs.bytes = 4 * (std::ssize(labels.codes) + (inputs.truth ? std::ssize(inputs.truth->codes) : 0)) +
+                internal_score_bytes(silhouette, {.rows = run.source->rows(),
+                                                  .columns = run.source->columns(),
+                                                  .clusters = std::ssize(labels.values),
+                                                  .sample = options.internal.sample,
+                                                  .is_weighted = run.common.weighted()});
+  needs.all_rows = silhouette_needs_memory(silhouette);
+  needs.work = work_of(silhouette, labels);
+  return needs;
+}
+
+Evaluation evaluate(const EvaluateOptions& options, LabelInputs inputs, PointsRun& run) {
+  Evaluation result{std::move(inputs.labels), {}, {}};
+  if (inputs.truth) {
+    run.progress.phase("compare", 0);
+    keep_counted(*inputs.truth, run.weighting);
+    Contingency table = contingency_of(result.labels, *inputs.truth, run.weighting);
     const Scores scores{agreement(table)};
-    result_.external = {std::move(*truth_), std::move(table), scores};
+    result.external = {std::move(*inputs.truth), std::move(table), scores};
   }
-  if (source != nullptr) result_.internal = internal_scores(held, result_.labels, options_.internal, *this);
-  report.evaluation = report_of(result_);
+  if (run.source != nullptr) result.internal = internal_scores(run.held, result.labels, options.internal, run);
+  run.report.evaluation = report_of(result);
+  return result;
 }
 
-std::string EvaluateJob::stored_command() const {
-  OptionSet::Replacements words{{"LABELS", stored_name(result_.labels.name)}};
-  if (truth_) words["--truth"] = "--truth " + stored_name(truth_->name);
-  if (result_.external) words["--truth"] = "--truth " + stored_name(result_.external->truth.name);
-  return set.stored_command(words);
-}
-
-void EvaluateJob::write() {
-  data::ResultFile file(target, output);
-  const data::Labels& labels = result_.labels;
-  write_origin(file, "kith-evaluation", stored_command());
+void write(const Evaluation& result, const EvaluateOptions& options, PointsRun& run) {
+  data::ResultFile file(run.target, run.output);
+  const data::Labels& labels = result.labels;
+  write_origin(file, "kith-evaluation", run.needs.stored_command);
   file.attribute("labels", stored_name(labels.name));
   file.attribute("rows", static_cast<std::int64_t>(labels.codes.size()));
-  if (common.weighted()) write_weighting(file, weighting);
+  if (run.common.weighted()) write_weighting(file, run.weighting);
   write_names(file, "clusters", labels.values);
-  if (result_.internal) write_internal(file, *result_.internal, options_.internal);
-  if (result_.external) write_outer(file, labels, *result_.external, progress);
+  if (result.internal) write_internal(file, *result.internal, options.internal);
+  if (result.external) write_outer(file, labels, *result.external, run.progress);
   file.finish();
 }
 
@@ -318,7 +311,17 @@ int run_evaluate(const Arguments& arguments) {
                     "kith evaluate clusters.h5 --truth iris.csv:species -o scores.h5",
                     "kith evaluate labels.npy --truth classes.npy --json"}});
   declare(set, options);
-  return set.parse(arguments) ? EvaluateJob(set, options).run() : 0;
+  if (!set.parse(arguments)) return 0;
+  PointsRun run(set, options.common, {});
+  check_outputs(run);
+  LabelInputs inputs = open_inputs(options, run);
+  if (!begin(run, needs_of(options, inputs, run))) return 0;
+  if (run.source != nullptr) hold_points(run);
+  const Evaluation result = evaluate(options, std::move(inputs), run);
+  end_computation(run);
+  run.print(show(result, !run.target.empty()));
+  if (begin_write(run)) write(result, options, run);
+  return finish(run, run.target.empty() ? "" : fmt::format("kith info {}", shell_word(run.target)));
 }
 
 }  // namespace kith::app

@@ -15,7 +15,7 @@
 #include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/file_metric.h"
-#include "app/run/points_job.h"
+#include "app/run/points_run.h"
 #include "app/run/results.h"
 #include "app/run/start.h"
 #include "core/numbers/metric.h"
@@ -226,142 +226,116 @@ void add_gaps(HeldPoints& held, const Series& series, Sweep& sweep, Job& job) {
 
 bool is_csv(const std::string& path) { return data::has_ending(path, ".csv"); }
 
-class SweepJob final : public PointsJob {
- public:
-  SweepJob(OptionSet& set, SweepOptions& options, const Arguments& words)
-      : PointsJob(set, options.common),
-        options_(options),
-        words_(words),
-        counts_(parse_cluster_counts(options.clusters, "-k")) {
-    output.endings = {".h5", ".csv"};
-    output.may_equal = may_be_written(options.checkpoint, target);
-  }
-
- private:
-  void open() override;
-  std::int64_t bytes() const override { return sweep_bytes(options_, counts_, *source); }
-  std::int64_t held_row_bytes() const override { return listed_row_bytes(*source, counts_.back()); }
-  MemoryUse memory_use(std::int64_t /*spare*/) const override {
-    const std::int64_t lists = source->rows() * held_row_bytes();
-    if (options_.silhouette != "simplified") return {bytes() - lists, bytes(), "by the screens that the data allow"};
-    const std::int64_t distances = mean_distance_bytes(score_shape(options_, counts_, *source));
-    const std::int64_t least = bytes() - lists - distances;  // the lists are gone when the distances come
-    return {least, least + std::max<std::int64_t>(lists - distances, 0), "by the screens that the data allow"};
-  }
-  std::string needs_memory() const override {
-    if (options_.references > 0) return "--gap makes as many points in memory";
-    return silhouette_needs_memory(options_.silhouette);
-  }
-  std::vector<Work> work() const override;
-  void compute() override;
-  void show() override;
-  void write() override;
-  std::string next() const override;
-
-  void warn_of_results();
-
-  std::string stored_command() const override;
-
-  SweepOptions& options_;
-  const Arguments& words_;            // behind the command's name
-  std::vector<std::int64_t> counts_;  // numbers of clusters, ascending
-  Sweep sweep_;
-  Suggestion suggestion_;
-};
-
-void SweepJob::open() {
-  take_file_metric({options_.points}, set, common);
-  open_points(options_.points);
-  if (set.source("--init") == Source::none) options_.init = default_start(*source);
-  report.seed = common.seed;
-  if (counts_.back() > source->rows()) {
+void open_inputs(SweepOptions& options, const std::vector<std::int64_t>& counts, PointsRun& run) {
+  take_file_metric({options.points}, run.set, options.common);
+  open_points(run, options.points);
+  const data::PointSource& points = *run.source;
+  if (run.set.source("--init") == Source::none) options.init = default_start(points);
+  run.report.seed = run.common.seed;
+  if (counts.back() > points.rows()) {
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
-                                             options_.clusters, source->name(), source->rows(), source->rows()));
+                                             options.clusters, points.name(), points.rows(), points.rows()));
   }
-  read_weights();
-  open_checkpoint(options_.checkpoint, words_, stored_command());
-}
-
-std::string SweepJob::stored_command() const {
-  return set.stored_command({{"POINTS", stored_name(source->name())},
-                             {"--precision", fmt::format("--precision {}", name_of(source->value_class()))}});
+  read_weights(run);
 }
 
 /// Nothing with scores that take more than the clusters.
-std::vector<Work> SweepJob::work() const {
-  if (options_.references > 0 || options_.silhouette == "exact") return {};
+std::vector<Work> work_of(const SweepOptions& options, const std::vector<std::int64_t>& counts) {
+  if (options.references > 0 || options.silhouette == "exact") return {};
   std::vector<Work> work{preparing()};
-  for (const std::int64_t clusters : counts_) {
-    const std::vector<Work> next = kmeans_work(run_options({options_, nullptr, 0}, clusters, {}));
+  for (const std::int64_t clusters : counts) {
+    const std::vector<Work> next = kmeans_work(run_options({options, nullptr, 0}, clusters, {}));
     work.insert(work.end(), next.begin(), next.end());
     work.push_back({.phase = "score", .operation = Operation::assign, .times = 2, .size = 1, .passes = 2});
-    if (options_.silhouette == "simplified") work.push_back(simplified_silhouettes(clusters));
+    if (options.silhouette == "simplified") work.push_back(simplified_silhouettes(clusters));
   }
   return work;
 }
 
-void SweepJob::compute() {
-  check_counted(counts_.back(), held, *source, common);
-  if (start_of(options_).is_random()) advise_on_starts(options_.runs, common);
-  sweep_.silhouette = options_.silhouette;
-  sweep_.sample = options_.silhouette == "exact" && options_.sample < held.points->rows() ? options_.sample : 0;
-  sweep_.references = options_.references;
-  const Series series{options_, checkpoint ? &*checkpoint : nullptr, search_bytes_left()};
-  for (const std::int64_t clusters : counts_) {
-    const auto known =
-        sweep_.rows.empty() ? MatrixView<const double>{} : std::as_const(sweep_.rows.back().result.centroids).view();
-    sweep_.rows.push_back(row_of(held, series, clusters, known, *this));
+std::string stored_command(const PointsRun& run) {
+  return run.set.stored_command({{"POINTS", stored_name(run.source->name())},
+                                 {"--precision", fmt::format("--precision {}", name_of(run.source->value_class()))}});
+}
+
+Needs needs_of(const SweepOptions& options, const std::vector<std::int64_t>& counts, const PointsRun& run) {
+  const data::PointSource& points = *run.source;
+  Needs needs{.stored_command = stored_command(run),
+              .writes_result = !run.target.empty(),
+              .bytes = sweep_bytes(options, counts, points),
+              .held_row_bytes = listed_row_bytes(points, counts.back()),
+              .all_rows = options.references > 0 ? "--gap makes as many points in memory"
+                                                 : silhouette_needs_memory(options.silhouette),
+              .work = work_of(options, counts)};
+  const std::int64_t lists = points.rows() * needs.held_row_bytes;
+  needs.use = {needs.bytes - lists, needs.bytes, "by the screens that the data allow"};
+  if (options.silhouette == "simplified") {
+    const std::int64_t distances = mean_distance_bytes(score_shape(options, counts, points));
+    needs.use->least -= distances;  // the lists are gone when the distances come
+    needs.use->most = needs.use->least + std::max<std::int64_t>(lists - distances, 0);
   }
-  if (options_.references > 0) add_gaps(held, series, sweep_, *this);
-  for (SweepRow& row : sweep_.rows) complete(row.result);
-  suggestion_ = suggestion_of(sweep_);
-  report.sweep = report_of(sweep_, suggestion_);
+  return needs;
 }
 
-void SweepJob::show() {
-  print(app::show(sweep_));
-  warn_of_results();
-  if (suggestion_.clusters == 0) return;
-  Terminal::instance().say(fmt::format("suggested  k = {}: {}", suggestion_.clusters, suggestion_.reason));
+Sweep compute(const SweepOptions& options, const std::vector<std::int64_t>& counts, PointsRun& run) {
+  check_counted(counts.back(), run.held, *run.source, run.common);
+  if (start_of(options).is_random()) advise_on_starts(options.runs, run.common);
+  const bool samples = options.silhouette == "exact" && options.sample < run.held.points->rows();
+  Sweep sweep{.rows = {},
+              .silhouette = options.silhouette,
+              .sample = samples ? options.sample : 0,
+              .references = options.references};
+  const Series series{options, run.checkpoint ? &*run.checkpoint : nullptr, search_bytes_left(run)};
+  for (const std::int64_t clusters : counts) {
+    const auto known =
+        sweep.rows.empty() ? MatrixView<const double>{} : std::as_const(sweep.rows.back().result.centroids).view();
+    sweep.rows.push_back(row_of(run.held, series, clusters, known, run));
+  }
+  if (options.references > 0) add_gaps(run.held, series, sweep, run);
+  for (SweepRow& row : sweep.rows) complete(row.result, run);
+  return sweep;
 }
 
-void SweepJob::warn_of_results() {
+void warn_of_results(const Sweep& sweep, const Suggestion& suggestion, Progress& progress) {
   std::vector<std::int64_t> stopped;
-  for (const SweepRow& row : sweep_.rows) {
+  for (const SweepRow& row : sweep.rows) {
     if (row.result.stopped_by == "max-iterations") stopped.push_back(row.clusters);
   }
   if (!stopped.empty()) {
     progress.warning(fmt::format("not converged after --max-iterations for k = {}; give a larger --max-iterations",
                                  fmt::join(stopped, ", ")));
   }
-  if (!suggestion_.disagreement.empty()) progress.warning(suggestion_.disagreement);
+  if (!suggestion.disagreement.empty()) progress.warning(suggestion.disagreement);
 }
 
-void SweepJob::write() {
-  if (is_csv(target)) return data::write_text_file(target, output, csv_of(sweep_));
-  data::ResultFile file(target, output);
-  write_head(file, {"kith-sweep", stored_command(), source->value_class(), metric_of(common)}, *source);
-  file.attribute("seed", data::seed_attribute(common.seed));
-  file.attribute("suggested", suggestion_.clusters);
-  if (!suggestion_.reason.empty()) file.attribute("reason", suggestion_.reason);
-  write_dropped_rows(file, common, *held.values);
-  write_weighting(file, weighting);
-  write_preparation(file, held.preparation);
-  std::vector<std::int64_t> iterations;
-  for (const SweepRow& row : sweep_.rows) iterations.push_back(row.result.iterations);
-  file.dataset("k", std::span<const std::int64_t>(counts_));
+void write(const Sweep& sweep, const Suggestion& suggestion, const PointsRun& run) {
+  if (is_csv(run.target)) return data::write_text_file(run.target, run.output, csv_of(sweep));
+  data::ResultFile file(run.target, run.output);
+  write_head(file, {"kith-sweep", run.needs.stored_command, run.source->value_class(), metric_of(run.common)},
+             *run.source);
+  file.attribute("seed", data::seed_attribute(run.common.seed));
+  file.attribute("suggested", suggestion.clusters);
+  if (!suggestion.reason.empty()) file.attribute("reason", suggestion.reason);
+  write_dropped_rows(file, run.common, *run.held.values);
+  write_weighting(file, run.weighting);
+  write_preparation(file, run.held.preparation);
+  std::vector<std::int64_t> counts, iterations;
+  for (const SweepRow& row : sweep.rows) {
+    counts.push_back(row.clusters);
+    iterations.push_back(row.result.iterations);
+  }
+  file.dataset("k", std::span<const std::int64_t>(counts));
   file.dataset("iterations", std::span<const std::int64_t>(iterations));
-  for (const Score& score : scores_of(sweep_)) {
+  for (const Score& score : scores_of(sweep)) {
     std::vector<double> values;
-    for (const SweepRow& row : sweep_.rows) values.push_back(row.scores.*score.value);
+    for (const SweepRow& row : sweep.rows) values.push_back(row.scores.*score.value);
     file.dataset(score.name, std::span<const double>(values));
   }
-  for (const SweepRow& row : sweep_.rows) {
+  for (const SweepRow& row : sweep.rows) {
     const std::string group = fmt::format("k={}", row.clusters);
     file.group(group);
     file.dataset(group + "/labels", std::span<const std::int32_t>(row.result.labels));
     file.dataset(group + "/counts", std::span<const std::int64_t>(row.result.counts));
-    if (weighting) file.dataset(group + "/weights", std::span<const double>(row.result.weights));
+    if (run.weighting) file.dataset(group + "/weights", std::span<const double>(row.result.weights));
     file.dataset(group + "/inertia_per_cluster", std::span<const double>(row.result.inertia_per_cluster));
     file.dataset(group + "/centroids", row.result.centroids.view());
     file.dataset(group + "/nearest_row", std::span<const std::int64_t>(row.result.nearest_row));
@@ -370,9 +344,9 @@ void SweepJob::write() {
 }
 
 /// The command for the suggested run.
-std::string SweepJob::next() const {
-  const std::string clusters = suggestion_.clusters > 0 ? std::to_string(suggestion_.clusters) : "K";
-  return set.shown_command("cluster", {{"POINTS", shell_word(options_.points)},
+std::string next(const Suggestion& suggestion, const SweepOptions& options, const OptionSet& set) {
+  const std::string clusters = suggestion.clusters > 0 ? std::to_string(suggestion.clusters) : "K";
+  return set.shown_command("cluster", {{"POINTS", shell_word(options.points)},
                                        {"--clusters", "-k " + clusters},
                                        {"--silhouette", ""},
                                        {"--sample", ""},
@@ -392,7 +366,27 @@ int run_sweep(const Arguments& arguments) {
                               "kith sweep points.h5:/train -k 2-64:log --n-init 10 -o sweep.h5",
                               "kith sweep points.h5:/train -k 2,4,8,16 --silhouette exact --gap 10 -o sweep.csv"}});
   declare(set, options);
-  return set.parse(arguments) ? SweepJob(set, options, arguments).run() : 0;
+  if (!set.parse(arguments)) return 0;
+  PointsRun run(set, options.common, {".h5", ".csv"});
+  const std::vector<std::int64_t> counts = parse_cluster_counts(options.clusters, "-k");  // ascending
+  run.output.may_equal = may_be_written(options.checkpoint, run.target);
+  check_outputs(run);
+  open_inputs(options, counts, run);
+  open_checkpoint(run, options.checkpoint, arguments, stored_command(run));
+  if (!begin(run, needs_of(options, counts, run))) return 0;
+  hold_points(run);
+  advise(run);
+  const Sweep sweep = compute(options, counts, run);
+  const Suggestion suggestion = suggestion_of(sweep);
+  run.report.sweep = report_of(sweep, suggestion);
+  end_computation(run);
+  run.print(show(sweep));
+  warn_of_results(sweep, suggestion, run.progress);
+  if (suggestion.clusters > 0) {
+    Terminal::instance().say(fmt::format("suggested  k = {}: {}", suggestion.clusters, suggestion.reason));
+  }
+  if (begin_write(run)) write(sweep, suggestion, run);
+  return finish(run, next(suggestion, options, set));
 }
 
 }  // namespace kith::app

@@ -15,8 +15,9 @@
 #include "app/image/image_outputs.h"
 #include "app/image/image_page.h"
 #include "app/image/palette_file.h"
+#include "app/run/freshness.h"
 #include "app/run/memory.h"
-#include "app/run/points_job.h"
+#include "app/run/points_run.h"
 #include "app/run/results.h"
 #include "core/quoted.h"
 #include "data/picture/picture.h"
@@ -28,13 +29,20 @@
 namespace kith::app {
 namespace {
 
-class ImageJob final : public PointsJob {
+class ImageJob final : public PointsRun {
  public:
-  ImageJob(OptionSet& set, ImageOptions& options)
-      : PointsJob(set, options.common), options_(options), space_(color_space(options)) {
-    output.endings = {".png"};
-    if (!target.empty()) image_target_ = image_target(target, options.pictures);
+  ImageJob(const OptionSet& options, const ImageOptions& image_options)
+      : PointsRun(options, image_options.common, {".png"}),
+        options_(image_options),
+        space_(color_space(image_options)) {
+    if (!target.empty()) image_target_ = image_target(target, options_.pictures);
   }
+
+  void open();
+  std::string stored_command() const;
+  /// Writes each picture before the next one is read.
+  void compute();
+  void show();
 
  private:
   /// A picture with the labels and colours that its pixels got.
@@ -43,15 +51,6 @@ class ImageJob final : public PointsJob {
     std::vector<PaletteColor> palette;
     std::vector<std::int32_t> labels;  // (n), -1: transparent
   };
-
-  void check_target() const override { check_image_target(image_target_, output); }
-  void open() override;
-  std::int64_t bytes() const override { return 0; }  // there is no source; read() requires the memory
-  void compute() override;
-  void show() override;
-  void write() override {}  // each picture is written before the next one is read
-  bool writes_result() const override { return !options_.labels.empty() || !options_.palette.empty(); }
-  std::string stored_command() const override;
 
   data::OutputOptions other_output(std::vector<std::string> endings) const;
   /// Throws unless the picture and the work with it fit in memory, beside the colours of other pictures.
@@ -67,7 +66,7 @@ class ImageJob final : public PointsJob {
   void begin_write();
   void write_labels(const Reduced& reduced);
 
-  ImageOptions& options_;
+  const ImageOptions& options_;
   ColorSpace space_;
   ImageTarget image_target_;
   std::vector<Pixel> given_;                   // of --palette-from
@@ -110,6 +109,8 @@ data::Picture ImageJob::read(const std::string& file) {
 }
 
 void ImageJob::open() {
+  if (!target.empty() && !is_checking_freshness()) check_image_target(image_target_, output);
+  check_report_file(*this);
   if (!options_.palette.empty()) data::check_output(options_.palette, other_output(palette_endings()));
   if (!options_.labels.empty()) data::check_output(options_.labels, other_output({".h5"}));
   if (!options_.page.empty()) data::check_output(options_.page, other_output({".html", ".htm"}));
@@ -313,7 +314,16 @@ int run_image(const Arguments& arguments) {
                               "kith image photo.jpg -k 30 --spatial 1 --edges regions -o regions.png",
                               "kith image scan.png --edges sobel -o edges.png"}});
   declare(set, options);
-  return set.parse(arguments) ? ImageJob(set, options).run() : 0;
+  if (!set.parse(arguments)) return 0;
+  ImageJob job(set, options);
+  job.open();
+  const bool has_result = !options.labels.empty() || !options.palette.empty();
+  if (!begin(job, {.stored_command = job.stored_command(), .writes_result = has_result})) return 0;
+  job.compute();
+  end_computation(job);
+  job.show();
+  begin_write(job);
+  return finish(job, "");
 }
 
 }  // namespace kith::app

@@ -9,7 +9,7 @@
 #include "app/commands.h"
 #include "app/run/file_metric.h"
 #include "app/run/memory.h"
-#include "app/run/points_job.h"
+#include "app/run/points_run.h"
 #include "app/run/results.h"
 #include "core/neighbors/neighbors.h"
 #include "data/io/output_bytes.h"
@@ -95,109 +95,90 @@ std::int64_t bytes_of_row(const data::PointSource& a, const data::PointSource& b
   return 16 * b.rows() + 16 * a.columns();
 }
 
-class DistancesJob final : public PointsJob {
- public:
-  DistancesJob(OptionSet& set, DistancesOptions& options) : PointsJob(set, options.common), options_(options) {
-    output.endings = {".h5", ".csv", ".npy"};
-  }
-
- private:
-  void open() override;
-  std::int64_t bytes() const override {
-    const std::int64_t held = inputs.second && reads_blocks_ ? -value_bytes(*inputs.first) : 0;
-    return held + row_state_bytes(*source) +
-           checked_product(block_, bytes_of_row(*inputs.first, *source), "rows of one block");
-  }
-  std::string needs_memory() const override { return ""; }
-  void compute() override;
-  void write() override { files_.result ? files_.result->finish() : files_.plain->publish(); }
-  std::string next() const override { return target.empty() ? "" : fmt::format("kith info {}", shell_word(target)); }
-
-  std::string stored_command() const override;
-  void open_file();
-  /// Chooses the rows of a block, and whether the rows of A are read block by block.
-  void plan_blocks();
-  /// Calls visit(first, rows) for blocks of rows of A in order.
-  template <class Visit>
-  void for_blocks(const Visit& visit);
-  void check();
-  template <class T>
-  void compute_as();
-
-  DistancesOptions& options_;
-  std::int64_t block_ = 0;                      // rows of A at a time
-  bool reads_blocks_ = false;                   // A is not in memory
-  std::unique_ptr<data::Reading> a_;            // A in memory, if it is not B
-  std::unique_ptr<data::PointSource> a_again_;  // A, if it is B, which is read in passes
-  Files files_;
+/// How the rows of A are divided into blocks.
+struct Blocks {
+  std::int64_t rows = 0;  // of A at a time
+  bool are_read = false;  // A is not in memory
 };
 
-void DistancesJob::open() {
-  take_file_metric({options_.a, options_.b}, set, common);
-  inputs = open_inputs(options_.a, options_.b, *this);
-  const data::PointSource& a = *inputs.first;
-  source = inputs.second ? inputs.second.get() : inputs.first.get();
-  report.points = describe(*source);
-  if (inputs.second) report.queries = describe(a);
-  if (a.columns() == source->columns()) return plan_blocks();
+/// Host bytes of the run besides the points.
+std::int64_t block_memory(const Blocks& blocks, const PointsRun& run) {
+  const data::PointSource& a = *run.inputs.first;
+  const std::int64_t held = run.inputs.second && blocks.are_read ? -value_bytes(a) : 0;
+  return held + row_state_bytes(*run.source) +
+         checked_product(blocks.rows, bytes_of_row(a, *run.source), "rows of one block");
+}
+
+void open_both(DistancesOptions& options, PointsRun& run) {
+  take_file_metric({options.a, options.b}, run.set, options.common);
+  run.inputs = open_inputs(options.a, options.b, run);
+  const data::PointSource& a = *run.inputs.first;
+  run.source = run.inputs.second ? run.inputs.second.get() : run.inputs.first.get();
+  run.report.points = describe(*run.source);
+  if (run.inputs.second) run.report.queries = describe(a);
+  if (a.columns() == run.source->columns()) return;
   throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
                                           "columns, or choose them with --columns",
-                                          source->name(), a.columns(), a.name(), source->columns()));
+                                          run.source->name(), a.columns(), a.name(), run.source->columns()));
 }
 
-std::string DistancesJob::stored_command() const {
-  OptionSet::Replacements words{{"A", stored_name(inputs.first->name())},
-                                {"--precision", fmt::format("--precision {}", name_of(inputs.value_class()))}};
-  if (inputs.second) words["B"] = stored_name(inputs.second->name());
-  return set.stored_command(words);
-}
-
-void DistancesJob::open_file() {
-  const data::PointSource &a = *inputs.first, *b = inputs.second.get();
-  const ValueClass value_class = inputs.value_class();
-  if (const auto format = data::label_format(target); format != data::LabelFormat::none) {
-    files_.plain.emplace(target, output);
-    if (format == data::LabelFormat::csv) return;
-    const char* type = value_class == ValueClass::f32 ? "'<f4'" : "'<f8'";
-    return files_.plain->write(data::numpy_head(type, {a.rows(), source->rows()}));
-  }
-  files_.result.emplace(target, output);
-  data::ResultFile& file = *files_.result;
-  write_head(file, {"kith-distances", stored_command(), value_class, metric_of(common)}, a);
-  if (b != nullptr) file.attribute("others", stored_name(b->name()));
-  file.attribute("distances", std::string(name_of(options_.unit())));
-  value_class == ValueClass::f32 ? file.create_matrix<float>("distances", a.rows(), source->rows())
-                                 : file.create_matrix<double>("distances", a.rows(), source->rows());
-}
-
-void DistancesJob::plan_blocks() {
-  const data::PointSource &a = *inputs.first, &b = *source;
-  const std::int64_t usual = kBlockBytes / (8 * std::max(b.rows(), a.columns()));
-  block_ = std::clamp<std::int64_t>(common.block_rows > 0 ? common.block_rows : usual, 1, a.rows());
-  const std::int64_t points = points_bytes(a) + (inputs.second ? points_bytes(b) : 0);
-  const std::int64_t limit = memory_limit(common.memory).bytes;
-  if (points + bytes() <= limit) return;
-  reads_blocks_ = true;
+/// Chooses the rows of a block, and whether the rows of A are read block by block.
+Blocks plan_blocks(const PointsRun& run) {
+  const data::PointSource &a = *run.inputs.first, &b = *run.source;
+  const std::int64_t wanted = run.common.block_rows, usual = kBlockBytes / (8 * std::max(b.rows(), a.columns()));
+  Blocks blocks{std::clamp<std::int64_t>(wanted > 0 ? wanted : usual, 1, a.rows())};
+  const std::int64_t points = points_bytes(a) + (run.inputs.second ? points_bytes(b) : 0);
+  const std::int64_t limit = memory_limit(run.common.memory).bytes;
+  if (points + block_memory(blocks, run) <= limit) return blocks;
+  blocks.are_read = true;
   constexpr std::int64_t kShare = 3;  // of the memory: each block takes a pass over B
-  if (common.block_rows == 0) block_ = std::clamp<std::int64_t>(limit / kShare / bytes_of_row(a, b), 1, a.rows());
+  if (wanted == 0) blocks.rows = std::clamp<std::int64_t>(limit / kShare / bytes_of_row(a, b), 1, a.rows());
+  return blocks;
 }
 
+Needs needs_of(const Blocks& blocks, const PointsRun& run) {
+  OptionSet::Replacements words{{"A", stored_name(run.inputs.first->name())},
+                                {"--precision", fmt::format("--precision {}", name_of(run.inputs.value_class()))}};
+  if (run.inputs.second) words["B"] = stored_name(run.inputs.second->name());
+  return {.stored_command = run.set.stored_command(words),
+          .writes_result = !run.target.empty(),
+          .bytes = block_memory(blocks, run)};
+}
+
+/// The rows of A during the computation.
+struct RowsOfA {
+  Blocks blocks;
+  std::unique_ptr<data::Reading> held = {};       // in memory, if A is not B
+  std::unique_ptr<data::PointSource> again = {};  // to be read, if A is B, which is read in passes
+};
+
+RowsOfA open_rows(const DistancesOptions& options, Blocks blocks, PointsRun& run) {
+  RowsOfA rows{blocks};
+  if (run.inputs.second && !blocks.are_read) rows.held = read_points(*run.inputs.first, run);
+  if (run.inputs.second) return rows;
+  rows.blocks.are_read = run.held.reader != nullptr;  // else B is in memory
+  if (rows.blocks.are_read && !run.held.spooled) rows.again = open_input(options.a, run.common);
+  return rows;
+}
+
+/// Calls visit(first, rows) for blocks of rows of A in order.
 template <class Visit>
-void DistancesJob::for_blocks(const Visit& visit) {
-  data::PointSource& a = a_again_ ? *a_again_ : held.spooled && !inputs.second ? *held.spooled : *inputs.first;
-  PointsMatrix rows = data::allocate_points(a, reads_blocks_ ? block_ : 0);
-  for (std::int64_t first = 0; first < a.rows(); first += block_) {
-    const std::int64_t here = std::min(block_, a.rows() - first);
-    if (!reads_blocks_) {
-      const PointsView all = (a_ ? *a_ : *held.values).values();
+void for_blocks(const RowsOfA& of, PointsRun& run, const Visit& visit) {
+  const std::int64_t block = of.blocks.rows;
+  const bool are_spooled = run.held.spooled && !run.inputs.second;
+  data::PointSource& a = of.again ? *of.again : are_spooled ? *run.held.spooled : *run.inputs.first;
+  PointsMatrix rows = data::allocate_points(a, of.blocks.are_read ? block : 0);
+  for (std::int64_t first = 0; first < a.rows(); first += block) {
+    const std::int64_t here = std::min(block, a.rows() - first);
+    if (!of.blocks.are_read) {
+      const PointsView all = (of.held ? *of.held : *run.held.values).values();
       visit(first, std::visit([&](const auto& values) -> PointsView { return values.middle(first, here); }, all));
       continue;
     }
     std::visit(
         [&](auto& values) {
-          const auto block = values.view().middle(0, here);
-          const PhaseWithin phase(progress, "read");
-          a.read(first, block);
+          const PhaseWithin phase(run.progress, "read");
+          a.read(first, values.view().middle(0, here));
         },
         rows);
     visit(first, std::visit([&](const auto& values) -> PointsView { return values.view().middle(0, here); }, rows));
@@ -205,45 +186,66 @@ void DistancesJob::for_blocks(const Visit& visit) {
 }
 
 /// Throws what check_queries() throws for all rows of A, of which the largest values matter.
-void DistancesJob::check() {
-  const Measure measure = measure_of(metric_of(common));
-  Matrix<double> largest(1, source->columns());
+void check_values(const RowsOfA& rows, PointsRun& run) {
+  const Measure measure = measure_of(metric_of(run.common));
+  Matrix<double> largest(1, run.source->columns());
   std::fill_n(largest.data(), largest.size(), 0.0);
   if (measure == Measure::inner_product) {
-    for_blocks(
-        [&](std::int64_t, const PointsView& rows) { largest(0, 0) = std::max(largest(0, 0), largest_value(rows)); });
+    for_blocks(rows, run, [&](std::int64_t, const PointsView& block) {
+      largest(0, 0) = std::max(largest(0, 0), largest_value(block));
+    });
   }
-  check_queries(*held.points, view_of(PointsMatrix(std::move(largest))), measure);
+  check_queries(*run.held.points, view_of(PointsMatrix(std::move(largest))), measure);
 }
 
-void DistancesJob::compute() {
-  if (inputs.second && !reads_blocks_) a_ = read_points(*inputs.first, *this);
-  if (!inputs.second) reads_blocks_ = held.reader != nullptr;  // else B is in memory
-  if (!inputs.second && reads_blocks_ && !held.spooled) a_again_ = open_input(options_.a, common);
-  check();
-  if (!target.empty()) open_file();
-  inputs.value_class() == ValueClass::f32 ? compute_as<float>() : compute_as<double>();
-  report.phase("search").flops = assignment_flops(inputs.first->rows(), source->columns(), source->rows());
+void open_files(const DistancesOptions& options, Files& files, const PointsRun& run) {
+  const data::PointSource &a = *run.inputs.first, &b = *run.source;
+  const bool is_narrow = run.inputs.value_class() == ValueClass::f32;
+  if (run.target.empty()) return;
+  if (const auto format = data::label_format(run.target); format != data::LabelFormat::none) {
+    files.plain.emplace(run.target, run.output);
+    if (format == data::LabelFormat::csv) return;
+    return files.plain->write(data::numpy_head(is_narrow ? "'<f4'" : "'<f8'", {a.rows(), b.rows()}));
+  }
+  files.result.emplace(run.target, run.output);
+  data::ResultFile& file = *files.result;
+  write_head(file, {"kith-distances", run.needs.stored_command, run.inputs.value_class(), metric_of(run.common)}, a);
+  if (run.inputs.second) file.attribute("others", stored_name(b.name()));
+  file.attribute("distances", std::string(name_of(options.unit())));
+  is_narrow ? file.create_matrix<float>("distances", a.rows(), b.rows())
+            : file.create_matrix<double>("distances", a.rows(), b.rows());
 }
 
-/// Distances from rows to all held points, block by block.
+/// Distances from rows of A to all held points, block by block.
 template <class T>
-void DistancesJob::compute_as() {
-  Rows<T> rows(options_.unit(), files_, data::label_format(target), target.empty() && !common.json);
-  const Measure measure = measure_of(metric_of(common));
-  Matrix<double> queries(block_, source->columns()), out(block_, held.points->rows());
-  progress.phase("search", inputs.first->rows());
-  for_blocks([&](std::int64_t first, const PointsView& from) {
+void compute_as(const DistancesOptions& options, const RowsOfA& rows, Files& files, PointsRun& run) {
+  Rows<T> out(options.unit(), files, data::label_format(run.target), run.target.empty() && !run.common.json);
+  const Measure measure = measure_of(metric_of(run.common));
+  Matrix<double> queries(rows.blocks.rows, run.source->columns());
+  Matrix<double> computed(rows.blocks.rows, run.held.points->rows());
+  run.progress.phase("search", run.inputs.first->rows());
+  for_blocks(rows, run, [&](std::int64_t first, const PointsView& from) {
     const auto block = queries.view().middle(0, rows_of(from));
     copy_queries(from, 0, block);
-    const auto distances = out.view().middle(0, block.rows);
-    held.points->all_distances({block, -1, measure}, distances);
+    const auto distances = computed.view().middle(0, block.rows);
+    run.held.points->all_distances({block, -1, measure}, distances);
     {
-      const PhaseWithin phase(progress, "write");
-      rows.append(first, distances);
+      const PhaseWithin phase(run.progress, "write");
+      out.append(first, distances);
     }
-    progress.progress(first + block.rows);
+    run.progress.progress(first + block.rows);
   });
+}
+
+/// Computes all distances, and writes or prints them meanwhile.
+void compute(const DistancesOptions& options, const Blocks& blocks, Files& files, PointsRun& run) {
+  const RowsOfA rows = open_rows(options, blocks, run);
+  check_values(rows, run);
+  open_files(options, files, run);
+  run.inputs.value_class() == ValueClass::f32 ? compute_as<float>(options, rows, files, run)
+                                              : compute_as<double>(options, rows, files, run);
+  run.report.phase("search").flops =
+      assignment_flops(run.inputs.first->rows(), run.source->columns(), run.source->rows());
 }
 
 }  // namespace
@@ -257,7 +259,18 @@ int run_distances(const Arguments& arguments) {
                               "kith distances points.h5:/test --squared -o squares.h5",
                               "kith distances small.h5                 # tab-separated, on standard output"}});
   declare(set, options);
-  return set.parse(arguments) ? DistancesJob(set, options).run() : 0;
+  if (!set.parse(arguments)) return 0;
+  PointsRun run(set, options.common, {".h5", ".csv", ".npy"});
+  check_outputs(run);
+  open_both(options, run);
+  const Blocks blocks = plan_blocks(run);
+  if (!begin(run, needs_of(blocks, run))) return 0;
+  hold_points(run);
+  Files files;
+  compute(options, blocks, files, run);
+  end_computation(run);
+  if (begin_write(run)) files.result ? files.result->finish() : files.plain->publish();
+  return finish(run, run.target.empty() ? "" : fmt::format("kith info {}", shell_word(run.target)));
 }
 
 }  // namespace kith::app

@@ -16,7 +16,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/file_metric.h"
 #include "app/run/memory.h"
-#include "app/run/points_job.h"
+#include "app/run/points_run.h"
 #include "app/run/processes.h"
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
@@ -92,240 +92,252 @@ NeighborLists in_files(const NeighborLists& result, std::int64_t first, const Kn
   return lists;
 }
 
-class KnnJob final : public PointsJob {
- public:
-  KnnJob(OptionSet& set, KnnOptions& options, const Arguments& words)
-      : PointsJob(set, options.common), options_(options), words_(words) {
-    output.endings = endings_of(options);
-    output.may_equal = may_be_written(options.checkpoint, target);
-  }
-
- private:
-  void open() override;
-  std::int64_t bytes() const override {
-    return (truth_ ? truth_->bytes() : 0) + row_state_bytes(*source) +
-           block_search_bytes(planned_search(options_, *source, queries())) + graph_bytes(options_, queries().rows()) +
-           kept_bytes() + used_bytes() + (reads_base_again() ? value_bytes(*source) : 0);
-  }
-  MemoryUse memory_use(std::int64_t spare) const override;
+/// What a run of kith knn finds when its inputs are open.
+struct KnnInputs {
+  const data::PointSource& base;
+  const data::PointSource& queries;  // the base itself without --queries
+  std::optional<TruthComparison> truth = {};
+  data::Labels classes = {};  // of --classify
+  RowIds ids = {};
   /// With several processes each has some rows of the base, and all of them as queries.
-  bool reads_base_again() const { return !inputs.second && !processes().is_alone(); }
-  /// Of lists for checkpoints, packed twice, read, and on their way to the file.
-  std::int64_t kept_bytes() const {
-    constexpr std::int64_t kCopies = 5, kPlaceBytes = 16;
-    if (options_.checkpoint.file.empty()) return 0;
-    return checked_product(checked_product(queries().rows(), options_.neighbors, "lists"), kCopies * kPlaceBytes,
-                           "lists");
-  }
-  std::int64_t used_bytes() const {
-    constexpr std::int64_t kClassBytes = 24;  // of a query
-    return options_.outliers            ? outlier_bytes(source->rows(), options_.neighbors)
-           : !options_.classify.empty() ? kClassBytes * queries().rows() + 8 * source->rows()
-                                        : 0;
-  }
-  std::string needs_memory() const override {
-    if (!inputs.second && processes().is_alone())
-      return "the neighbours of rows among themselves need all rows in memory; give --queries";
-    if (truth_) return "--truth needs all rows in memory";
-    return options_.list_format() == ListFormat::ann_benchmarks ? "--format ann-benchmarks stores all rows" : "";
-  }
-  /// Of inner products, the range is needed before.
-  bool only_searches() const override {
-    return inputs.second && measure_of(options_.metric()) != Measure::inner_product;
-  }
-  std::vector<Work> work() const override;
-  std::int64_t result_bytes() const override {
-    const std::int64_t place = 8 + (inputs.value_class() == ValueClass::f32 ? 4 : 8);
-    return options_.makes_graph() ? 0 : queries().rows() * options_.neighbors * place;
-  }
-  void compute() override;
-  void show() override {
-    if (truth_) print(truth_->verdict() + "\n");
-    if (target.empty() && options_.uses_lists()) lists_->finish();
-  }
-  void write() override {
-    if (lists_) lists_->finish();
-    if (graph_) graph_->finish();
-  }
-  std::string next() const override {
-    return target.empty() || truth_ ? "" : fmt::format("kith info {}", shell_word(target));
-  }
-  ExitCode exit_code() const override { return truth_ && !truth_->all_right() ? ExitCode::internal : ExitCode::done; }
-
-  const data::PointSource& queries() const { return inputs.second ? *inputs.second : *inputs.first; }
-  std::string stored_command() const override;
-  void compute_lists(const KnnRun& run);
-
-  KnnOptions& options_;
-  const Arguments& words_;  // behind the command's name
-  std::optional<TruthComparison> truth_;
-  data::Labels classes_;
-  RowIds ids_;
-  std::unique_ptr<NeighborOutput> lists_;
-  std::unique_ptr<GraphOutput> graph_;
+  bool reads_base_again = false;
 };
 
-void KnnJob::open() {
-  if (options_.neighbors == 0 && !options_.has_radius()) {
-    set.refuse_missing("-k, the number of neighbours, or --radius,");
+KnnInputs open_all(KnnOptions& options, PointsRun& run) {
+  if (options.neighbors == 0 && !options.has_radius()) {
+    run.set.refuse_missing("-k, the number of neighbours, or --radius,");
   }
-  take_file_metric({options_.base, options_.queries}, set, common);
-  if (options_.has_radius()) limit_of_radius(options_.radius, options_.metric());
-  inputs = open_inputs(options_.base, options_.queries, *this);
-  source = inputs.first.get();
-  report.points = describe(*source);
-  if (inputs.second) report.queries = describe(*inputs.second);
-  if (queries().columns() != source->columns()) {
+  take_file_metric({options.base, options.queries}, run.set, options.common);
+  if (options.has_radius()) limit_of_radius(options.radius, options.metric());
+  run.inputs = open_inputs(options.base, options.queries, run);
+  run.source = run.inputs.first.get();
+  const data::PointSource* second = run.inputs.second.get();
+  KnnInputs inputs{*run.source, second != nullptr ? *second : *run.source};
+  inputs.reads_base_again = second == nullptr && !processes().is_alone();
+  const auto& [base, queries] = std::tie(inputs.base, inputs.queries);
+  run.report.points = describe(base);
+  if (second != nullptr) run.report.queries = describe(queries);
+  if (queries.columns() != base.columns()) {
     throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give queries of the same "
                                             "columns, or choose them with --columns",
-                                            queries().name(), source->columns(), source->name(), queries().columns()));
+                                            queries.name(), base.columns(), base.name(), queries.columns()));
   }
-  check_neighbors(options_, *source, source->rows());
-  if (!options_.write_obsp.empty()) {
-    data::check_obsp(data::parse_location(source->name()).file, options_.write_obsp, source->rows());
+  check_neighbors(options, base, base.rows());
+  if (!options.write_obsp.empty()) {
+    data::check_obsp(data::parse_location(base.name()).file, options.write_obsp, base.rows());
   }
-  if (!target.empty()) check_list_format(options_.list_format(), options_.metric(), *source, inputs.second.get());
-  if (!common.id_column.empty()) ids_ = RowIds(*source, inputs.second.get());
-  if (!options_.classify.empty()) classes_ = read_classes(options_, *source);
-  if (!options_.truth.empty()) {
-    truth_.emplace(options_.truth, queries().rows(), options_.neighbors);
-    warn_of_truth_metric(options_.truth, set, common, progress);
+  if (!run.target.empty()) check_list_format(options.list_format(), options.metric(), base, second);
+  if (!run.common.id_column.empty()) inputs.ids = RowIds(base, second);
+  if (!options.classify.empty()) inputs.classes = read_classes(options, base);
+  if (!options.truth.empty()) {
+    inputs.truth.emplace(options.truth, queries.rows(), options.neighbors);
+    warn_of_truth_metric(options.truth, run.set, run.common, run.progress);
   }
-  open_checkpoint(options_.checkpoint, words_, stored_command());
+  return inputs;
 }
 
-std::string KnnJob::stored_command() const {
-  OptionSet::Replacements words{{"BASE", stored_name(source->name())},
-                                {"--precision", fmt::format("--precision {}", name_of(inputs.value_class()))}};
-  if (inputs.second) words["--queries"] = "--queries " + stored_name(inputs.second->name());
-  if (options_.edges() != GraphEdges::directed) words["--graph"] = "";
-  return set.stored_command(words);
+std::string stored_command(const KnnOptions& options, const PointsRun& run) {
+  OptionSet::Replacements words{{"BASE", stored_name(run.source->name())},
+                                {"--precision", fmt::format("--precision {}", name_of(run.inputs.value_class()))}};
+  if (run.inputs.second) words["--queries"] = "--queries " + stored_name(run.inputs.second->name());
+  if (options.edges() != GraphEdges::directed) words["--graph"] = "";
+  return run.set.stored_command(words);
 }
 
-MemoryUse KnnJob::memory_use(std::int64_t spare) const {
-  PlannedSearch search = planned_search(options_, *source, queries());
+/// Host bytes of lists for checkpoints, packed twice, read, and on their way to the file.
+std::int64_t kept_bytes(const KnnOptions& options, std::int64_t queries) {
+  constexpr std::int64_t kCopies = 5, kPlaceBytes = 16;
+  if (options.checkpoint.file.empty()) return 0;
+  return checked_product(checked_product(queries, options.neighbors, "lists"), kCopies * kPlaceBytes, "lists");
+}
+
+/// Host bytes of what is made of the lists.
+std::int64_t used_bytes(const KnnOptions& options, const KnnInputs& inputs) {
+  constexpr std::int64_t kClassBytes = 24;  // of a query
+  if (options.outliers) return outlier_bytes(inputs.base.rows(), options.neighbors);
+  return options.classify.empty() ? 0 : kClassBytes * inputs.queries.rows() + 8 * inputs.base.rows();
+}
+
+/// The host bytes of a run that needs so many for certain: graphs vary by their edges, searches by the data.
+MemoryUse memory_use(std::int64_t bytes, const KnnOptions& options, const KnnInputs& inputs, std::int64_t spare) {
+  PlannedSearch search = planned_search(options, inputs.base, inputs.queries);
   search.spare = spare / 2;  // as search_options() has it
-  const std::int64_t besides = bytes() - block_search_bytes(search);
+  const std::int64_t besides = bytes - block_search_bytes(search);
   const MemoryUse use = search_memory(search);
-  const std::int64_t graph = graph_bytes(options_, queries().rows());
-  if (options_.has_radius()) {  // a block may have few pairs, and all of them are kept if they fit
-    const std::int64_t most = options_.components ? besides + use.most : std::max(besides + use.most, bytes() + spare);
+  const std::int64_t graph = graph_bytes(options, inputs.queries.rows());
+  if (options.has_radius()) {  // a block may have few pairs, and all of them are kept if they fit
+    const std::int64_t most = options.components ? besides + use.most : std::max(besides + use.most, bytes + spare);
     return {besides - graph + use.least, most, "by the number of pairs within the radius"};
   }
-  if (options_.edges() == GraphEdges::directed) return {besides + use.least, besides + use.most, use.reason};
+  if (options.edges() == GraphEdges::directed) return {besides + use.least, besides + use.most, use.reason};
   // Edges are made of the lists when the search has ended; at least of both lists and their transpose.
   return {besides - graph + std::max(use.least, graph / 4 * 3), besides + use.most,
           "by how many rows are neighbours of each other"};
 }
 
 /// Of lists of Euclidean neighbours; nothing for other searches. With few columns, trees make them faster.
-std::vector<Work> KnnJob::work() const {
-  const Metric metric = options_.metric();
-  if (options_.has_radius() || (metric != Metric::euclidean && metric != Metric::cosine)) return {};
+std::vector<Work> work_of(const KnnOptions& options, const KnnInputs& inputs, bool only_searches) {
+  const Metric metric = options.metric();
+  if (options.has_radius() || (metric != Metric::euclidean && metric != Metric::cosine)) return {};
   constexpr std::int64_t kFewColumns = 16;
-  const std::int64_t count = queries().rows();
-  const std::int64_t block = common.block_rows > 0
-                                 ? common.block_rows
-                                 : kQueryBlockBytes / bytes_per_query(options_.neighbors, source->columns());
-  const bool joins = planned_search(options_, *source, queries()).may_join;
+  const std::int64_t count = inputs.queries.rows(), columns = inputs.base.columns();
+  const std::int64_t usual = kQueryBlockBytes / bytes_per_query(options.neighbors, columns);
+  const std::int64_t block = options.common.block_rows > 0 ? options.common.block_rows : usual;
+  const bool joins = planned_search(options, inputs.base, inputs.queries).may_join;
   Work prepare = preparing();
-  if (only_searches() && processes().is_alone()) prepare.passes = 0;
+  if (only_searches && processes().is_alone()) prepare.passes = 0;
   return {prepare,
           {.phase = "search",
            .operation = joins ? Operation::join : Operation::search,
            .size = count,
            .passes = (count - 1) / std::clamp<std::int64_t>(block, 1, count) + 1,
-           .at_most = source->columns() <= kFewColumns}};
+           .at_most = columns <= kFewColumns}};
 }
 
-void KnnJob::compute() {
-  check_neighbors(options_, *source, held.points->rows());
-  if (truth_) truth_->read(source->rows());
-  const auto second = inputs.second        ? read_points(*inputs.second, *this, &held.preparation)
-                      : reads_base_again() ? read_points(*source, *this)
-                                           : nullptr;
-  const data::Reading& queried = second ? *second : *held.values;
-  const KnnRun run{.options = options_,
-                   .job = *this,
-                   .held = held,
-                   .base = *source,
-                   .queries = inputs.second.get(),
-                   .queried = queried,
-                   .base_values = held.values->values(),
-                   .query_values = queried.values(),
-                   .ids = ids_,
-                   .head = {options_.makes_graph() ? "kith-graph" : "kith-neighbors", stored_command(),
-                            inputs.value_class(), options_.metric()},
-                   .output = output,
-                   .spare_bytes = memory_limit(common.memory).bytes -
-                                  (common.memory > 0 ? required_bytes : bytes() - row_state_bytes(*source))};
-  if (options_.makes_graph()) {
-    graph_ = make_graph(run);
-  } else {
-    compute_lists(run);
+Needs needs_of(const KnnOptions& options, const KnnInputs& inputs, const PointsRun& run) {
+  const bool has_queries = run.inputs.second != nullptr;
+  const std::int64_t count = inputs.queries.rows();
+  Needs needs{.stored_command = stored_command(options, run), .writes_result = !run.target.empty()};
+  needs.bytes = (inputs.truth ? inputs.truth->bytes() : 0) + row_state_bytes(inputs.base) +
+                block_search_bytes(planned_search(options, inputs.base, inputs.queries)) + graph_bytes(options, count) +
+                kept_bytes(options, count) + used_bytes(options, inputs) +
+                (inputs.reads_base_again ? value_bytes(inputs.base) : 0);
+  needs.use = memory_use(needs.bytes, options, inputs, spare_bytes(run, needs.bytes));
+  if (!has_queries && processes().is_alone()) {
+    needs.all_rows = "the neighbours of rows among themselves need all rows in memory; give --queries";
+  } else if (inputs.truth) {
+    needs.all_rows = "--truth needs all rows in memory";
+  } else if (options.list_format() == ListFormat::ann_benchmarks) {
+    needs.all_rows = "--format ann-benchmarks stores all rows";
   }
-  report.phase("search").flops =
-      assignment_flops(held.points->rows(), held.points->columns(), rows_of(run.query_values));
-  if (truth_) report.truth = truth_->report();
+  // Of inner products, the range is needed before.
+  needs.only_searches = has_queries && measure_of(options.metric()) != Measure::inner_product;
+  needs.work = work_of(options, inputs, needs.only_searches);
+  const std::int64_t place = 8 + (run.inputs.value_class() == ValueClass::f32 ? 4 : 8);
+  if (!options.makes_graph()) needs.result_bytes = count * options.neighbors * place;
+  return needs;
 }
 
-/// Lists of k nearest neighbours, for the output and for --truth.
-void KnnJob::compute_lists(const KnnRun& run) {
-  const NeighborOutputRequest request{.path = target,
-                                      .options = output,
-                                      .head = run.head,
-                                      .unit = options_.unit(),
-                                      .neighbors = options_.neighbors,
-                                      .base = &run.base,
-                                      .queries = run.queries,
-                                      .base_values = run.base_values,
-                                      .query_values = run.query_values,
-                                      .ids = run.ids};
-  const bool shown = !common.json;
-  if (options_.outliers) {
-    lists_ = find_outliers(request, shown);
-  } else if (!options_.classify.empty()) {
-    const VoteWeight weight = options_.vote == "equal" ? VoteWeight::equal : VoteWeight::distance;
-    lists_ = classify(request, classes_, weight, shown, report);
-  } else if (!target.empty() || (!truth_ && !common.json)) {
-    lists_ = open_neighbor_output(target.empty() ? ListFormat::kith : options_.list_format(), request);
+/// Where lists of neighbours go; null: nowhere.
+std::unique_ptr<NeighborOutput> open_lists(const KnnRun& search, const KnnInputs& inputs, Report& report) {
+  const KnnOptions& options = search.options;
+  const NeighborOutputRequest request{.path = search.target,
+                                      .options = search.output,
+                                      .head = search.head,
+                                      .unit = options.unit(),
+                                      .neighbors = options.neighbors,
+                                      .base = &search.base,
+                                      .queries = search.queries,
+                                      .base_values = search.base_values,
+                                      .query_values = search.query_values,
+                                      .ids = search.ids};
+  const bool shown = !options.common.json;
+  if (options.outliers) return find_outliers(request, shown);
+  if (!options.classify.empty()) {
+    const VoteWeight weight = options.vote == "equal" ? VoteWeight::equal : VoteWeight::distance;
+    return classify(request, inputs.classes, weight, shown, report);
   }
-  if (truth_) truth_->measure_with(definition_for(run));
-  const bool all_kept = held.values->kept_rows().empty() && run.queried.kept_rows().empty();
-  const auto take = [&](std::int64_t first, const NeighborLists& result) {
-    const PhaseWithin phase(progress, "write");
-    if (truth_) truth_->compare(first, result);
-    if (!lists_) return;
-    all_kept ? lists_->append(first, result)
-             : lists_->append(first_file_row(first, run.queried), in_files(result, first, run));
-  };
-  NeighborOptions search = search_options(run);
-  if (!checkpoint) return nearest_neighbors(*held.points, run.query_values, search, take, progress);
+  if (search.target.empty() && (inputs.truth || !shown)) return nullptr;
+  return open_neighbor_output(search.target.empty() ? ListFormat::kith : options.list_format(), request);
+}
 
-  search.soon = true;
-  const std::int64_t count = rows_of(run.query_values);
-  KnnState kept{.neighbors = options_.neighbors, .distance = {}, .index = {}};
+/// Searches from the state of a checkpoint on, and keeps the lists so far. take: called with each block of lists.
+template <class Take>
+void search_with_checkpoint(const KnnRun& search, NeighborOptions options, Checkpointing& checkpoint,
+                            const Take& take) {
+  options.soon = true;
+  const std::int64_t count = rows_of(search.query_values);
+  KnnState kept{.neighbors = options.neighbors, .distance = {}, .index = {}};
   if (auto stored =
-          checkpoint->search({.neighbors = options_.neighbors, .queries = count, .rows = held.points->rows()})) {
+          checkpoint.search({.neighbors = options.neighbors, .queries = count, .rows = search.held.points->rows()})) {
     kept = std::move(*stored);
-    search.first_query = kept.queries();
-    NeighborLists lists(search.first_query, options_.neighbors);
+    options.first_query = kept.queries();
+    NeighborLists lists(options.first_query, options.neighbors);
     std::copy(kept.distance.begin(), kept.distance.end(), lists.distance.data());
     std::copy(kept.index.begin(), kept.index.end(), lists.index.data());
-    if (search.first_query > 0) take(0, lists);
+    if (options.first_query > 0) take(0, lists);
   }
-  checkpoint->begin();
+  checkpoint.begin();
   nearest_neighbors(
-      *held.points, run.query_values, search,
+      *search.held.points, search.query_values, options,
       [&](std::int64_t first, const NeighborLists& result) {
         take(first, result);
         kept.distance.insert(kept.distance.end(), result.distance.data(),
                              result.distance.data() + result.distance.size());
         kept.index.insert(kept.index.end(), result.index.data(), result.index.data() + result.index.size());
-        if (kept.queries() < count) checkpoint->keep(kept, count);
+        if (kept.queries() < count) checkpoint.keep(kept, count);
       },
-      progress);
-  checkpoint->end();
+      search.job.progress);
+  checkpoint.end();
+}
+
+/// Lists of k nearest neighbours, for the output and for --truth. Returns the output to be finished, or null.
+std::unique_ptr<NeighborOutput> make_lists(const KnnRun& search, KnnInputs& inputs, PointsRun& run) {
+  std::unique_ptr<NeighborOutput> lists = open_lists(search, inputs, run.report);
+  if (inputs.truth) inputs.truth->measure_with(definition_for(search));
+  const bool all_kept = search.held.values->kept_rows().empty() && search.queried.kept_rows().empty();
+  const auto take = [&](std::int64_t first, const NeighborLists& result) {
+    const PhaseWithin phase(run.progress, "write");
+    if (inputs.truth) inputs.truth->compare(first, result);
+    if (!lists) return;
+    all_kept ? lists->append(first, result)
+             : lists->append(first_file_row(first, search.queried), in_files(result, first, search));
+  };
+  const NeighborOptions options = search_options(search);
+  if (run.checkpoint) {
+    search_with_checkpoint(search, options, *run.checkpoint, take);
+  } else {
+    nearest_neighbors(*search.held.points, search.query_values, options, take, run.progress);
+  }
+  return lists;
+}
+
+/// The output of a search, written but for its end; at most one of both.
+struct KnnOutput {
+  std::unique_ptr<NeighborOutput> lists;
+  std::unique_ptr<GraphOutput> graph;
+
+  void finish() {
+    if (lists) lists->finish();
+    if (graph) graph->finish();
+  }
+};
+
+/// Searches the points that are held, and writes what it finds meanwhile.
+KnnOutput search(const KnnOptions& options, KnnInputs& inputs, PointsRun& run) {
+  const HeldPoints& held = run.held;
+  check_neighbors(options, inputs.base, held.points->rows());
+  if (inputs.truth) inputs.truth->read(inputs.base.rows());
+  const auto second = run.inputs.second         ? read_points(*run.inputs.second, run, &held.preparation)
+                      : inputs.reads_base_again ? read_points(*run.source, run)
+                                                : nullptr;
+  const data::Reading& queried = second ? *second : *held.values;
+  const std::int64_t besides =
+      run.common.memory > 0 ? run.required_bytes : run.needs.bytes - row_state_bytes(inputs.base);
+  const KnnRun search{.options = options,
+                      .job = run,
+                      .held = held,
+                      .base = inputs.base,
+                      .queries = run.inputs.second.get(),
+                      .queried = queried,
+                      .base_values = held.values->values(),
+                      .query_values = queried.values(),
+                      .ids = inputs.ids,
+                      .head = {options.makes_graph() ? "kith-graph" : "kith-neighbors", run.needs.stored_command,
+                               run.inputs.value_class(), options.metric()},
+                      .target = run.target,
+                      .output = run.output,
+                      .spare_bytes = memory_limit(run.common.memory).bytes - besides};
+  KnnOutput output;
+  if (options.makes_graph()) {
+    output.graph = make_graph(search);
+  } else {
+    output.lists = make_lists(search, inputs, run);
+  }
+  run.report.phase("search").flops =
+      assignment_flops(held.points->rows(), held.points->columns(), rows_of(search.query_values));
+  if (inputs.truth) run.report.truth = inputs.truth->report();
+  return output;
 }
 
 }  // namespace
@@ -353,7 +365,23 @@ int run_knn(const Arguments& arguments) {
                     "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
                     "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"}});
   declare(set, options);
-  return set.parse(arguments) ? KnnJob(set, options, arguments).run() : 0;
+  if (!set.parse(arguments)) return 0;
+  PointsRun run(set, options.common, endings_of(options));
+  run.output.may_equal = may_be_written(options.checkpoint, run.target);
+  check_outputs(run);
+  KnnInputs inputs = open_all(options, run);
+  open_checkpoint(run, options.checkpoint, arguments, stored_command(options, run));
+  if (!begin(run, needs_of(options, inputs, run))) return 0;
+  hold_points(run);
+  advise(run);
+  KnnOutput output = search(options, inputs, run);
+  end_computation(run);
+  if (inputs.truth) run.print(inputs.truth->verdict() + "\n");
+  if (run.target.empty() && options.uses_lists()) output.lists->finish();
+  if (begin_write(run)) output.finish();
+  const bool is_result = !run.target.empty() && !inputs.truth;
+  return finish(run, is_result ? fmt::format("kith info {}", shell_word(run.target)) : "",
+                inputs.truth && !inputs.truth->all_right() ? ExitCode::internal : ExitCode::done);
 }
 
 }  // namespace kith::app

@@ -23,6 +23,7 @@ struct KnnRun {
   PointsView base_values, query_values;
   const RowIds& ids;
   ResultHead head;
+  const std::string& target;  // the output, or empty
   data::OutputOptions output;
   std::int64_t spare_bytes = 0;  // of host memory
 };

@@ -20,7 +20,7 @@ class GraphMaker {
   explicit GraphMaker(const KnnRun& run)
       : run_(run),
         options_(run.options),
-        request_{.path = options_.common.output,
+        request_{.path = run.target,
                  .options = run.output,
                  .head = run.head,
                  .unit = options_.unit(),

@@ -13,6 +13,7 @@
 #include "app/cli/shell_word.h"
 #include "app/cli/units.h"
 #include "app/run/memory.h"
+#include "app/run/model.h"
 #include "core/kmeans/cluster_means.h"
 #include "core/preparation/column_deviation.h"
 #include "core/preparation/principal_plane.h"
@@ -157,7 +158,7 @@ std::optional<std::string> find_points(const data::StoredResult& result, const s
   return std::nullopt;
 }
 
-void take_input_options(const data::StoredResult& result, CommonOptions& common) {
+std::vector<std::string> take_input_options(const data::StoredResult& result, CommonOptions& common) {
   const std::vector<std::string> words = split_words(result.text("command"));
   const CommonOptions defaults;
   const auto take = [&](const char* option, std::string CommonOptions::*target) {
@@ -169,7 +170,6 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   std::vector<std::string> names = result.lines("columns");
   std::sort(names.begin(), names.end());
   const bool by_name = !names.empty() && std::adjacent_find(names.begin(), names.end()) == names.end();
-  if (by_name) common.like_columns = result.lines("columns");
   if (common.nan == "error") common.nan.clear();  // the default of the option
   if (!chooses && !by_name) {
     take("--columns", &CommonOptions::columns);
@@ -196,18 +196,17 @@ void take_input_options(const data::StoredResult& result, CommonOptions& common)
   take("--na-values", &CommonOptions::na_values);
   if (common.nan.empty()) common.nan = "error";
   common.transpose = common.transpose || std::find(words.begin(), words.end(), "--transpose") != words.end();
+  return by_name ? result.lines("columns") : std::vector<std::string>();
 }
 
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
-                                      const Clustering& clustering, Job& job) {
+                                      const Clustering& clustering, const std::vector<std::string>& names, Job& job) {
   const std::optional<Preparation> preparation = read_preparation(result.file());
   const Preparation* given = preparation ? &*preparation : nullptr;
   const std::int64_t before = preparation ? columns_before(*preparation) : 0;
   const std::int64_t rows = std::ssize(clustering.labels),
                      columns = before > 0 ? before : clustering.centroids.columns();
-  CommonOptions common = job.common;
-  common.indexed = indexed_columns_of(result.file(), columns);
-  const auto source = open_input(location, common, given);
+  const auto source = open_input(location, job.common, given, {names, indexed_columns_of(result.file(), columns)});
   if (source->rows() != rows || source->columns() != columns) {
     throw Error(ExitCode::data,
                 fmt::format("{}: expected {} x {} points, from which {} was made, found {} x {}; give them with "
@@ -218,8 +217,7 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   constexpr std::int64_t kBytesPerRow = 64;  // coordinates, distances, and copies to sort
   require_memory(points_bytes(*source) + checked_product(rows, kBytesPerRow, "rows"), source->name(),
                  job.common.memory);
-  const HeldPoints held = hold_points(
-      *source, job, [] {}, std::nullopt, given);
+  const HeldPoints held = hold_points({.source = *source, .given = given}, job);
   ClusteredPoints points;
   for (const std::int64_t row : held.row_numbers()) {
     points.labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);

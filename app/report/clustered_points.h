@@ -37,10 +37,10 @@ std::optional<std::string> find_points(const data::StoredResult& result, const s
 
 /// Reads the points as the command of the result did. Throws Error(data) if rows or columns do not match the result.
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
-                                      const Clustering& clustering, Job& job);
+                                      const Clustering& clustering, const std::vector<std::string>& columns, Job& job);
 
 /// Copies the metric and the options of read_options() from the stored command, except those that `common` already
-/// has. The columns are found by their names in the result, unless `common` chooses others or the names are ambiguous.
-void take_input_options(const data::StoredResult& result, CommonOptions& common);
+/// has. Returns the names by which the columns are found, unless `common` chooses others; none if they are ambiguous.
+std::vector<std::string> take_input_options(const data::StoredResult& result, CommonOptions& common);
 
 }  // namespace kith::app

@@ -216,7 +216,8 @@ pictures::Picture stored_silhouettes(const std::string& file, const Clustering& 
   return pictures::silhouettes(values, labels, clustering.counts, simplified ? "simplified silhouette" : "silhouette");
 }
 
-pictures::Page page_of(const data::StoredResult& result, const ReportOptions& options, Job& job) {
+pictures::Page page_of(const data::StoredResult& result, const ReportOptions& options,
+                       const std::vector<std::string>& columns, Job& job) {
   const Clustering clustering(result);
   const std::string file = std::filesystem::path(result.file()).filename().string();
   pictures::Page page{fmt::format("{}: {} clusters", file, clustering.counts.size()), facts_of(result), {}, {}, {}};
@@ -224,7 +225,7 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   if (!options.tile.empty()) tile = tile_of(options.tile, clustering.centroids.columns());
   std::optional<ClusteredPoints> points;
   if (const auto location = find_points(result, options.points)) {
-    points = read_clustered_points(*location, result, clustering, job);
+    points = read_clustered_points(*location, result, clustering, columns, job);
   } else {
     page.notes.push_back(
         fmt::format("The points, {}, were not found, so their pictures are missing; --points FILE gives "
@@ -292,7 +293,7 @@ int run_report(const Arguments& arguments) {
                                             "{}",
                                             options.result, result.format()));
   }
-  take_input_options(result, options.common);
+  const std::vector<std::string> columns = take_input_options(result, options.common);
   Job job("report", options.common);
   data::OutputOptions output = output_options(options.common, {options.result, options.silhouettes});
   if (const auto points = find_points(result, options.points)) {
@@ -307,7 +308,7 @@ int run_report(const Arguments& arguments) {
   }
   job.warn(set);
   if (options.common.dry_run) return 0;
-  const pictures::Page page = is_sweep ? sweep_page(result) : page_of(result, options, job);
+  const pictures::Page page = is_sweep ? sweep_page(result) : page_of(result, options, columns, job);
   job.progress.phase("write", 0);
   if (!options.svg.empty()) {
     write_pictures(page, options.svg, output);

@@ -37,13 +37,6 @@ std::string text_of(const Device& device) {
   return device.description.empty() ? device.name : fmt::format("{}, {}", device.name, device.description);
 }
 
-/// A backend without threads of its own is driven by one.
-std::int64_t threads_used(const Device& device, const CommonOptions& common) {
-  if (!device.uses_threads) return 1;
-  const int threads = threads_of(common);
-  return threads > 0 ? threads : usable_threads();
-}
-
 /// Why this backend cannot use the device; empty if it can.
 std::string missing(const BackendEntry& entry, BackendOptions options, int device) {
   options.device = device;
@@ -122,6 +115,11 @@ std::vector<int> named_or_all(const Job& job, const BackendEntry& entry) {
 
 }  // namespace
 
+std::int64_t planned_threads(const CommonOptions& common) {
+  const int threads = threads_of(common);
+  return threads > 0 ? threads : usable_threads();
+}
+
 int most_devices(const Job& job) {
   const BackendEntry& entry = chosen_entry(job);
   return entry.has_gpus ? static_cast<int>(named_or_all(job, entry).size()) : static_cast<int>(job.report.threads);
@@ -168,8 +166,8 @@ std::unique_ptr<Backend> choose_backend(Job& job, std::int64_t values) {
     const Device device = backend->device();
     job.report.backend = entry.name;
     job.report.device = text_of(device);
-    job.report.threads = threads_used(device, job.common);
-    job.common.chosen = {entry.name, device};
+    job.report.threads = device.uses_threads ? planned_threads(job.common) : 1;
+    job.device = device;
     Terminal& terminal = Terminal::instance();
     if (!job.common.dry_run) terminal.say(fmt::format("backend {}: {}", entry.name, job.report.device));
     if (!job.passed_over.empty()) terminal.detail("not used   " + job.passed_over);

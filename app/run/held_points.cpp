@@ -73,46 +73,6 @@ class ShownArrival final : public Arrival {
   bool finished_ = false;
 };
 
-/// Points that the device takes from the file itself.
-std::unique_ptr<Points> hold_directly(const HeldPoints& held, std::int64_t first_row, std::span<const double> weights,
-                                      bool only_searched, Job& job) {
-  const auto begin = Clock::now();
-  auto points =
-      held.backend->hold({held.reader->shape(), first_row, nullptr, weights, held.reader.get(), only_searched});
-  Phase& read = job.report.phase("read");
-  read.bytes = held.reader->bytes();
-  read.busy_seconds = seconds_since(begin);
-  return points;
-}
-
-/// The rows of all processes. own: those of this one; null: none.
-std::unique_ptr<Points> composed(std::unique_ptr<Points> own, std::int64_t columns, Backend& backend) {
-  ComposedPoints::Parts parts;
-  if (own) parts.points.push_back(std::move(own));
-  return std::make_unique<ComposedPoints>(std::move(parts), columns, backend, processes());
-}
-
-/// Writes the prepared rows to a file of --scratch. preparation: the parameters, if the step computes them.
-std::unique_ptr<data::SpooledRows> spool(data::PointSource& source, Job& job, const data::ReadingOptions& reading,
-                                         const StreamPlan& stream, const PreparationStep& step,
-                                         Preparation& preparation) {
-  job.progress.phase("spool", source.rows());
-  auto rows =
-      std::make_unique<data::SpooledRows>(source,
-                                          data::SpoolOptions{.folder = job.common.scratch,
-                                                             .block_bytes = stream.block_bytes,
-                                                             .least_rows = job.common.pca > 0 ? kRowsOfBlocks : 1,
-                                                             .drop_missing = reading.drop_missing},
-                                          [&job](std::int64_t read) { job.progress.progress(read); });
-  if (!step.is_none()) {
-    job.progress.phase("prepare", 0);
-    preparation = prepare(*rows, step, job.common);
-  }
-  Phase& phase = job.report.phase("spool");
-  phase.bytes += source.file_bytes();
-  return rows;
-}
-
 /// The columns of svmlight files that are used together: their indices count from 0 if one of them has that index, and
 /// the file with the largest index says how many columns there are, since features that are absent are 0.
 data::IndexedColumns shared_columns(const data::PointSource& a, const data::PointSource& b) {
@@ -128,8 +88,8 @@ data::IndexedColumns shared_columns(const data::PointSource& a, const data::Poin
 }  // namespace
 
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
-                                              const Preparation* given) {
-  data::ReadOptions options = read_options(common);
+                                              const Preparation* given, const ExpectedColumns& expected) {
+  data::ReadOptions options = read_options(common, expected);
   const bool prepares = !PreparationStep{preparation_request(common), given}.is_none();
   if (prepares) options.keep_bytes = false;
   // Prepared rows get their directions after the preparation.
@@ -143,26 +103,26 @@ ValueClass InputPair::value_class() const {
 }
 
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job) {
-  InputPair pair{open_input(first, job.common), nullptr};
-  CommonOptions of_first = job.common, of_second = job.common;
-  of_second.like_columns = pair.first->column_names();
+  const CommonOptions& common = job.common;
+  InputPair pair{open_input(first, common), nullptr};
   if (second.empty()) return pair;
-  if (const auto indexed = pair.first->indexed_columns(); indexed && !job.common.columns.empty()) {
+  ExpectedColumns of_first, of_second{pair.first->column_names()};
+  if (const auto indexed = pair.first->indexed_columns(); indexed && !common.columns.empty()) {
     of_second.indexed.count = indexed->count;  // so that the columns can be chosen
   }
-  pair.second = open_input(second, of_second);
+  pair.second = open_input(second, common, nullptr, of_second);
   of_first.indexed = of_second.indexed = shared_columns(*pair.first, *pair.second);
   const auto has_others = [&of_first](const data::PointSource& source) {
     return source.indexed_columns().value_or(of_first.indexed) != of_first.indexed;
   };
-  if (has_others(*pair.first)) pair.first = open_input(first, of_first);
-  if (has_others(*pair.second)) pair.second = open_input(second, of_second);
+  if (has_others(*pair.first)) pair.first = open_input(first, common, nullptr, of_first);
+  if (has_others(*pair.second)) pair.second = open_input(second, common, nullptr, of_second);
   // With cosine, all rows are held as float64.
-  const bool unchanged = preparation_request(job.common).is_none() || metric_of(job.common) == Metric::cosine;
+  const bool unchanged = preparation_request(common).is_none() || metric_of(common) == Metric::cosine;
   if (unchanged) return pair;
   const auto in_class_of_run = [&](std::unique_ptr<data::PointSource>& source, const std::string& location,
-                                   const CommonOptions& common) {
-    data::ReadOptions options = read_options(common);
+                                   const ExpectedColumns& expected) {
+    data::ReadOptions options = read_options(common, expected);
     options.precision = data::Precision::f64;
     source = data::open_points(location, options);
   };
@@ -210,110 +170,194 @@ std::unique_ptr<data::Reading> read_points(data::PointSource& source, Job& job, 
   return reading;
 }
 
-HeldPoints hold_points(data::PointSource& all, Job& job, const std::function<void()>& opened,
-                       const std::optional<Weighting>& weighting, const Preparation* given,
-                       std::optional<StreamPlan> stream) {
+namespace {
+
+/// What the ways to hold rows share: the rows of this process, and what is known about them.
+struct Holding {
+  const HoldRequest& request;
+  Job& job;
+  data::PointSource& source;     // the rows of this process
+  std::int64_t rows_of_all = 0;  // of all processes
+  std::int64_t first_row = 0;    // of the rows in the data set
+  PreparationStep step;
   HeldPoints held;
-  const RowShare share = own_rows(all.rows());
-  // A process without rows reads one, which it does not use.
-  if (!processes().is_alone()) {
-    held.own = std::make_unique<data::RowRange>(all, std::min(share.first, all.rows() - 1),
-                                                std::max<std::int64_t>(share.count, 1));
+
+  const CommonOptions& common() const { return job.common; }
+};
+
+/// The backend, once it is open: only then options without effect on it, and the plan of the run, are known.
+std::unique_ptr<Backend> open_backend(const Holding& h) {
+  auto backend = choose_backend(h.job, h.source.rows() * h.source.columns());
+  if (h.request.set != nullptr) h.job.warn(*h.request.set);
+  if (h.request.plan != nullptr && h.common().verbose) {
+    h.job.report.plan = estimate(*h.request.plan, h.job);
+    Terminal::instance().detail(as_text(*h.job.report.plan, text_width(Stream::error)));
   }
-  data::PointSource& source = held.own ? *held.own : all;
-  PreparationStep step{preparation_request(job.common), given};
-  if (held.own && !step.is_none() && given == nullptr) {
+  return backend;
+}
+
+/// Waits for rows that must all be there before they are held: dropped rows, rows of weight 0 and the parameters of a
+/// preparation are known only after the last row has arrived. Returns whether it did so.
+bool wait_if_needed(Holding& h, const data::ReadingOptions& options, ShownArrival& arrival) {
+  const bool prepares = !h.step.is_none() && !h.held.spooled;
+  const bool all_at_once =
+      options.drop_missing || prepares || (h.request.weighting != nullptr && h.request.weighting->absent > 0);
+  if (all_at_once) arrival.wait_for_all();
+  if (options.drop_missing) warn_of_dropped_rows(*h.held.values, h.common(), h.job.progress);
+  if (prepares) {
+    h.job.progress.phase("prepare", 0);
+    Preparation computed = prepare(*h.held.values, h.step, h.common(), h.first_row);
+    if (h.step.given == nullptr) h.held.preparation = std::move(computed);
+  }
+  if (!h.step.is_none()) {
+    h.job.report.prepared = describe(h.request.given == nullptr ? h.held.preparation : *h.request.given);
+  }
+  return all_at_once;
+}
+
+/// The weights of the rows of all processes, `rows` of which are those of this one.
+Weights weights_of(Holding& h, std::int64_t rows) {
+  if (h.request.weighting == nullptr) return equal_weights(h.held.own ? h.rows_of_all : rows);
+  h.held.weighed = std::make_unique<WeighedRows>(*h.request.weighting, *h.held.values);
+  return h.held.weighed->weights();
+}
+
+/// Of these, the weights of the rows of this process.
+std::span<const double> own_weights(const Weights& weights, const Holding& h) {
+  if (!weights.given() || !h.held.own) return weights.rows;
+  const RowShare share = own_rows(h.rows_of_all);
+  return weights.rows.subspan(static_cast<std::size_t>(share.first), static_cast<std::size_t>(share.count));
+}
+
+/// Reads all rows while the backend opens and copies them. It is open already if rows could have stayed in their file.
+Weights hold_in_memory(Holding& h) {
+  HeldPoints& held = h.held;
+  const data::ReadingOptions options = reading_options(h.common());
+  held.values = std::make_unique<data::Reading>(h.source, options);
+  if (!held.backend) held.backend = open_backend(h);
+  ShownArrival arrival(*held.values, held.backend->device().has_own_memory, h.job);
+  const bool all_at_once = wait_if_needed(h, options, arrival);
+  const Weights weights = weights_of(h, rows_of(held.rows()));
+  if (!held.own || own_rows(h.rows_of_all).count > 0) {
+    held.points =
+        held.backend->hold({held.rows(), h.first_row, all_at_once ? nullptr : &arrival, own_weights(weights, h)});
+  }
+  arrival.wait_for_all();
+  // Rows that do not fit into device memory stay on the host.
+  if (h.common().block_rows == 0 && held.backend->device_bytes() >= value_bytes(h.source)) {
+    Phase& upload = h.job.report.phase("upload");
+    upload.bytes += value_bytes(h.source);
+    upload.busy_seconds += arrival.busy_seconds();
+  }
+  return weights;
+}
+
+/// Leaves rows in `file`, which is that of the source or of --scratch. A device with its own memory takes all of them
+/// from there; else those that fit stay in memory.
+Weights hold_from_file(Holding& h, data::PointSource& file, const StreamPlan& stream) {
+  HeldPoints& held = h.held;
+  const bool direct = file.is_shared() && held.backend->device().has_own_memory;
+  data::ReadingOptions options = reading_options(h.common());
+  options.spooled = held.spooled.get();
+  options.rows =
+      direct ? 1 : std::clamp<std::int64_t>(stream.held_rows * h.source.columns() / file.columns(), 1, file.rows());
+  held.values = std::make_unique<data::Reading>(h.source, options);
+  ShownArrival arrival(*held.values, held.backend->device().has_own_memory, h.job);
+  wait_if_needed(h, options, arrival);
+  const Weights weights = weights_of(h, file.rows());
+  arrival.wait_for_all();
+  held.in_passes = !stream.optional;
+  if (held.in_passes) bypass_full_cache(file, options.rows);
+  held.reader = std::make_unique<data::FileRows>(file, data::FileRowsOptions{.block_bytes = stream.block_bytes});
+  if (stream.only_searched || (held.in_passes && !direct)) h.job.progress.show_reads(held.reader->counts());
+  if (!direct) {
+    auto points = std::make_unique<StreamedPoints>(
+        *held.backend,
+        StreamedRows{held.rows(), held.reader.get(), own_weights(weights, h), h.first_row, stream.only_searched});
+    held.plan = points->plan();
+    held.points = std::move(points);
+    return weights;
+  }
+  const auto begin = Clock::now();
+  held.points = held.backend->hold(
+      {held.reader->shape(), h.first_row, nullptr, own_weights(weights, h), held.reader.get(), stream.only_searched});
+  Phase& read = h.job.report.phase("read");
+  read.bytes = held.reader->bytes();
+  read.busy_seconds = seconds_since(begin);
+  return weights;
+}
+
+/// Writes all rows, prepared, to a file of --scratch, and leaves them there.
+Weights hold_spooled(Holding& h, const StreamPlan& stream) {
+  h.job.progress.phase("spool", h.source.rows());
+  h.held.spooled =
+      std::make_unique<data::SpooledRows>(h.source,
+                                          data::SpoolOptions{.folder = h.common().scratch,
+                                                             .block_bytes = stream.block_bytes,
+                                                             .least_rows = h.common().pca > 0 ? kRowsOfBlocks : 1,
+                                                             .drop_missing = reading_options(h.common()).drop_missing},
+                                          [&h](std::int64_t read) { h.job.progress.progress(read); });
+  if (!h.step.is_none()) {
+    h.job.progress.phase("prepare", 0);
+    h.held.preparation = prepare(*h.held.spooled, h.step, h.common());
+  }
+  h.job.report.phase("spool").bytes += h.source.file_bytes();
+  return hold_from_file(h, *h.held.spooled, stream);
+}
+
+/// Holds the rows of this process in one of the three ways. A backend that is missing is an error before long work.
+Weights hold_own(Holding& h) {
+  const std::optional<StreamPlan>& stream = h.request.stream;
+  if (!stream) return hold_in_memory(h);
+  h.held.backend = open_backend(h);
+  if (stream->spools) return hold_spooled(h, *stream);
+  const bool direct = h.source.is_shared() && h.held.backend->device().has_own_memory;
+  return stream->optional && !direct ? hold_in_memory(h) : hold_from_file(h, h.source, *stream);
+}
+
+/// Holds the rows of this process, and makes points of those of all processes.
+Weights hold_composed(Holding& h) {
+  Weights weights = hold_own(h);
+  ComposedPoints::Parts parts;
+  if (h.held.points) parts.points.push_back(std::move(h.held.points));
+  h.held.points =
+      std::make_unique<ComposedPoints>(std::move(parts), columns_of(h.held.rows()), *h.held.backend, processes());
+  return weights;
+}
+
+}  // namespace
+
+HeldPoints hold_points(const HoldRequest& request, Job& job) {
+  data::PointSource& all = request.source;
+  const RowShare share = own_rows(all.rows());
+  std::unique_ptr<data::PointSource> own;
+  if (!processes().is_alone()) {  // a process without rows reads one, which it does not use
+    own = std::make_unique<data::RowRange>(all, std::min(share.first, all.rows() - 1),
+                                           std::max<std::int64_t>(share.count, 1));
+  }
+  Holding h{request,
+            job,
+            own ? *own : all,
+            all.rows(),
+            own ? share.first : 0,
+            {preparation_request(job.common), request.given},
+            {}};
+  HeldPoints& held = h.held;
+  held.own = std::move(own);
+  if (held.own && !h.step.is_none() && request.given == nullptr) {
     job.progress.phase("prepare", 0);
     held.preparation = fit(all, job.common);
-    step.given = &held.preparation;
+    h.step.given = &held.preparation;
   }
-  data::ReadingOptions options = reading_options(job.common);
-  // A device with its own memory takes the rows from the file, so that they need none of the host's.
-  const std::int64_t values = source.rows() * source.columns();
-  if (stream)
-    held.backend = choose_backend(job, values);  // first: a backend that is missing is an error before the long work
-  if (stream && stream->spools) {
-    held.spooled = spool(source, job, options, *stream, step, held.preparation);
-    options.spooled = held.spooled.get();
-  }
-  data::PointSource& streamed = held.spooled ? *held.spooled : source;
-  const bool direct = stream && streamed.is_shared() && held.backend->device().has_own_memory;
-  if (stream && stream->optional && !direct) stream.reset();
-  if (stream) {
-    options.rows = direct ? 1
-                          : std::clamp<std::int64_t>(stream->held_rows * source.columns() / streamed.columns(), 1,
-                                                     streamed.rows());
-  }
-  // Dropped rows, rows of weight 0 and the parameters of a preparation are known only after the last row has arrived.
-  const bool prepares = !step.is_none() && !held.spooled;
-  const bool all_at_once = options.drop_missing || prepares || (weighting && weighting->absent > 0);
-  held.values = std::make_unique<data::Reading>(source, options);
-  if (!held.backend) held.backend = choose_backend(job, values);
-  opened();
-  Weights weights;
-  {
-    ShownArrival arrival(*held.values, held.backend->device().has_own_memory, job);
-    if (all_at_once) arrival.wait_for_all();
-    if (options.drop_missing) warn_of_dropped_rows(*held.values, job.common, job.progress);
-    if (prepares) {
-      job.progress.phase("prepare", 0);
-      Preparation computed = prepare(*held.values, step, job.common, share.first);
-      if (step.given == nullptr) held.preparation = std::move(computed);
-    }
-    if (!step.is_none()) job.report.prepared = describe(given == nullptr ? held.preparation : *given);
-    if (weighting) held.weighed = std::make_unique<WeighedRows>(*weighting, *held.values);
-    weights = weighting  ? held.weighed->weights()
-              : held.own ? equal_weights(all.rows())
-                         : equal_weights(stream ? streamed.rows() : rows_of(held.rows()));
-    const std::span<const double> own_weights =
-        weights.given() && held.own
-            ? weights.rows.subspan(static_cast<std::size_t>(share.first), static_cast<std::size_t>(share.count))
-            : weights.rows;
-    if (stream) {
-      arrival.wait_for_all();
-      held.in_passes = !stream->optional;
-      if (held.in_passes) bypass_full_cache(streamed, options.rows);
-      held.reader =
-          std::make_unique<data::FileRows>(streamed, data::FileRowsOptions{.block_bytes = stream->block_bytes});
-      if (stream->only_searched || (held.in_passes && !direct)) job.progress.show_reads(held.reader->counts());
-      if (direct) {
-        held.points = hold_directly(held, share.first, own_weights, stream->only_searched, job);
-      } else {
-        auto points = std::make_unique<StreamedPoints>(
-            *held.backend, StreamedRows{held.rows(), held.reader.get(), own_weights, held.own ? share.first : 0,
-                                        stream->only_searched});
-        held.plan = points->plan();
-        held.points = std::move(points);
-      }
-    } else if (share.count > 0) {
-      held.points =
-          held.backend->hold({held.rows(), held.own ? share.first : 0, all_at_once ? nullptr : &arrival, own_weights});
-    }
-    if (held.own) {
-      arrival.wait_for_all();
-      held.points = composed(std::move(held.points), columns_of(held.rows()), *held.backend);
-    }
-    // Rows that do not fit into device memory stay on the host.
-    if (!stream && job.common.block_rows == 0 && held.backend->device_bytes() >= value_bytes(source)) {
-      Phase& upload = job.report.phase("upload");
-      upload.bytes += value_bytes(source);
-      upload.busy_seconds += arrival.busy_seconds();
-    }
-  }
-  if (stream && stream->only_searched) {
-    note_device_memory(held, job);
-    return held;
-  }
-  job.progress.phase("prepare", 0);
-  try {
+  const Weights weights = held.own ? hold_composed(h) : hold_own(h);
+  if (held.reader == nullptr || !request.stream->only_searched) {
+    job.progress.phase("prepare", 0);
     held.plan = make_plan(*held.points, weights);
     require_digits(held.plan.range, measure_of(metric_of(job.common)));
-  } catch (const Error& error) {  // core/ does not know the name of the file
-    throw Error(error.code(), fmt::format("{}: {}", source.name(), error.what()));
+    held.points->prepare(held.plan);
   }
-  held.points->prepare(held.plan);
   note_device_memory(held, job);
-  return held;
+  return std::move(held);
 }
 
 std::vector<std::int64_t> HeldPoints::row_numbers() const {

@@ -1,13 +1,13 @@
 // Points of files: opened, read, prepared, and held by a backend.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/run/job.h"
+#include "app/run/planning.h"
 #include "app/run/preparation.h"
 #include "app/run/streaming.h"
 #include "app/run/weighting.h"
@@ -21,7 +21,7 @@ namespace kith::app {
 /// Opens the points of `location`, without reading their values. `given`: the parameters of their preparation, if they
 /// are not computed for --scale and --pca.
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
-                                              const Preparation* given = nullptr);
+                                              const Preparation* given = nullptr, const ExpectedColumns& expected = {});
 /// One set of points, or two of which rows of one are measured against rows of the other.
 struct InputPair {
   std::unique_ptr<data::PointSource> first, second;  // second: null for one set
@@ -69,13 +69,17 @@ struct HeldPoints {
   std::vector<std::int64_t> row_numbers() const;
 };
 
-/// Reads all rows while the backend opens and copies them, and computes their plan. `opened` is called in between, once
-/// the backend is known. Nothing else may use HDF5 meanwhile. Rows of weight 0 are not among the points. Points are
-/// prepared for --scale and --pca, or with `given` parameters. With a plan most rows stay in the file, or go from there
-/// to the device.
-HeldPoints hold_points(data::PointSource& source, Job& job, const std::function<void()>& opened,
-                       const std::optional<Weighting>& weighting = std::nullopt, const Preparation* given = nullptr,
-                       std::optional<StreamPlan> stream = std::nullopt);
+/// Points to hold, and what is known about them.
+struct HoldRequest {
+  data::PointSource& source;
+  const Weighting* weighting = nullptr;   // null: every row weighs 1. Rows of weight 0 are not among the points.
+  const Preparation* given = nullptr;     // parameters of their preparation; null: those of --scale and --pca
+  std::optional<StreamPlan> stream = {};  // by which most rows stay in the file, or go from there to the device
+  const OptionSet* set = nullptr;         // not null: warns of its options that have no effect on this backend
+  const PlanRequest* plan = nullptr;      // not null: shown with --verbose, once the backend is open
+};
+/// Holds the rows of this process and computes their plan. Nothing else may use HDF5 meanwhile.
+HeldPoints hold_points(const HoldRequest& request, Job& job);
 /// Throws Error(usage) if fewer rows than clusters remain after dropped rows and rows of weight 0.
 /// Prints advice if there are nearly as many.
 void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source,

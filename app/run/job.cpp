@@ -37,7 +37,7 @@ double compute_seconds(const Report& report) {
 
 }  // namespace
 
-Job::Job(std::string command, CommonOptions& options)
+Job::Job(std::string command, const CommonOptions& options)
     : common(options), report{.command = std::move(command)}, progress(report, show_of(options)) {
   if (common.json) expect_json();
   Terminal& terminal = Terminal::instance();
@@ -46,7 +46,8 @@ Job::Job(std::string command, CommonOptions& options)
 }
 
 void Job::warn(const OptionSet& set) {
-  for (const std::string& warning : set.warnings()) progress.warning(warning);
+  for (const std::string& warning : set.warnings(report.backend, device ? &*device : nullptr))
+    progress.warning(warning);
 }
 
 void Job::wrote(const std::string& path) {

@@ -55,7 +55,7 @@ class Estimate {
               .threads = job_.report.threads,
               .tiers = {},
               .phases = {},
-              .memory_reason = request_.use.reason,
+              .memory_reason = {},
               .limit = request_.limit,
               .basis = {},
               .advice = {}};
@@ -63,10 +63,12 @@ class Estimate {
     plan.least_bytes = plan.host_bytes = request_.program_bytes + request_.required_bytes;
     if (request_.source == nullptr) return plan;
     const std::int64_t besides = request_.program_bytes + kBesides + kBesidesPerThread * plan.threads;
+    const bool varies = !device().has_own_memory && !streams();
     const std::int64_t required = request_.required_bytes - (device().has_own_memory ? held_row_bytes() : 0);
     // A run is refused by what it needs at most, whatever it takes.
-    plan.host_bytes = besides + (streams() ? required : std::max(required, request_.use.most));
-    plan.least_bytes = besides + (streams() ? required : request_.use.least);
+    plan.host_bytes = besides + (varies ? std::max(required, request_.use.most) : required);
+    plan.least_bytes = besides + (varies ? request_.use.least : required);
+    if (!device().has_own_memory) plan.memory_reason = request_.use.reason;
     const data::PointSource& source = *request_.source;
     plan.points =
         fmt::format("{}, {} {}", source.name(), show_shape(source.rows(), source.columns()), source.element_type());
@@ -87,7 +89,7 @@ class Estimate {
   std::int64_t columns() const { return prepared_columns(*request_.source, job_.common); }
   std::int64_t row_bytes() const { return value_bytes(*request_.source) / rows(); }
   std::int64_t held_row_bytes() const { return rows() * request_.held_row_bytes; }
-  const Device& device() const { return job_.common.chosen->device; }
+  const Device& device() const { return *job_.device; }
   /// A device with its own memory takes rows from a file that several threads can read.
   bool is_direct() const { return request_.stream && device().has_own_memory && request_.source->is_shared(); }
   bool streams() const { return request_.stream && (is_direct() || !request_.stream->optional); }

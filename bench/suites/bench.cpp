@@ -143,7 +143,7 @@ class MeasuredLimits {
     const bool all = request.names.empty();
     std::erase_if(request.names, [&](const std::string& name) { return name.empty() || is_measured(name); });
     if (!all && request.names.empty()) return lines_;
-    const bool on_gpu = job_.common.chosen->device.has_own_memory;
+    const bool on_gpu = job_.device->has_own_memory;
     for (Measurement& line : on_gpu ? cuda::measure_limits(request) : cpu::measure_limits(request)) {
       lines_.push_back(std::move(line));
     }
@@ -185,7 +185,7 @@ std::vector<BenchRow> rows_of(const std::vector<Measurement>& lines, const Limit
 
 /// Measures the kernels of a ladder, then the limits that they name.
 std::vector<BenchRow> ladder_rows(const Suite& suite, const Job& job, MeasuredLimits& limits, BenchRequest request) {
-  const bool on_gpu = job.common.chosen->device.has_own_memory;
+  const bool on_gpu = job.device->has_own_memory;
   const std::vector<Measurement> kernels = on_gpu ? suite.ladder(request) : suite.on_cpu(request);
   for (const Measurement& kernel : kernels) request.names.push_back(kernel.limit);
   return rows_of(kernels, Limits(limits.of(request)));
@@ -209,7 +209,7 @@ std::vector<const Kind*> kinds_of(const BenchOptions& options) {
 
 std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options, Job& job,
                                  std::unique_ptr<Backend>& backend, MeasuredLimits& limits, BenchRequest request) {
-  const std::string product = job.common.chosen->device.has_own_memory ? kFp16Limit : cpu::product_limit();
+  const std::string product = job.device->has_own_memory ? kFp16Limit : cpu::product_limit();
   request.names = {kReadLimit, product};
   const std::vector<Measurement>& lines = limits.of(request);
   for (const Measurement& line : lines) {
@@ -259,7 +259,7 @@ std::vector<TitledReport> run_suites(const Suite& suite, const BenchOptions& opt
                                      std::unique_ptr<Backend> backend) {
   std::vector<TitledReport> reports;
   MeasuredLimits limits(job);
-  for (const Suite* each : suites_to_run(suite, job.common.chosen->device.has_own_memory)) {
+  for (const Suite* each : suites_to_run(suite, job.device->has_own_memory)) {
     const BenchRequest request = request_of(options, *each, job);
     BenchReport report{.suite = each->name,
                        .backend = job.report.backend,

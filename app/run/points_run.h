@@ -1,0 +1,105 @@
+// A run of a command that computes with points: what was asked, what the run finds, and the steps that all commands
+// share. A command calls these steps one after another, with its own work between them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/run/checkpointing.h"
+#include "app/run/held_points.h"
+#include "app/run/memory.h"
+#include "app/run/planning.h"
+#include "core/kmeans/kmeans.h"
+#include "data/results/result.h"
+
+namespace kith::app {
+
+/// What a command says about its run when its inputs are open, before values are read.
+struct Needs {
+  std::string stored_command;  // that a result stores
+  bool writes_result = true;   // so that the marks of the inputs are needed
+  std::int64_t bytes = 0;      // of the host, besides those of the points, their weights and their preparation
+  /// Of these, for each row, those that a backend takes only for rows that it holds.
+  std::int64_t held_row_bytes = 0;
+  std::optional<MemoryUse> use = {};  // `bytes` as a processor will use them; nothing: all of them
+  std::string all_rows = {};          // why all rows of the points must be in memory; empty: they can be read in passes
+  bool only_searches = false;         // the points, by distances, so that rows of a file need no plan of all
+  std::vector<Work> work = {};        // with all rows, for the plan; empty: passes and time are not known
+  std::int64_t result_bytes = 0;      // of the output
+};
+
+struct PointsRun : Job {
+  /// The options have been parsed; `endings` are those that the name of the output may have.
+  PointsRun(const OptionSet& set, const CommonOptions& common, std::vector<std::string> endings);
+
+  const OptionSet& set;
+  std::string target;          // the name of the output; empty: there is none, or another process writes it
+  std::string report_file;     // the same of --json-file
+  data::OutputOptions output;  // of the target
+  InputPair inputs;
+  data::PointSource* source = nullptr;  // the points to hold; null: none
+  std::optional<Preparation> given;     // parameters of their preparation, from a result
+  std::optional<Weighting> weighting;
+  std::optional<Checkpointing> checkpoint;
+  Needs needs;
+  std::optional<StreamPlan> stream;  // how rows that do not fit in memory are kept
+  std::int64_t required_bytes = 0;   // of host memory
+  PlanRequest plan;                  // for begin() to print, and to show once the backend is open
+  HeldPoints held;
+
+  /// data::mark_of(), once per file.
+  const data::InputMark& mark_of(const std::string& file);
+  /// On standard output, unless --json was given.
+  void print(const std::string& text) const;
+  /// Whether the result is written to standard output.
+  bool prints_result() const;
+
+ private:
+  std::map<std::string, data::InputMark> marks_;
+};
+
+/// Step 1: throws unless the output, and that of --json-file, can be written.
+void check_outputs(PointsRun& run);
+/// The same of --json-file, and that inputs reach all processes, for commands that check their output themselves.
+void check_report_file(PointsRun& run);
+
+/// Step 2, in parts, as a command needs them. The points of a command with one set of them:
+void open_points(PointsRun& run, const std::string& location, const ExpectedColumns& expected = {});
+/// Reads and reports the weights of the rows of `source`.
+void read_weights(PointsRun& run);
+/// The checkpoint of this run. words: behind the command's name; stored: what determines the result.
+void open_checkpoint(PointsRun& run, const CheckpointOptions& options, const std::vector<std::string>& words,
+                     const std::string& stored);
+/// What the limit of memory leaves beside a run that needs so many bytes, as Needs has them.
+std::int64_t spare_bytes(const PointsRun& run, std::int64_t bytes);
+
+/// Step 3: refuses runs that do not fit into memory, or that several processes cannot divide. Returns false if the run
+/// ends here: with --dry-run it prints the plan, and a check of freshness needs no more.
+bool begin(PointsRun& run, Needs needs);
+
+/// Step 4: reads the points, prepares them and gives them to a backend.
+void hold_points(PointsRun& run);
+
+/// Advice on columns that distances should perhaps not use, unless the points are prepared as those of a result were.
+void advise(const PointsRun& run);
+
+/// For the computation: what the limit leaves to trees and cells once the points are held.
+std::int64_t search_bytes_left(const PointsRun& run);
+/// Completes a result with rows of weight 0, and converts row numbers to those of the file.
+void complete(KMeansResult& result, const PointsRun& run);
+
+/// Step 5, after the computation: records how rows were read, and what other processes have done.
+void end_computation(PointsRun& run);
+
+/// Step 6: whether there is an output to write now.
+bool begin_write(PointsRun& run);
+
+/// Step 7: reports the run. next: a command line that uses the result, or empty. Returns the exit code.
+int finish(PointsRun& run, const std::string& next, ExitCode code = ExitCode::done);
+
+/// The error with the name of the points, if it comes from the computation and names no input: core/ knows no files.
+Error named(const Error& error);
+
+}  // namespace kith::app
