@@ -312,7 +312,7 @@ int run_evaluate(const Arguments& arguments) {
                     "kith evaluate labels.npy --truth classes.npy --json"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
-  PointsRun run(set, options.common, {});
+  PointsRun run(set, options.common, {".h5"});
   check_outputs(run);
   LabelInputs inputs = open_inputs(options, run);
   if (!begin(run, needs_of(options, inputs, run))) return 0;
