@@ -184,11 +184,8 @@ TEST_CASE("a plan for several GPUs is that of one GPU with its share of the rows
   const auto planned = [&](const std::string& file, std::int64_t gpus, bool only_searched) {
     const CommonOptions common;
     Job job("cluster", common);
-    job.device = Device{.name = "GPU",
-                        .description = "",
-                        .free_memory = gpus * 3'000'000,
-                        .devices = gpus,
-                        .has_own_memory = true};
+    job.device = Device{
+        .name = "GPU", .description = "", .free_memory = gpus * 3'000'000, .devices = gpus, .has_own_memory = true};
     const auto source = data::open_points(folder / file, {});
     StreamPlan stream = optional_stream();
     stream.only_searched = only_searched;
