@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "core/numbers/screen.h"
-#include "kernels/cuda/screen/tensor_products.h"
+#include "tests/kernels/tensor_products.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/truncation.h"

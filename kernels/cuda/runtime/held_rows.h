@@ -67,15 +67,14 @@ struct SearchColumns {
   Buffer<float> product_base;  // the same for a search by inner product
 };
 
-/// Rows far longer than the others, which searches measure apart (search/long_rows.h), so that the error bound of the
-/// scores is that of the others.
+/// Rows far longer than the others (Fp16Rows::longer_rows), which searches measure apart (search/long_rows.h), so that
+/// the error bound of the scores is that of the others.
 template <class T>
 struct LongRows {
   bool examined = false;
   CellTree<T> tree;          // of the long rows; empty: there are none
   LargestNorms others;       // fp16 norms of the other rows
   float max_norm = 0.0F;     // |x^| of the other rows, at most
-  double shortest = 0.0;     // |x'| of the long rows, at least
   Buffer<float> score_base;  // that of SearchColumns, except that long rows do not exist
 };
 
@@ -95,11 +94,12 @@ struct Fp16Rows {
   Buffer<float> norm;      // (rows) |x^|, rounded up
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
-  /// Assignments screen rows with |x^| up to screened.norm, of which the largest |x' - x^| is screened.residual
+  /// Rows with |x^| up to screened.norm are screened, of which the largest |x' - x^| is screened.residual
   /// (screen/row_lengths.h). Infinite: all rows.
   LargestNorms screened{std::numeric_limits<double>::infinity(), 0.0};
   Buffer<std::int32_t> longer_rows;               // positions of the few longer ones, ascending
   std::vector<std::int32_t> longer_rows_on_host;  // the same
+  double shortest_longer = 0.0;                   // |x'| of the longer rows, at least
   float usual_norm = 0.0F;                        // half of the rows are not longer
   bool low_precision_ineffective = false;         // a screening pass found unusually many ambiguous rows
   mutable SearchColumns search;

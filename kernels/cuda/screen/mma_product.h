@@ -15,7 +15,6 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/ampere.h"
-#include "kernels/cuda/device/block_copy.h"
 #include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
@@ -169,10 +168,18 @@ __device__ inline void multiply_tiles(float (&upper_product)[64], float (&lower_
   }
 }
 
-/// Multiplies 128 rows with column tiles first .. last - 1. All threads of the block call it.
+#endif
+
+/// One block per 128 rows, and per column range if the epilogue has ranges. Epilogues: see screen/epilogue.h.
 template <class Epilogue>
-__device__ void multiply_range(const MmaArguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
-                               unsigned row_group, unsigned first, unsigned last) {
+__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
+    mma_screen_kernel(const __grid_constant__ MmaArguments arguments,
+                      const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
+#ifdef KITH_AMPERE
+  const unsigned first = has_column_ranges<Epilogue> ? blockIdx.y * arguments.range_tiles : 0;
+  const unsigned last =
+      has_column_ranges<Epilogue> ? min(first + arguments.range_tiles, arguments.column_tiles) : arguments.column_tiles;
+  const unsigned row_group = blockIdx.x;
   extern __shared__ __align__(1024) unsigned char shared[];
   const std::int64_t rows = arguments.rows.get();
   if (std::int64_t{row_group} * kFp16TileRows >= rows) return;
@@ -193,44 +200,6 @@ __device__ void multiply_range(const MmaArguments& arguments, const typename Epi
     epilogue.template take<1>(lower_product, base, tile);
   }
   epilogue.finish(row);
-}
-
-#endif
-
-/// One block per 128 rows, and per column range if the epilogue has ranges. Epilogues: see screen/epilogue.h.
-template <class Epilogue>
-__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
-    mma_screen_kernel(const __grid_constant__ MmaArguments arguments,
-                      const __grid_constant__ typename Epilogue::Arguments epilogue_arguments) {
-#ifdef KITH_AMPERE
-  const unsigned first = has_column_ranges<Epilogue> ? blockIdx.y * arguments.range_tiles : 0;
-  const unsigned last =
-      has_column_ranges<Epilogue> ? min(first + arguments.range_tiles, arguments.column_tiles) : arguments.column_tiles;
-  multiply_range<Epilogue>(arguments, epilogue_arguments, blockIdx.x, first, last);
-#endif
-}
-
-/// One of several products of a launch.
-template <class Epilogue>
-struct ProductPart {
-  MmaArguments product;
-  typename Epilogue::Arguments epilogue;
-};
-
-/// What a block multiplies: 128 rows of a part with column tiles first .. last - 1.
-struct ProductItem {
-  std::int32_t part;
-  unsigned row_group, first, last;
-};
-
-/// One block per item.
-template <class Epilogue>
-__global__ void __launch_bounds__(kMmaThreads, kMmaBlocks)
-    mma_parts_kernel(const ProductPart<Epilogue>* parts, const ProductItem* items) {
-#ifdef KITH_AMPERE
-  const ProductItem item = items[blockIdx.x];
-  const ProductPart<Epilogue>& part = copy_for_block(parts[item.part]);
-  multiply_range<Epilogue>(part.product, part.epilogue, item.row_group, item.first, item.last);
 #endif
 }
 

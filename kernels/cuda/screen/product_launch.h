@@ -86,13 +86,6 @@ inline MmaShape mma_shape(const Context& context, int depth_tiles) {
   return mma_shape(depth_tiles, available);
 }
 
-/// Allows an instance of the kernels of mma_product.h this much shared memory.
-template <class Kernel>
-void allow_shared_memory(Kernel kernel, const MmaShape& shape) {
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
-}
-
 template <class Epilogue>
 void launch_mma(const Context& context, const Fp16Problem& problem, const typename Epilogue::Arguments& epilogue) {
   const MmaShape shape = mma_shape(context, problem.shape.depth_tiles);
@@ -101,21 +94,11 @@ void launch_mma(const Context& context, const Fp16Problem& problem, const typena
   const unsigned range_tiles =
       has_column_ranges<Epilogue> ? static_cast<unsigned>(problem.range_columns / kFp16Columns) : column_tiles;
   const auto kernel = mma_screen_kernel<Epilogue>;
-  allow_shared_memory(kernel, shape);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared_bytes()));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   const dim3 blocks(row_groups, (column_tiles + range_tiles - 1) / range_tiles);
   kernel<<<blocks, kMmaThreads, shape.shared_bytes(), context.stream>>>(
       {problem.points, problem.columns, problem.score_base, problem.rows, column_tiles, shape, range_tiles}, epilogue);
-  check(cudaGetLastError());
-}
-
-/// Several products whose rows have the same shape, by mma_product.h. parts, items: on the device.
-template <class Epilogue>
-void launch_parts(const Context& context, const ProductPart<Epilogue>* parts, const ProductItem* items,
-                  std::int64_t item_count, const MmaShape& shape) {
-  if (item_count == 0) return;
-  const auto kernel = mma_parts_kernel<Epilogue>;
-  allow_shared_memory(kernel, shape);
-  kernel<<<static_cast<unsigned>(item_count), kMmaThreads, shape.shared_bytes(), context.stream>>>(parts, items);
   check(cudaGetLastError());
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -80,7 +81,8 @@ void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t row
   std::vector<unsigned> found(2 * kBins);
   context.stream.download(found.data(), bins.data(), 2 * kBins);
 
-  // The last length of a bin.
+  // The first and the last length of a bin.
+  const auto shortest_of = [](int bin) { return std::bit_cast<float>(static_cast<unsigned>(bin) << kBinShift); };
   const auto longest_of = [](int bin) {
     return std::bit_cast<float>(((static_cast<unsigned>(bin) + 1) << kBinShift) - 1);
   };
@@ -99,6 +101,14 @@ void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t row
   for (int b = 0; b <= limit; ++b) residual = std::max(residual, found[kBins + b]);
   if (longest < kLeast) return;
   fp16.screened = {static_cast<double>(longest), static_cast<double>(std::bit_cast<float>(residual))};
+  fp16.shortest_longer = std::numeric_limits<double>::infinity();
+  for (int b = limit + 1; b < kBins; ++b) {
+    if (found[b] == 0) continue;
+    // |x'| >= |x^| - |x' - x^|, where |x^| has been rounded up. What is not a number proves nothing.
+    const double least = static_cast<double>(shortest_of(b)) * (1 - 0x1p-20) -
+                         static_cast<double>(std::bit_cast<float>(found[kBins + b]));
+    fp16.shortest_longer = std::min(fp16.shortest_longer, least > 0.0 ? least : 0.0);
+  }
   list_longer_rows(context, pool, rows, std::accumulate(&found[limit + 1], &found[kBins], std::int64_t{0}), fp16);
 }
 

@@ -82,33 +82,20 @@ __global__ void list_kernel(ScoreBlock block, const float* limit, std::int64_t f
   }
 }
 
-/// Merges two sorted lists: an element's new position is its own plus the number of smaller elements in the other list.
+/// A thread block per query.
 __global__ void merge_kernel(DeviceLists from, DeviceLists to, std::int64_t neighbors, NewNeighbors added,
                              std::int64_t first_query) {
-  const std::int64_t q = first_query + blockIdx.x;
-  const double* old_distance = from.distance + q * neighbors;
-  const std::int64_t* old_index = from.index + q * neighbors;
-  const double* new_distance = added.distance + added.offset[q];
-  const std::int32_t* new_row = added.row + added.offset[q];
-  const std::int64_t new_count = min(added.offset[q + 1] - added.offset[q], neighbors);
-  const auto new_index = [&](std::int64_t i) { return added.first_row + new_row[i]; };
-  const auto write = [&](std::int64_t i, double distance, std::int64_t index) {
-    if (i >= neighbors) return;
-    to.distance[q * neighbors + i] = distance;
-    to.index[q * neighbors + i] = index;
+  const std::int64_t q = first_query + blockIdx.x, list = q * neighbors, begin = added.offset[q];
+  const auto old_entry = [&](std::int64_t i) { return ListEntry{from.distance[list + i], from.index[list + i]}; };
+  const auto new_entry = [&](std::int64_t i) {
+    return ListEntry{added.distance[begin + i], added.first_row + added.row[begin + i]};
   };
-  for (std::int64_t i = threadIdx.x; i < neighbors; i += kBlock) {
-    const std::int64_t rank = count_less(new_count, [&](std::int64_t other) {
-      return before(new_distance[other], new_index(other), old_distance[i], old_index[i]);
-    });
-    write(i + rank, old_distance[i], old_index[i]);
-  }
-  for (std::int64_t i = threadIdx.x; i < new_count; i += kBlock) {
-    const std::int64_t rank = count_less(neighbors, [&](std::int64_t other) {
-      return before(old_distance[other], old_index[other], new_distance[i], new_index(i));
-    });
-    write(i + rank, new_distance[i], new_index(i));
-  }
+  const ListPair lists{old_entry, new_entry, neighbors, min(added.offset[q + 1] - begin, neighbors)};
+  merge_by_rank(lists, threadIdx.x, kBlock, [&](std::int64_t i, const ListEntry& entry) {
+    if (i >= neighbors) return;
+    to.distance[list + i] = entry.distance;
+    to.index[list + i] = entry.index;
+  });
 }
 
 }  // namespace

@@ -19,7 +19,6 @@
 #include "kernels/cuda/search/fp16_batch.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/long_rows.h"
-#include "kernels/cuda/search/shared_cells.h"
 
 namespace kith::cuda {
 namespace {
@@ -316,11 +315,7 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
     CellQueries request = cell_queries(held, values.data(), count, k);
     request.excluded = queries.excluded_row + first - held.first_row;
     request.has_excluded = queries.excluded_row >= 0;
-    if (shares_cells(held, request)) {
-      launch_shared_cells(held, request, out);
-    } else {
-      launch_cells(context, held.cells.tree.view, request, out);
-    }
+    launch_cells(context, held.cells.tree.view, request, out);
     stream.download(flags.data(), given_up.data(), count);
     stream.download(lists.distance.data() + first * k, distance.data(), count * k);
     stream.download(lists.index.data() + first * k, index.data(), count * k);

@@ -31,8 +31,6 @@ struct CenteredGroups {
   std::vector<CenteredGroup<T>> groups;  // in ascending order of their centers, near rows before far ones
   Buffer<std::int32_t> position;         // (n) the positions of all groups, one after another
   double share = 1.0;                    // estimate: of the rows, those in groups that a query needs
-  mutable std::vector<GroupPath> paths;  // of each, for lists of `neighbors`; empty until a search needs them
-  mutable std::int64_t neighbors = 0;
 };
 
 /// Why the rows are divided.

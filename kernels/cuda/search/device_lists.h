@@ -32,4 +32,39 @@ __device__ std::int64_t count_less(std::int64_t size, const Less& less) {
   return low;
 }
 
+/// An entry of a list.
+struct ListEntry {
+  double distance;
+  std::int64_t index;
+};
+__device__ inline bool before(const ListEntry& a, const ListEntry& b) {
+  return before(a.distance, a.index, b.distance, b.index);
+}
+
+/// Two ordered lists: entry i of each is kept(i) and added(i).
+template <class Kept, class Added>
+struct ListPair {
+  Kept kept;
+  Added added;
+  std::int64_t kept_count, added_count;
+};
+template <class Kept, class Added>
+ListPair(Kept, Added, std::int64_t, std::int64_t) -> ListPair<Kept, Added>;
+
+/// Merges the lists: entries first, first + step, ... of both go to place(position, entry). A position is that in its
+/// own list plus the number of entries before it in the other one. Of equal entries, which are unfilled ones, the kept
+/// ones are first.
+template <class Kept, class Added, class Place>
+__device__ void merge_by_rank(const ListPair<Kept, Added>& lists, std::int64_t first, std::int64_t step,
+                              const Place& place) {
+  for (std::int64_t i = first; i < lists.kept_count; i += step) {
+    const ListEntry entry = lists.kept(i);
+    place(i + count_less(lists.added_count, [&](std::int64_t at) { return before(lists.added(at), entry); }), entry);
+  }
+  for (std::int64_t i = first; i < lists.added_count; i += step) {
+    const ListEntry entry = lists.added(i);
+    place(i + count_less(lists.kept_count, [&](std::int64_t at) { return !before(entry, lists.kept(at)); }), entry);
+  }
+}
+
 }  // namespace kith::cuda

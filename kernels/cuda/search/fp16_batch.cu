@@ -1,5 +1,5 @@
-// Thread blocks divide the columns of the product as well, so that few queries keep the device busy; very few take
-// few_query_minima.h. Queries with many candidates, which are in dense parts of the rows, are multiplied once more.
+// Thread blocks divide the columns of the product as well, so that few queries keep the device busy. Queries with many
+// candidates, which are in dense parts of the rows, are multiplied once more.
 //
 // The result is complete by the argument of float32_search.cu, with fp16 scores for the limits and float32 sums of fp16
 // products for the candidates. The search takes 2 q n d operations and writes q n / 8 bytes of minima.
@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "kernels/cuda/search/cell_launch.h"
-#include "kernels/cuda/search/few_query_minima.h"
 #include "kernels/cuda/search/long_rows.h"
 #include "kernels/cuda/search/search_epilogues.h"
 
@@ -103,11 +102,7 @@ void Fp16Batch<T>::search(SearchQueries queries, const ListOutput& output) const
   queries.minima = minima_;
   queries.neighbors = neighbors_;
   const Fp16Problem problem = search_problem(held_, base_, queries.tiles, queries.count);
-  if (queries.count <= kFewQueries) {
-    find_few_query_minima(context.stream, base_.tiles, base_.score_base, queries);
-  } else {
-    find_minima(context, problem, minima_);
-  }
+  find_minima(context, problem, minima_);
   if (lists_all_) {
     find_limits(context, base_, queries, limit_.data());
     context.stream.fill(listed_count_.data(), 0, queries.count);
@@ -142,7 +137,7 @@ void Fp16Batch<T>::merge_long_rows(const SearchQueries& queries, const ListOutpu
   const CellView<T>& tree = held_.long_rows.tree.view;
   CellQueries all_leaves = in_tree(held_, tree, queries, neighbors_);
   all_leaves.only_filled = true;
-  all_leaves.lengths = {queries.norm, queries.residual, held_.long_rows.shortest, fp16_unit(held_)};
+  all_leaves.lengths = {queries.norm, queries.residual, held_.fp16.shortest_longer, fp16_unit(held_)};
   launch_cells(*held_.context, tree, all_leaves, {{output.distance, output.index}, nullptr, output.candidates});
 }
 

@@ -23,18 +23,14 @@ struct SearchQueries {
   std::int64_t excluded = -1;  // if has_excluded: query i excludes the base row at position excluded + i
   bool has_excluded = false;
   const std::int32_t* excluded_rows = nullptr;  // or (queries) the position that each excludes, -1: none
-  const std::int32_t* number = nullptr;         // (queries) the row of `values` of each; null: its own index
-
-  __device__ std::int64_t number_of(std::int64_t q) const { return number != nullptr ? number[q] : q; }
 };
 
 /// Complete lists, ordered by (distance, index). A list stays unfilled if its query has more candidates than capacity,
 /// or if the screen cannot bound its scores.
 struct ListOutput {
-  double* distance = nullptr;          // (queries, k)
-  std::int64_t* index = nullptr;       // (queries, k)
-  Word* candidates = nullptr;          // (1) ADDED to: number of base rows whose distances were computed
-  const std::int32_t* list = nullptr;  // (queries) which list is that of each; null: by its own index
+  double* distance = nullptr;     // (queries, k)
+  std::int64_t* index = nullptr;  // (queries, k)
+  Word* candidates = nullptr;     // (1) ADDED to: number of base rows whose distances were computed
 };
 
 /// Whether the group minima of `rows` base rows give a useful bound for lists of `neighbors`, an excluded row included,
@@ -52,8 +48,6 @@ struct ListLimits {
   /// Of base rows that are multiplied again; more than twice the candidates are too many in any case.
   std::int64_t groups = std::numeric_limits<std::int64_t>::max();
 };
-
-inline constexpr std::int64_t kDenseList = -2;  // index of the entries of a dense query, until it is listed
 
 /// Queries with more candidates or groups than that, whose scores the screen can bound.
 struct DenseQueries {

@@ -16,19 +16,15 @@ template <class T>
 struct SearchBase {
   const T* values = nullptr;  // (rows, d)
   std::int64_t rows = 0, d = 0;
-  std::int64_t first_row = 0;              // row number of the first row
-  const std::int32_t* position = nullptr;  // (rows) row numbers are those + first_row; null: they are consecutive
-  const uint4* tiles = nullptr;            // full-width tiles of fp16_rows.h
-  const float* score_base = nullptr;       // (rows, padded), in the order of base_place_of_row
+  std::int64_t first_row = 0;         // row number of the first row
+  const uint4* tiles = nullptr;       // full-width tiles of fp16_rows.h
+  const float* score_base = nullptr;  // (rows, padded), in the order of base_place_of_row
   Measure measure = Measure::squared_euclidean;
   Fp16Bound bound;
   float max_query_norm = 0.0F;  // scores of queries with a larger norm may be negative or exceed their error bound
 
   /// Number of tiles, which is even.
   std::int64_t tile_count() const { return row_groups_of(rows); }
-  __device__ std::int64_t number_of(std::int64_t row) const {
-    return first_row + (position != nullptr ? position[row] : row);
-  }
 };
 
 /// Whether fp16 products of the held rows with queries give scores that rank like the measure.

@@ -1,7 +1,7 @@
 // The kernels of group_lists.h.
 #include "kernels/cuda/search/group_lists.h"
 
-#include "kernels/cuda/search/merge_list.h"
+#include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {
 namespace {
@@ -15,10 +15,39 @@ __global__ void store_kernel(FoundLists found, DeviceLists lists) {
   }
 }
 
+/// Merges list i of the found ones into list q, with list i of `merged` as memory. All lanes of a warp call it. Lists
+/// of fallback queries, which have no first entry, stay; where none was found, the query becomes a fallback query.
+__device__ void merge_list(const FoundLists& found, std::int64_t i, const DeviceLists& merged, const DeviceLists& lists,
+                           std::int64_t q) {
+  const std::int64_t k = found.k, own = q * k, other = i * k;
+  if (lists.index[own] < 0) return;
+  if (found.lists.index[other] < 0) {
+    __syncwarp();  // all lanes have read the entry
+    if (lane_index() == 0) lists.index[own] = -1;
+    __syncwarp();
+    return;
+  }
+  const auto kept = [&](std::int64_t at) { return ListEntry{lists.distance[own + at], lists.index[own + at]}; };
+  const auto added = [&](std::int64_t at) {
+    return ListEntry{found.lists.distance[other + at], found.rows.number(found.lists.index[other + at])};
+  };
+  merge_by_rank(ListPair{kept, added, k, k}, lane_index(), kWarp, [&](std::int64_t at, const ListEntry& entry) {
+    if (at >= k) return;
+    merged.distance[other + at] = entry.distance;
+    merged.index[other + at] = entry.index;
+  });
+  __syncwarp();  // all lanes have read the list and written the merged one
+  for (std::int64_t j = lane_index(); j < k; j += kWarp) {
+    lists.distance[own + j] = merged.distance[other + j];
+    lists.index[own + j] = merged.index[other + j];
+  }
+  __syncwarp();
+}
+
 /// A warp per query.
 __global__ void merge_kernel(FoundLists found, DeviceLists merged, DeviceLists lists) {
   for (std::int64_t i = warp_index(); i < found.count; i += warp_count()) {
-    merge_found_list(found.lists, i, found.k, found.rows, merged, lists, found.chosen[i]);
+    merge_list(found, i, merged, lists, found.chosen[i]);
   }
 }
 

@@ -33,8 +33,7 @@ struct FoundLists {
 void store_found(const Context& context, const FoundLists& found, const DeviceLists& lists);
 
 /// Merges found lists into those of the queries, without fallback queries, which have no first entry. Where none was
-/// found, the query becomes a fallback query; dense ones keep what they have. memory: of (count, k) lists.
-/// Asynchronous.
+/// found, the query becomes a fallback query. memory: of (count, k) lists. Asynchronous.
 void merge_found(const Context& context, const FoundLists& found, const DeviceLists& memory, const DeviceLists& lists);
 
 /// out (count): the places in a group of `rows` rows of the held rows at positions first + chosen[i], -1 for those of

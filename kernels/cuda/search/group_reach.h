@@ -30,11 +30,4 @@ struct QueryReach {
   double most = std::numeric_limits<double>::infinity();   // beyond it not at all
 };
 
-/// How a group is searched.
-struct GroupPath {
-  QueryReach reach;
-  bool together = false;      // with others, by the same launches
-  bool measures_all = false;  // it has too few rows for products, but so few that all are measured
-};
-
 }  // namespace kith::cuda

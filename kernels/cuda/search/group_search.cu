@@ -14,7 +14,6 @@
 #include "kernels/cuda/screen/fp16_rows.h"
 #include "kernels/cuda/search/center_distances.h"
 #include "kernels/cuda/search/centered_groups.h"
-#include "kernels/cuda/search/group_batch.h"
 #include "kernels/cuda/search/rows_search.h"
 
 namespace kith::cuda {
@@ -110,22 +109,16 @@ __global__ void choose_others_kernel(const GroupTest* groups, int group_count, C
   }
 }
 
-/// Its number of rows.
-template <class T>
-std::int64_t largest_group(const CenteredGroups<T>& all) {
-  std::int64_t largest = 0;
-  for (const CenteredGroup<T>& group : all.groups) largest = std::max(largest, group.rows->rows());
-  return largest;
-}
-
 /// Queries of a batch: all, if they fit.
 template <class T>
 std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std::int64_t k) {
   constexpr std::int64_t kSmallTile = 64;  // used if the caller limits the memory
   const CenteredGroups<T>& all = *held.cells.groups;
   const std::int64_t d = held.columns(), groups = std::ssize(all.groups);
-  const std::int64_t query_bytes = batch_query_bytes(largest_group(all), k) + 2 * (d * 12 + fp16_row_bytes(d)) +
-                                   k * 48 + all.center_count * 8 + groups * 4 + 8;
+  std::int64_t largest = 0;  // rows of a group
+  for (const CenteredGroup<T>& group : all.groups) largest = std::max(largest, group.rows->rows());
+  const std::int64_t query_bytes =
+      batch_query_bytes(largest, k) + 2 * (d * 12 + fp16_row_bytes(d)) + k * 48 + all.center_count * 8 + groups * 4 + 8;
   const std::int64_t bytes = request.working_bytes > 0 ? request.working_bytes : kMaxMinimaBytes;
   const std::int64_t tile = request.working_bytes > 0 ? kSmallTile : kQueryTile;
   const std::int64_t fitting = std::min(bytes, held.pool().available() / 2) / query_bytes / tile * tile;
@@ -141,8 +134,6 @@ class GroupSearch {
         queries_(queries),
         k_(k),
         size_(batch_queries(held, queries, k)),
-        bytes_(queries.working_bytes > 0 ? size_ * batch_query_bytes(largest_group(*held.cells.groups), k)
-                                         : std::min(kMaxMinimaBytes, held.pool().available() / 4)),
         values_(held.pool(), size_ * held.columns()),
         floats_(held.pool(), std::is_same_v<T, double> ? 0 : size_ * held.columns()),
         squared_(held.pool(), size_ * all_.center_count),
@@ -152,16 +143,9 @@ class GroupSearch {
         counts_(held.pool(), groups() * 3),
         candidates_(held.pool(), 1),
         lists_(held.pool(), size_ * k) {
-    if (all_.paths.empty() || all_.neighbors != k) {
-      std::vector<GroupPath> paths;
-      for (const CenteredGroup<T>& group : all_.groups) paths.push_back(path_of_group(*group.rows, k));
-      all_.paths = std::move(paths);
-      all_.neighbors = k;
-    }
     std::vector<GroupTest> tests;
-    for (std::size_t g = 0; g < all_.groups.size(); ++g) {
-      const CenteredGroup<T>& group = all_.groups[g];
-      tests.push_back({group.reach, all_.paths[g].reach, static_cast<std::int32_t>(group.center), group.is_far,
+    for (const CenteredGroup<T>& group : all_.groups) {
+      tests.push_back({group.reach, query_reach(*group.rows, k), static_cast<std::int32_t>(group.center), group.is_far,
                        group.rows->rows()});
     }
     stream().upload(tests_.data(), tests.data(), groups());
@@ -214,8 +198,7 @@ class GroupSearch {
     }
   }
 
-  /// Searches each group for its queries: those of few queries together. first: the number of the batch's first query.
-  /// are_new: they have no lists.
+  /// Searches each group for its queries. first: the number of the batch's first query. are_new: they have no lists.
   void search_chosen_queries(std::int64_t first, bool are_new) const {
     std::vector<Word> counts(static_cast<std::size_t>(counts_.size()));
     stream().download(counts.data(), counts_.data(), counts_.size());
@@ -225,31 +208,21 @@ class GroupSearch {
                                   .has_excluded = queries_.excluded_row >= 0,
                                   .are_new = are_new};
     const QueryLists out{lists_.lists(), k_, candidates_.data()};
-    std::vector<GroupPart<T>> together;
     GroupRows numbers{all_.position.data(), held_.first_row};
     for (std::int64_t g = 0; g < groups(); ++g) {
       const HeldRows<T>& rows = *all_.groups[static_cast<std::size_t>(g)].rows;
       const Word* count = counts.data() + g * 3;
       const auto usual = static_cast<std::int64_t>(count[0]), longer = static_cast<std::int64_t>(count[1]);
-      const GroupPath& path = all_.paths[static_cast<std::size_t>(g)];
       queries.chosen = chosen_.data() + g * size_;
       queries.count = usual;
       queries.max_query_norm = 0.0;
-      if (usual > 0 && path.together && !fills_device(rows, usual)) {
-        together.push_back({&rows, numbers, queries.chosen, usual, path.measures_all});
-      } else {
-        search_chosen(rows, numbers, queries, out);
-      }
-      if (longer > 0) {
-        queries.chosen += size_ - longer;
-        queries.count = longer;
-        queries.max_query_norm = longest_norm(rows, count[2]);
-        search_chosen(rows, numbers, queries, out);
-      }
+      search_chosen(rows, numbers, queries, out);
+      queries.chosen += size_ - longer;
+      queries.count = longer;
+      queries.max_query_norm = longest_norm(rows, count[2]);
+      search_chosen(rows, numbers, queries, out);
       numbers.position += rows.rows();
     }
-    queries.max_query_norm = 0.0;
-    search_together(together, queries, out, bytes_);
   }
 
   /// Waits for the lists.
@@ -268,7 +241,6 @@ class GroupSearch {
   const CenteredGroups<T>& all_;
   const Queries& queries_;
   std::int64_t k_, size_;  // length of lists, queries of a batch
-  std::int64_t bytes_;     // of memory for groups that are searched together
   Buffer<double> values_;  // (queries, d)
   Buffer<float> floats_;   // the upload of values that are all float32
   Buffer<double> squared_;

@@ -6,8 +6,8 @@
 
 namespace kith::cuda {
 
-/// The long rows of the held ones, found on the first call. They are few or none. Requires fp16 rows and resident rows.
-/// Throws OutOfMemory. Waits for the device.
+/// The long rows of the held ones, whose tree the first call builds. They are few or none. Requires fp16 rows and
+/// resident rows. Throws OutOfMemory. Asynchronous.
 template <class T>
 const LongRows<T>& find_long_rows(const HeldRows<T>& held);
 

@@ -58,19 +58,14 @@ struct ListBuffers {
 
 inline constexpr double kNormRounding = 1 + 0x1p-8;  // covers that of fp16, in norms
 
-/// Of searches by fp16 products.
+/// Of RowsSearch.
 template <class T>
-QueryReach fp16_reach(const HeldRows<T>& rows) {
+QueryReach query_reach(const HeldRows<T>& rows, std::int64_t neighbors) {
+  if (!can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1)) return {};
   constexpr double kLargest = 65000.0;  // of a value; the screen leaves queries with a larger one to fallback
   const double unit = fp16_unit(rows) / kNormRounding;
   return {std::pow(usual_limits(rows, find_long_rows(rows).others).max_query_norm * unit, 2),
           static_cast<double>(rows.columns()) * std::pow(kLargest * unit, 2)};
-}
-
-/// Of RowsSearch.
-template <class T>
-QueryReach query_reach(const HeldRows<T>& rows, std::int64_t neighbors) {
-  return can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1) ? fp16_reach(rows) : QueryReach{};
 }
 
 /// max_query_norm of BatchSearch for queries beyond the usual limit. largest: the bits of the largest D of them.

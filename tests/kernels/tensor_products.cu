@@ -1,5 +1,5 @@
 // The products of fp16 rows and columns, by the kernels of the screens with an epilogue that stores them.
-#include "kernels/cuda/screen/tensor_products.h"
+#include "tests/kernels/tensor_products.h"
 
 #include <cmath>
 #include <vector>
