@@ -89,8 +89,7 @@ struct ForcedPaths {
   bool self_join = false;      // symmetric joins
   bool local_screen = false;   // local screens
   bool cells = false;          // searches by cells
-  bool trees = false;          // searches of k-d trees
-  bool groups = false;         // searches by groups of rows
+  bool trees = false;          // searches of trees
   bool fp16_by_block = false;  // fp16 rows of one block at a time
   bool no_peers = false;       // devices exchange sums in the memory of the host
   bool kept_parts = false;     // rows that are searched as they are read stay on the device, in parts of block_rows

@@ -79,7 +79,7 @@ void for_parts(HeldRows<T>& held, Measure measure, const std::function<void(cons
   while (rows == 0 && held.free_optional_memory()) rows = part_rows(held, false);
   rows = std::max<std::int64_t>(rows, 1);
   ColumnRange seen(held.columns());
-  CellKnowledge known;
+  SearchKnowledge known;
   std::unique_ptr<SentBlocks<T>> parts;
   for (std::int64_t first = 0; first < held.rows();) {
     try {

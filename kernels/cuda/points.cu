@@ -26,8 +26,8 @@ class CudaPoints final : public Points {
     if (!held_.unread) reset();
   }
   /// Rows that are on the device alone, for searches.
-  CudaPoints(HeldRows<T> rows, CellKnowledge& known) : held_(std::move(rows)), known_(&known) {
-    held_.cells.know(known);
+  CudaPoints(HeldRows<T> rows, SearchKnowledge& known) : held_(std::move(rows)), known_(&known) {
+    held_.index.know(known);
   }
 
   std::int64_t rows() const override { return held_.rows(); }
@@ -118,7 +118,7 @@ class CudaPoints final : public Points {
     held_.choice = other->held_.choice;
     held_.choice.labelled_clusters = labelled;
     held_.fp16.low_precision_ineffective = other->held_.fp16.low_precision_ineffective;
-    held_.cells.know(other->held_.cells.knowledge());
+    held_.index.know(other->held_.index.knowledge());
   }
   void copy_state(const RowState& out) const override {
     labels(out.label);
@@ -163,7 +163,7 @@ class CudaPoints final : public Points {
       return for_parts<T>(held_, queries.measure, [&](const Points& part) { part.search(queries, lists); });
     plan_kept_rows();
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
-    if (known_ != nullptr) *known_ = held_.cells.knowledge();
+    if (known_ != nullptr) *known_ = held_.index.knowledge();
   }
   std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
     std::optional<NeighborLists> lists = with_memory(held_, [&] { return cuda::self_join(held_, join); });
@@ -198,7 +198,7 @@ class CudaPoints final : public Points {
   }
 
   mutable HeldRows<T> held_;  // a const operation may have to move the points off the device
-  CellKnowledge* known_ = nullptr;
+  SearchKnowledge* known_ = nullptr;
 };
 
 }  // namespace
@@ -214,7 +214,7 @@ std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const Poin
 }
 
 template <class T>
-std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const DevicePart<T>& part, CellKnowledge& known) {
+std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const DevicePart<T>& part, SearchKnowledge& known) {
   Buffer<T> values(const_cast<T*>(part.values), part.count * part.d);  // nothing writes them
   HeldRows<T> held(std::move(context), std::move(values), part.count, part.d);
   held.first_row = part.first_row;
@@ -222,7 +222,7 @@ std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const Device
 }
 
 #define KITH_INSTANTIATE(T) \
-  template std::unique_ptr<Points> hold_part(std::shared_ptr<Context>, const DevicePart<T>&, CellKnowledge&);
+  template std::unique_ptr<Points> hold_part(std::shared_ptr<Context>, const DevicePart<T>&, SearchKnowledge&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -21,6 +21,6 @@ struct DevicePart {
 /// Rows that can be searched, once prepared. known: in and out, what searches of the parts before and of this one have
 /// shown; it outlives the points. Throws OutOfMemory.
 template <class T>
-std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const DevicePart<T>& part, CellKnowledge& known);
+std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const DevicePart<T>& part, SearchKnowledge& known);
 
 }  // namespace kith::cuda

@@ -153,9 +153,9 @@ const T* HeldRows<T>::gather(const Block<T>& block, std::span<const std::int32_t
 
 template <class T>
 bool HeldRows<T>::free_optional_memory() {
-  if (!cells.tree.is_empty() || cells.groups != nullptr) {
-    cells = {};
-    cells.refused = true;
+  if (!index.tree.is_empty() || index.cells != nullptr) {
+    index = {};
+    index.refused = true;
     return true;
   }
   if (bounds.bound.size() > 0) {

@@ -14,7 +14,7 @@
 #include "core/points/backend.h"
 #include "core/runtime/backoff.h"
 #include "kernels/cuda/device/fp16_layout.h"
-#include "kernels/cuda/runtime/cell_tree.h"
+#include "kernels/cuda/runtime/box_tree.h"
 #include "kernels/cuda/runtime/host_rows.h"
 #include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/runtime/screen_path.h"
@@ -72,7 +72,7 @@ struct SearchColumns {
 template <class T>
 struct LongRows {
   bool examined = false;
-  CellTree<T> tree;          // of the long rows; empty: there are none
+  BoxTree<T> tree;           // of the long rows; empty: there are none
   LargestNorms others;       // fp16 norms of the other rows
   float max_norm = 0.0F;     // |x^| of the other rows, at most
   Buffer<float> score_base;  // that of SearchColumns, except that long rows do not exist
@@ -177,7 +177,7 @@ struct HeldRows {
   Fp16Rows fp16;                // of all rows; or empty
   LabelBounds bounds;
   ScreenChoice choice;
-  mutable Cells<T> cells;
+  mutable SearchIndex<T> index;
   mutable LongRows<T> long_rows;
   mutable DistanceTotals totals;
   SeedTrial trial;

@@ -236,27 +236,27 @@ bool decides(const Samples& samples, const CenterTrial& trial) {
   return kShare * ambiguous <= samples.queries().rows();
 }
 
-/// The share of the sampled rows in groups that a sampled query needs, on average.
+/// The share of the sampled rows in cells that a sampled query needs, on average.
 double needed_share(const Samples& samples, const CenterTrial& trial) {
-  constexpr double kLarger = 1.25;  // radius of all rows of a group / of the sampled ones
+  constexpr double kLarger = 1.25;  // radius of all rows of a cell / of the sampled ones
   const Division& division = trial.division;
-  const auto groups = static_cast<std::size_t>(2 * trial.values.rows());
-  const auto group_of = [&](std::size_t center, double distance) {
+  const auto cells = static_cast<std::size_t>(2 * trial.values.rows());
+  const auto cell_of = [&](std::size_t center, double distance) {
     return 2 * center + (distance > division.limit[center] ? 1 : 0);
   };
-  std::vector<double> rows(groups), radius(groups);
+  std::vector<double> rows(cells), radius(cells);
   for (std::size_t i = 0; i < division.nearest.size(); ++i) {
-    const std::size_t group = group_of(division.nearest[i], division.distance[i]);
-    rows[group] += 1;
-    radius[group] = std::max(radius[group], kLarger * std::sqrt(division.distance[i]));
+    const std::size_t cell = cell_of(division.nearest[i], division.distance[i]);
+    rows[cell] += 1;
+    radius[cell] = std::max(radius[cell], kLarger * std::sqrt(division.distance[i]));
   }
   double needed = 0.0;
   for (std::int64_t q = 0; q < samples.queries().rows(); ++q) {
     const std::span<const double> squared = trial.of_query(samples, q);
     const auto nearest = std::min_element(squared.begin(), squared.end());
-    const std::size_t own = group_of(static_cast<std::size_t>(nearest - squared.begin()), *nearest);
+    const std::size_t own = cell_of(static_cast<std::size_t>(nearest - squared.begin()), *nearest);
     const double reach = std::sqrt(samples.nearest()[static_cast<std::size_t>(q)]);
-    for (std::size_t g = 0; g < groups; ++g) {
+    for (std::size_t g = 0; g < cells; ++g) {
       const double distance = std::sqrt(squared[g / 2]);
       const double hole = g % 2 == 1 ? std::sqrt(division.limit[g / 2]) : 0.0;
       const bool is_beyond = std::max(distance - radius[g], hole - distance) > reach;
@@ -272,7 +272,7 @@ CenterTrial try_centers(const Samples& samples, const Matrix<double>& first) {
   return trial;
 }
 
-/// The centers without those in the midst of the near rows of another one, where a query needs both groups.
+/// The centers without those in the midst of the near rows of another one, where a query needs both cells.
 Matrix<double> apart(const CenterTrial& trial) {
   constexpr double kNear = 2.0;  // D of two centers / D of usual rows of either; 4 where two balls touch
   const std::vector<double>& usual = trial.division.usual[0];
@@ -294,31 +294,30 @@ ChosenCenters chosen(CenterTrial trial) {
 }  // namespace
 
 template <class T>
-ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample, GroupPurpose purpose) {
+ChosenCenters choose_centers(const HeldRows<T>& held, const SearchSample& sample, CellPurpose purpose) {
   constexpr double kLargestShare = 0.25, kFewer = 0.9, kMore = 1.1;
   const Samples samples(held, sample);
   FirstCenters first(samples);
   std::optional<CenterTrial> best;
-  const std::int64_t most = held.context->forced.groups ? kMostCenters : sample.most_centers;
+  const std::int64_t most = held.context->forced.cells ? kMostCenters : sample.most_centers;
   for (std::int64_t centers = 1; centers <= most && first.add(); ++centers) {
     if ((centers & (centers - 1)) != 0 && centers != most) continue;
     CenterTrial trial = try_centers(samples, first.centers());
-    const bool enough = purpose == GroupPurpose::precision && decides(samples, trial);
-    const bool better = purpose == GroupPurpose::precision || !best || trial.share < kFewer * best->share;
+    const bool enough = purpose == CellPurpose::precision && decides(samples, trial);
+    const bool better = purpose == CellPurpose::precision || !best || trial.share < kFewer * best->share;
     if (better) best.emplace(std::move(trial));
     if (enough) return chosen(std::move(*best));
   }
-  if (purpose == GroupPurpose::pruning && best) {
+  if (purpose == CellPurpose::pruning && best) {
     CenterTrial fewer = try_centers(samples, apart(*best));
     if (fewer.share <= kMore * best->share) best.emplace(std::move(fewer));
   }
-  const bool serves = purpose == GroupPurpose::pruning && best && best->share <= kLargestShare;
-  if (best && (serves || held.context->forced.groups)) return chosen(std::move(*best));
+  const bool serves = purpose == CellPurpose::pruning && best && best->share <= kLargestShare;
+  if (best && (serves || held.context->forced.cells)) return chosen(std::move(*best));
   return {Matrix<double>(0, held.columns()), {}};
 }
 
-#define KITH_INSTANTIATE(T) \
-  template ChosenCenters choose_centers(const HeldRows<T>&, const SearchSample&, GroupPurpose);
+#define KITH_INSTANTIATE(T) template ChosenCenters choose_centers(const HeldRows<T>&, const SearchSample&, CellPurpose);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -10,22 +10,29 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/choice/search.h"
 #include "kernels/cuda/search/long_rows.h"
 #include "kernels/cuda/search/search_epilogues.h"
+#include "kernels/cuda/search/tree_launch.h"
 
 namespace kith::cuda {
 namespace {
 
-/// Base rows that are multiplied with whole tiles of queries, at 350 TFLOP/s, in the time of reading a group at 4 TB/s.
-constexpr std::int64_t kGroupInRows = 2048;
-
 /// Whether a second product that lists the candidates is faster than reading each group that may contain a neighbour,
 /// about k per query, if there are not unusually many candidates.
-bool needs_second_product(std::int64_t rows, std::int64_t queries, std::int64_t neighbors) {
+template <class T>
+bool needs_second_product(const HeldRows<T>& held, std::int64_t queries, std::int64_t neighbors) {
   const std::int64_t tiled = (queries + kQueryTile - 1) / kQueryTile * kQueryTile;
-  return static_cast<double>(queries * neighbors) * kGroupInRows >
-         static_cast<double>(tiled) * static_cast<double>(rows);
+  return static_cast<double>(queries * neighbors * rows_in_time_of_block(held.context->machine, held.columns())) >
+         static_cast<double>(tiled) * static_cast<double>(held.rows());
+}
+
+/// What a query may take before it is dense.
+template <class T>
+ListLimits limits_of_query(const HeldRows<T>& held, std::int64_t neighbors) {
+  constexpr std::int64_t kUsual = 64;  // groups of a query, besides those of its neighbours
+  return {candidate_capacity(neighbors),
+          std::max(4 * neighbors + kUsual, held.rows() / rows_in_time_of_block(held.context->machine, held.columns()))};
 }
 
 /// Bytes of the minima of a query.
@@ -46,18 +53,13 @@ std::int64_t listed_capacity(const HeldRows<T>& held, const BatchSearch& search)
 
 }  // namespace
 
-ListLimits limits_of_query(std::int64_t rows, std::int64_t neighbors) {
-  constexpr std::int64_t kUsual = 64;  // groups of a query, besides those of its neighbours
-  return {candidate_capacity(neighbors), std::max(4 * neighbors + kUsual, rows / kGroupInRows)};
-}
-
 std::int64_t batch_query_bytes(std::int64_t base, std::int64_t neighbors) {
   return minima_bytes(base) + std::max(minima_bytes(base) / kListedShare,
                                        candidate_capacity(neighbors) * std::int64_t{sizeof(std::int32_t)});
 }
 
 bool can_hold_apart(Measure measure, std::int64_t neighbors) {
-  return measure == Measure::squared_euclidean && neighbors <= kMostCellNeighbors;
+  return measure == Measure::squared_euclidean && neighbors <= kMostTreeNeighbors;
 }
 
 void find_minima(const Context& context, const Fp16Problem& problem, GroupMinima minima) {
@@ -76,7 +78,7 @@ template <class T>
 Fp16Batch<T>::Fp16Batch(const HeldRows<T>& held, const BatchSearch& search)
     : held_(held),
       neighbors_(search.neighbors),
-      lists_all_(needs_second_product(held.rows(), search.alike(), search.neighbors)),
+      lists_all_(needs_second_product(held, search.alike(), search.neighbors)),
       listed_capacity_(listed_capacity(held, search)),
       apart_(can_hold_apart(search.measure, search.neighbors)),
       base_(apart_ ? without_long_rows(held, search.max_query_norm, score_base_) : search_base(held, search.measure)),
@@ -110,7 +112,7 @@ void Fp16Batch<T>::search(SearchQueries queries, const ListOutput& output) const
     finish_lists(context, base_, queries, listed(), output);
   } else {
     context.stream.fill(dense_count_.data(), 0, 1);
-    find_lists(context, base_, queries, limits_of_query(held_.rows(), neighbors_), output, dense());
+    find_lists(context, base_, queries, limits_of_query(held_, neighbors_), output, dense());
     list_dense(queries, problem, output);
   }
   if (apart_ && !held_.long_rows.tree.is_empty()) merge_long_rows(queries, output);
@@ -134,11 +136,11 @@ void Fp16Batch<T>::list_dense(const SearchQueries& queries, const Fp16Problem& p
 /// Merges the nearest of the long rows into the lists that are filled. Asynchronous.
 template <class T>
 void Fp16Batch<T>::merge_long_rows(const SearchQueries& queries, const ListOutput& output) const {
-  const CellView<T>& tree = held_.long_rows.tree.view;
-  CellQueries all_leaves = in_tree(held_, tree, queries, neighbors_);
+  const TreeView<T>& tree = held_.long_rows.tree.view;
+  TreeQueries all_leaves = in_tree(held_, tree, queries, neighbors_);
   all_leaves.only_filled = true;
   all_leaves.lengths = {queries.norm, queries.residual, held_.fp16.shortest_longer, fp16_unit(held_)};
-  launch_cells(*held_.context, tree, all_leaves, {{output.distance, output.index}, nullptr, output.candidates});
+  launch_tree(*held_.context, tree, all_leaves, {{output.distance, output.index}, nullptr, output.candidates});
 }
 
 #define KITH_INSTANTIATE(T) template class Fp16Batch<T>;

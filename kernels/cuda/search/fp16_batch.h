@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cuda/search/cell_kernel.h"
 #include "kernels/cuda/search/fp16_lists.h"
 #include "kernels/cuda/search/fp16_operands.h"
+#include "kernels/cuda/search/tree_kernel.h"
 
 namespace kith::cuda {
 
@@ -21,7 +21,7 @@ double fp16_unit(const HeldRows<T>& rows) {
 
 /// A search of all leaves of a tree of held rows for queries on the device.
 template <class T>
-CellQueries in_tree(const HeldRows<T>& rows, const CellView<T>& tree, const SearchQueries& queries,
+TreeQueries in_tree(const HeldRows<T>& rows, const TreeView<T>& tree, const SearchQueries& queries,
                     std::int64_t neighbors) {
   return {.values = queries.values,
           .count = queries.count,
@@ -48,9 +48,6 @@ struct BatchSearch {
 
   std::int64_t alike() const { return std::max(most, sampled); }
 };
-
-/// What a query may take before it is dense.
-ListLimits limits_of_query(std::int64_t rows, std::int64_t neighbors);
 
 /// Bytes of device memory of each query of a batch, besides the query and its lists: minima and listed candidates. Few
 /// queries may list more, in 64 MiB for all of them. base: rows that are searched.

@@ -1,11 +1,11 @@
-// Parts rows far longer than the others (screen/row_lengths.h) from a base: a tree of boxes (cell_build.h) holds them,
+// Parts rows far longer than the others (screen/row_lengths.h) from a base: a tree of boxes (tree_build.h) holds them,
 // which a search visits after its lists hold the nearest other rows.
 #include "kernels/cuda/search/long_rows.h"
 
 #include <limits>
 
-#include "kernels/cuda/search/cell_build.h"
-#include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/search/tree_build.h"
+#include "kernels/cuda/search/tree_launch.h"
 
 namespace kith::cuda {
 
@@ -17,12 +17,12 @@ const LongRows<T>& find_long_rows(const HeldRows<T>& held) {
   const std::int64_t count = fp16.longer_rows.size();
   parted.others = fp16.largest;
   parted.max_norm = std::numeric_limits<float>::infinity();
-  if (count > 0 && !held.sent && held.columns() <= kMostCellColumns) {
+  if (count > 0 && !held.sent && held.columns() <= kMostTreeColumns) {
     // |x'| <= |x^| + |x' - x^|
     const LargestNorms others{fp16.screened.norm + fp16.screened.residual, fp16.screened.residual};
     const auto max_norm = static_cast<float>(fp16.screened.norm);
     Buffer<float> score_base = make_score_base(held, usual_limits(held, others).bound, max_norm);
-    parted.tree = build_cell_tree(held, fp16.longer_rows.data(), 1, count);
+    parted.tree = build_tree(held, fp16.longer_rows.data(), 1, count);
     parted.others = others;
     parted.max_norm = max_norm;
     parted.score_base = std::move(score_base);

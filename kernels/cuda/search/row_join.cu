@@ -1,35 +1,35 @@
 // The rows are searched in batches, with the fp16 copies that they have as base rows, so that nothing is uploaded or
-// rounded. Where they are in groups (centered_groups.h) that queries can leave out, each row is searched in its own
-// group first, and then in those that it needs, relative to their centers. The lists stay on the device until the end.
+// rounded. Where they are in cells (cells.h) that queries can leave out, each row is searched in its own
+// cell first, and then in those that it needs, relative to their centers. The lists stay on the device until the end.
 #include "kernels/cuda/search/row_join.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "kernels/cuda/search/cell_search.h"
-#include "kernels/cuda/search/centered_groups.h"
+#include "kernels/cuda/search/cells.h"
+#include "kernels/cuda/search/method.h"
 #include "kernels/cuda/search/rows_search.h"
 
 namespace kith::cuda {
 namespace {
 
-__global__ void set_group_kernel(const std::int32_t* position, std::int64_t count, std::uint8_t group,
-                                 std::uint8_t* group_of) {
-  for (std::int64_t i = thread_index(); i < count; i += thread_count()) group_of[position[i]] = group;
+__global__ void set_cell_kernel(const std::int32_t* position, std::int64_t count, std::uint8_t cell,
+                                std::uint8_t* cell_of) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) cell_of[position[i]] = cell;
 }
 
-/// Which rows need a group that is not theirs.
+/// Which rows need a cell that is not theirs.
 template <class T>
 struct Choice {
   const T* values = nullptr;  // (n, d) all rows
   std::int64_t d = 0;
   RowShare rows;                   // of which some are chosen
-  const double* center = nullptr;  // (d) of the group
-  GroupReach reach;
+  const double* center = nullptr;  // (d) of the cell
+  CellReach reach;
   double usual = 0.0, most = 0.0;  // D to the center of queries with the usual norm, and of those that fp16 can hold
-  const std::uint8_t* group_of = nullptr;  // (n)
-  std::uint8_t group = 0;
+  const std::uint8_t* cell_of = nullptr;  // (n)
+  std::uint8_t cell = 0;
   DeviceLists lists;  // (n, k)
   std::int64_t k = 0;
 };
@@ -40,7 +40,7 @@ template <class T>
 __global__ void choose_rows_kernel(Choice<T> in, std::int32_t* usual, std::int32_t* longer, Word* counts) {
   for (std::int64_t i = warp_index(); i < in.rows.count; i += warp_count()) {
     const std::int64_t row = in.rows.first + i;
-    if (in.group_of[row] == in.group || in.lists.index[row * in.k] < 0) continue;
+    if (in.cell_of[row] == in.cell || in.lists.index[row * in.k] < 0) continue;
     double sum = 0.0;
     for (std::int64_t j = lane_index(); j < in.d; j += kWarp) {
       const double difference = static_cast<double>(in.values[row * in.d + j]) - in.center[j];
@@ -83,31 +83,31 @@ class RowJoin {
     return finish();
   }
 
-  NeighborLists in_groups(const CenteredGroups<T>& groups) {
-    const std::int64_t n = held_.rows(), count = std::ssize(groups.groups);
+  NeighborLists in_cells(const Cells<T>& cells) {
+    const std::int64_t n = held_.rows(), count = std::ssize(cells.cells);
     steps_ = 2 * count;
-    group_of_ = Buffer<std::uint8_t>(held_.pool(), n);
+    cell_of_ = Buffer<std::uint8_t>(held_.pool(), n);
     chosen_ = Buffer<std::int32_t>(held_.pool(), 2 * own_.count);
     counts_ = Buffer<Word>(held_.pool(), 3);
-    const std::int32_t* position = groups.position.data();
+    const std::int32_t* position = cells.position.data();
     for (std::int64_t g = 0; g < count; ++g) {
-      const CenteredGroup<T>& group = groups.groups[static_cast<std::size_t>(g)];
-      const std::int64_t rows = group.rows->rows();
-      set_group_kernel<<<context().grid(rows, kBlock), kBlock, 0, stream()>>>(
-          position, rows, static_cast<std::uint8_t>(g), group_of_.data());
+      const Cell<T>& cell = cells.cells[static_cast<std::size_t>(g)];
+      const std::int64_t rows = cell.rows->rows();
+      set_cell_kernel<<<context().grid(rows, kBlock), kBlock, 0, stream()>>>(
+          position, rows, static_cast<std::uint8_t>(g), cell_of_.data());
       check(cudaGetLastError());
-      // Its own rows among those of the group, whose positions ascend.
+      // Its own rows among those of the cell, whose positions ascend.
       const auto place = [&](std::int64_t row) {
-        return std::lower_bound(group.position.begin(), group.position.end(), row) - group.position.begin();
+        return std::lower_bound(cell.position.begin(), cell.position.end(), row) - cell.position.begin();
       };
       const std::int64_t first = place(own_.first);
-      search_own(*group.rows, position, {first, place(own_.first + own_.count) - first});
+      search_own(*cell.rows, position, {first, place(own_.first + own_.count) - first});
       position += rows;
     }
-    position = groups.position.data();
+    position = cells.position.data();
     for (std::int64_t g = 0; g < count; ++g) {
-      search_others(groups, g, position);
-      position += groups.groups[static_cast<std::size_t>(g)].rows->rows();
+      search_others(cells, g, position);
+      position += cells.cells[static_cast<std::size_t>(g)].rows->rows();
     }
     return finish();
   }
@@ -127,7 +127,7 @@ class RowJoin {
     return std::min(std::max(fitting, kQueryTile), (count + kQueryTile - 1) / kQueryTile * kQueryTile);
   }
 
-  /// Rows `some` of a group in their own group; or of all, where position is null. A few before them are searched too,
+  /// Rows `some` of a cell in their own cell; or of all, where position is null. A few before them are searched too,
   /// so that tiles of fp16 rows are whole ones.
   void search_own(const HeldRows<T>& rows, const std::int32_t* position, const RowShare& some) {
     const std::int64_t begin = some.first / kQueryTile * kQueryTile, end = some.first + some.count;
@@ -161,23 +161,23 @@ class RowJoin {
     steps_done_ += 1;
   }
 
-  /// The rows of other groups in group g.
-  void search_others(const CenteredGroups<T>& groups, std::int64_t g, const std::int32_t* position) {
-    const CenteredGroup<T>& group = groups.groups[static_cast<std::size_t>(g)];
-    const HeldRows<T>& rows = *group.rows;
+  /// The rows of other cells in cell g.
+  void search_others(const Cells<T>& cells, std::int64_t g, const std::int32_t* position) {
+    const Cell<T>& cell = cells.cells[static_cast<std::size_t>(g)];
+    const HeldRows<T>& rows = *cell.rows;
     const std::int64_t n = own_.count, d = held_.columns();
     const QueryReach reach = query_reach(rows, k_);
     stream().fill(counts_.data(), 0, 3);
     choose_rows_kernel<<<context().grid(n, kBlockWarps), kBlock, 0, stream()>>>(
-        Choice<T>{held_.resident.data(), d, own_, groups.centers.data() + group.center * d, group.reach, reach.usual,
-                  reach.most, group_of_.data(), static_cast<std::uint8_t>(g), all_.lists(), k_},
+        Choice<T>{held_.resident.data(), d, own_, cells.centers.data() + cell.center * d, cell.reach, reach.usual,
+                  reach.most, cell_of_.data(), static_cast<std::uint8_t>(g), all_.lists(), k_},
         chosen_.data(), chosen_.data() + n, counts_.data());
     check(cudaGetLastError());
     Word counts[3] = {};
     stream().download(counts, counts_.data(), 3);
     const auto search_some = [&](const std::int32_t* chosen, Word count, double max_query_norm) {
       const auto some = static_cast<std::int64_t>(count);
-      search_chosen(rows, GroupRows{position, held_.first_row},
+      search_chosen(rows, CellRows{position, held_.first_row},
                     ChosenQueries<T>{.values = held_.resident.data(),
                                      .chosen = chosen,
                                      .count = some,
@@ -218,10 +218,10 @@ class RowJoin {
   Buffer<Word> candidates_;
   NeighborLists out_;
   std::int64_t steps_ = 1, steps_done_ = 0;
-  // Only with groups:
-  Buffer<std::uint8_t> group_of_;  // (n)
-  Buffer<std::int32_t> chosen_;    // (2, own rows)
-  Buffer<Word> counts_;            // (3)
+  // Only with cells:
+  Buffer<std::uint8_t> cell_of_;  // (n)
+  Buffer<std::int32_t> chosen_;   // (2, own rows)
+  Buffer<Word> counts_;           // (3)
 };
 
 }  // namespace
@@ -236,9 +236,9 @@ std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& 
   const Matrix<double> sample = draw_sample(held, kSampleRows, 3);
   const SearchMethod method =
       choose_search(held, {sample.view(), -1, join.measure}, join.neighbors + (join.include_self ? 0 : 1), own.count);
-  if (method == SearchMethod::cells) return std::nullopt;
-  if (method == SearchMethod::groups) return RowJoin<T>(held, join, own).in_groups(*held.cells.groups);
-  if (held.cells.too_dense) return std::nullopt;
+  if (method == SearchMethod::tree) return std::nullopt;
+  if (method == SearchMethod::cells) return RowJoin<T>(held, join, own).in_cells(*held.index.cells);
+  if (held.index.too_dense) return std::nullopt;
   return RowJoin<T>(held, join, own).in_all_rows();
 }
 

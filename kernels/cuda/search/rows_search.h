@@ -1,4 +1,4 @@
-// Searches of the rows of a group, or of all, for queries on the device, whose lists stay there.
+// Searches of the rows of a cell, or of all, for queries on the device, whose lists stay there.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 #include <limits>
 #include <optional>
 
-#include "kernels/cuda/search/cell_build.h"
-#include "kernels/cuda/search/cell_launch.h"
+#include "kernels/cuda/search/cell_lists.h"
+#include "kernels/cuda/search/cell_reach.h"
 #include "kernels/cuda/search/fp16_batch.h"
 #include "kernels/cuda/search/fp16_search.h"
-#include "kernels/cuda/search/group_lists.h"
-#include "kernels/cuda/search/group_reach.h"
 #include "kernels/cuda/search/long_rows.h"
 #include "kernels/cuda/search/row_sample.h"
+#include "kernels/cuda/search/tree_build.h"
+#include "kernels/cuda/search/tree_launch.h"
 
 namespace kith::cuda {
 
@@ -26,8 +26,8 @@ class RowsSearch {
   RowsSearch(const HeldRows<T>& rows, const BatchSearch& search) : rows_(rows), neighbors_(search.neighbors) {
     if (can_search_fp16(rows, search.measure, search.neighbors + 1)) {
       batch_.emplace(rows, search);
-    } else if (rows.cells.tree.is_empty()) {
-      rows.cells.tree = build_cell_tree<T>(rows, nullptr, 1, rows.rows());
+    } else if (rows.index.tree.is_empty()) {
+      rows.index.tree = build_tree<T>(rows, nullptr, 1, rows.rows());
     }
   }
 
@@ -36,10 +36,10 @@ class RowsSearch {
   /// Asynchronous.
   void search(const SearchQueries& queries, const ListOutput& out) const {
     if (batch_) return batch_->search(queries, out);
-    const CellView<T>& tree = rows_.cells.tree.view;
+    const TreeView<T>& tree = rows_.index.tree.view;
     const DeviceLists lists{out.distance, out.index};
     clear_lists(*rows_.context, lists, queries.count * neighbors_);
-    launch_cells(*rows_.context, tree, in_tree(rows_, tree, queries, neighbors_), {lists, nullptr, out.candidates});
+    launch_tree(*rows_.context, tree, in_tree(rows_, tree, queries, neighbors_), {lists, nullptr, out.candidates});
   }
 
  private:
@@ -76,7 +76,7 @@ double longest_norm(const HeldRows<T>& rows, Word largest) {
   return std::sqrt(squared) / fp16_unit(rows) * kNormRounding;
 }
 
-/// Some of the queries on the device, for a group of rows.
+/// Some of the queries on the device, for a cell of rows.
 template <class X>
 struct ChosenQueries {
   const X* values = nullptr;             // (n, d) all queries
@@ -96,10 +96,10 @@ struct QueryLists {
   Word* candidates = nullptr;  // (1) ADDED to, as in ListOutput
 };
 
-/// Stores the nearest rows of a group as the lists of the chosen queries if they are new, and merges them into these if
+/// Stores the nearest rows of a cell as the lists of the chosen queries if they are new, and merges them into these if
 /// not. Those of fallback queries have no first entry. Throws OutOfMemory. Asynchronous.
 template <class T, class X>
-void search_chosen(const HeldRows<T>& rows, const GroupRows& numbers, const ChosenQueries<X>& queries,
+void search_chosen(const HeldRows<T>& rows, const CellRows& numbers, const ChosenQueries<X>& queries,
                    const QueryLists& out) {
   if (queries.count == 0) return;
   const Context& context = *rows.context;
@@ -129,11 +129,11 @@ void search_chosen(const HeldRows<T>& rows, const GroupRows& numbers, const Chos
       batch.excluded_rows = excluded.data();
     }
     search.search(batch, {found.distance.data(), found.index.data(), out.candidates});
-    const FoundLists of_group{found.lists(), count, k, numbers, chosen};
+    const FoundLists of_cell{found.lists(), count, k, numbers, chosen};
     if (queries.are_new) {
-      store_found(context, of_group, out.lists);
+      store_found(context, of_cell, out.lists);
     } else {
-      merge_found(context, of_group, merged.lists(), out.lists);
+      merge_found(context, of_cell, merged.lists(), out.lists);
     }
   }
 }

@@ -1,5 +1,5 @@
-// The nearest rows of each query: in the tree of boxes where the rows have few columns or structure (cell_search.h); in
-// groups of rows where they are in a few dense clusters (group_search.h); else on the tensor cores if possible
+// The nearest rows of each query: in the tree of boxes where the rows have few columns or structure (tree_search.h); in
+// cells of rows where they are in a few dense clusters (cell_search.h); else on the tensor cores if possible
 // (fp16_search.h); otherwise, and for queries whose lists those two could not complete, by the float32 screen
 // (float32_search.h).
 #include <algorithm>
@@ -10,8 +10,9 @@
 #include "kernels/cuda/search/float32_search.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/gathered_queries.h"
-#include "kernels/cuda/search/group_search.h"
+#include "kernels/cuda/search/method.h"
 #include "kernels/cuda/search/operations.h"
+#include "kernels/cuda/search/tree_search.h"
 
 namespace kith::cuda {
 namespace {
@@ -59,7 +60,7 @@ void search_products(const HeldRows<T>& held, const Queries& queries, NeighborLi
   search_gathered(queries, fallback, lists, search_all);
 }
 
-/// Completes the lists of fallback queries of a search in the tree or in groups.
+/// Completes the lists of fallback queries of a search in the tree or in cells.
 template <class T>
 void search_fallback(const HeldRows<T>& held, const Queries& queries, const std::vector<std::int64_t>& fallback,
                      NeighborLists& lists) {
@@ -80,14 +81,14 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
   try {
     const SearchMethod method = choose_search(held, queries, k, q);
     const auto search_unfilled = [&](NeighborLists& out) {
-      if (method != SearchMethod::groups) return search_products(held, queries, out);
-      search_fallback(held, queries, search_groups(held, queries, out), out);
+      if (method != SearchMethod::cells) return search_products(held, queries, out);
+      search_fallback(held, queries, search_cells(held, queries, out), out);
     };
-    if (method == SearchMethod::cells) {
-      search_fallback(held, queries, search_cells(held, queries, unfilled, lists), lists);
+    if (method == SearchMethod::tree) {
+      search_fallback(held, queries, search_tree(held, queries, unfilled, lists), lists);
     } else if (unfilled) {
       search_unfilled(lists);
-    } else if (method == SearchMethod::groups || can_search_fp16(held, queries.measure, k)) {
+    } else if (method == SearchMethod::cells || can_search_fp16(held, queries.measure, k)) {
       NeighborLists found(q, k);
       search_unfilled(found);
       merge(found, lists);

@@ -4,15 +4,16 @@
 // (fp16_lists.h).
 //
 // The join takes n^2 d operations, where searches take 2 n^2 d; 2 n s d operations for a sample of s rows; and k n / s
-// rows of d values per row for the distances. The larger the sample, the fewer rows are within the limits: s = 20
-// (k n)^(1/2) balances 600 TFLOP/s and 3 TB/s. With few columns or few rows the join is slower than searches: handling
-// the pairs takes as long as the products that it saves.
+// rows of d values per row for the distances. The larger the sample, the fewer rows are within the limits. With few
+// columns or few rows the join is slower than searches: handling the pairs takes as long as the products that it saves
+// (choice/search.h).
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
+#include "kernels/cuda/choice/search.h"
 #include "kernels/cuda/search/fp16_batch.h"
 #include "kernels/cuda/search/fp16_lists.h"
 #include "kernels/cuda/search/join_epilogue.h"
@@ -22,10 +23,6 @@
 
 namespace kith::cuda {
 namespace {
-
-// The join is used from these sizes on.
-constexpr std::int64_t kMinColumns = 256, kMinValues = 150'000'000;
-constexpr double kMaxSampleShare = 0.25;  // of the rows
 
 constexpr std::int64_t kRangeTiles = 32;     // tiles of a column range
 constexpr std::int64_t kSlabs = 32;          // slabs of rows; each is multiplied with the rows from its first one on
@@ -68,20 +65,21 @@ struct JoinSizes {
   std::int64_t batch = 0;     // rows whose limits are computed together, and whose lists are finished together
 };
 
+/// Whether the rows can be joined. Only wgmma has so few warps that the log needs few segments.
 template <class T>
-std::optional<JoinSizes> join_sizes(const HeldRows<T>& held, const SelfJoin& join) {
+bool can_join(const HeldRows<T>& held, const SelfJoin& join) {
+  return held.rows() >= 2 && join.measure == Measure::squared_euclidean && has_fp16_scores(held, join.measure) &&
+         held.context->screen == ScreenPath::wgmma;
+}
+
+/// Nothing if there is not enough memory, or the lists are too long.
+template <class T>
+std::optional<JoinSizes> join_sizes(const HeldRows<T>& held, const SelfJoin& join, std::int64_t best_sample) {
   const std::int64_t n = held.rows(), k = join.neighbors;
-  if (n < 2 || join.measure != Measure::squared_euclidean || !has_fp16_scores(held, join.measure)) return std::nullopt;
-  if (held.context->screen != ScreenPath::wgmma)
-    return std::nullopt;  // only wgmma has so few warps that the log needs few segments
-  const double best_sample = 20 * std::sqrt(static_cast<double>(k) * static_cast<double>(n));
-  const bool pays = held.columns() >= kMinColumns && n * held.columns() >= kMinValues &&
-                    best_sample <= static_cast<double>(n) * kMaxSampleShare;
-  if (!pays && !held.context->forced.self_join) return std::nullopt;
   // At least twice as many groups as can_find_lists() requires.
-  const double min_sample = std::max(best_sample, static_cast<double>(4 * (k + 2) * kGroupColumns));
+  const std::int64_t min_sample = std::max(best_sample, 4 * (k + 2) * kGroupColumns);
   JoinSizes sizes;
-  sizes.stride = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(n) / min_sample));
+  sizes.stride = std::max<std::int64_t>(1, n / min_sample);
   const std::int64_t sample = (n + sizes.stride - 1) / sizes.stride;
   const auto expected = static_cast<std::uint64_t>(kCapacityFactor * (k + 1) * sizes.stride);
   sizes.capacity = std::max(candidate_capacity(k), static_cast<std::int64_t>(std::bit_ceil(expected)));
@@ -260,10 +258,26 @@ class SymmetricJoin {
 
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
+  const Context& context = *held.context;
+  const SearchSize size{.rows = held.rows(),
+                        .columns = held.columns(),
+                        .queries = held.rows(),
+                        .neighbors = join.neighbors,
+                        .has_fp16 = true};
   std::optional<NeighborLists> lists;
   try {
-    if (const auto sizes = join_sizes(held, join)) lists = SymmetricJoin<T>(held, join, *sizes).run();
-    if (!lists && !held.context->forced.self_join) lists = join_rows(held, join, {0, held.rows()});
+    if (can_join(held, join)) {
+      SearchChoice choice =
+          context.forced.self_join ? forced_method(SearchMethod::symmetric_join) : choose_join(context.machine, size);
+      const auto sizes = choice.method == SearchMethod::symmetric_join
+                             ? join_sizes(held, join, join_sample_rows(context.machine, size))
+                             : std::nullopt;
+      if (sizes) {
+        context.decisions.add(std::move(choice.decision));
+        lists = SymmetricJoin<T>(held, join, *sizes).run();
+      }
+    }
+    if (!lists && !context.forced.self_join) lists = join_rows(held, join, {0, held.rows()});
   } catch (const OutOfMemory&) {  // searches need less memory
     return std::nullopt;
   }

@@ -13,18 +13,18 @@
 #include <type_traits>
 
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/runtime/cell_tree.h"
+#include "kernels/cuda/runtime/box_tree.h"
 #include "kernels/cuda/search/device_lists.h"
 #include "kernels/cuda/search/warp_list.h"
 
 namespace kith::cuda {
 
-inline constexpr int kCellThreads = 128;
-inline constexpr int kCellWarps = kCellThreads / kWarp;
+inline constexpr int kTreeThreads = 128;
+inline constexpr int kTreeWarps = kTreeThreads / kWarp;
 
 /// Lengths around the center of the fp16 rows, by which queries are skipped that are nearer to their k-th neighbour
 /// than to any row of a tree (the triangle inequality).
-struct CellLengths {
+struct TreeLengths {
   const float* norm = nullptr;      // (queries) |q^|, rounded up; null: no query is skipped
   const float* residual = nullptr;  // (queries) |q' - q^|, rounded up
   double shortest = 0.0;            // a lower bound of |x'| of the rows
@@ -40,7 +40,7 @@ struct CellLengths {
 };
 
 /// Queries on the device.
-struct CellQueries {
+struct TreeQueries {
   const double* values = nullptr;  // (count, d)
   std::int64_t count = 0;
   std::int64_t neighbors = 0;  // length of each list, at most 32 kSlots
@@ -50,7 +50,7 @@ struct CellQueries {
   bool only_filled = false;                     // skips lists that have no entry
   std::int64_t first_row = 0;                   // row number of position 0
   std::int64_t most_leaves = 0;                 // that a query may visit; if it needs more, its list stays as it was
-  CellLengths lengths = {};
+  TreeLengths lengths = {};
 
   /// The position of the row that query q excludes; of no row if it is not that of one.
   __device__ std::int64_t excluded_by(std::int64_t q) const {
@@ -59,7 +59,7 @@ struct CellQueries {
   }
 };
 
-struct CellOutcome {
+struct TreeOutcome {
   DeviceLists lists;                  // in and out: merged into
   unsigned char* given_up = nullptr;  // (count) 1: the query needed more leaves; or null
   Word* measured = nullptr;           // (1) ADDED to: distances computed
@@ -67,7 +67,7 @@ struct CellOutcome {
 };
 
 /// A value of a query, and float32 numbers below and above it.
-struct CellValue {
+struct TreeValue {
   double value;
   float below, above;
 };
@@ -77,7 +77,7 @@ struct CellValue {
 /// is not above the exact squared distance; D may be below that by a factor of 1 - definition_rounding(d), and the last
 /// product covers it. Where D underflows, the float32 sum is zero.
 template <class Side, class Low, class High>
-__device__ float box_bound(const CellValue* query, int d, const Low& low, const High& high) {
+__device__ float box_bound(const TreeValue* query, int d, const Low& low, const High& high) {
   if constexpr (std::is_same_v<Side, double>) {
     double sum = 0.0;
 #pragma unroll 4
@@ -102,7 +102,7 @@ __device__ float box_bound(const CellValue* query, int d, const Low& low, const 
 /// D of a query and this lane's row of a leaf, which has value(j) in column j. For kColumns < 32, d <= kColumns, and
 /// the accumulators beyond are zero, which the tree of additions does not change.
 template <int kColumns, class Value>
-__device__ double leaf_distance(const Value& value, const CellValue* query, int d) {
+__device__ double leaf_distance(const Value& value, const TreeValue* query, int d) {
   static_assert(kColumns <= kLanes && (kColumns & (kColumns - 1)) == 0);
   double sum[kColumns];
 #pragma unroll
@@ -121,7 +121,7 @@ __device__ double leaf_distance(const Value& value, const CellValue* query, int 
 /// Inserts the rows of the chosen lanes that belong into the list. value(j, lane): that of a lane's row in column j;
 /// index: of this lane's row.
 template <int kSlots, class Value>
-__device__ void offer_lanes(unsigned chosen, const Value& value, const CellValue* query, int d, std::int64_t index,
+__device__ void offer_lanes(unsigned chosen, const Value& value, const TreeValue* query, int d, std::int64_t index,
                             NearestRows<kSlots>& nearest) {
   constexpr int kFew = 12;  // as long as a lane computes its own distance
   constexpr int kTogether = 4, kLanesEach = kWarp / kTogether;
@@ -155,7 +155,7 @@ __device__ void offer_lanes(unsigned chosen, const Value& value, const CellValue
 
 /// Whether a node with this lower bound of D may hold a row of the list. node: its number among all nodes. A NaN: no.
 template <class T, int kSlots>
-__device__ bool may_hold(const CellView<T>& tree, const CellQueries& queries, const NearestRows<kSlots>& nearest,
+__device__ bool may_hold(const TreeView<T>& tree, const TreeQueries& queries, const NearestRows<kSlots>& nearest,
                          float bound, std::int64_t node) {
   const auto distance = static_cast<double>(bound);
   if (distance != nearest.last_distance) return distance < nearest.last_distance;
@@ -163,7 +163,7 @@ __device__ bool may_hold(const CellView<T>& tree, const CellQueries& queries, co
 }
 
 /// Stores the values of query q.
-inline __device__ void load_query(const CellQueries& queries, std::int64_t q, std::int64_t d, CellValue* query) {
+inline __device__ void load_query(const TreeQueries& queries, std::int64_t q, std::int64_t d, TreeValue* query) {
   for (std::int64_t j = lane_index(); j < d; j += kWarp) {
     const double value = queries.values[q * d + j];
     query[j] = {value, __double2float_rd(value), __double2float_ru(value)};
@@ -173,22 +173,22 @@ inline __device__ void load_query(const CellQueries& queries, std::int64_t q, st
 
 /// Lower bounds of D between a query and the nodes of a family, one per lane. A NaN: there is no such node.
 template <class T>
-__device__ float family_bound(const CellView<T>& tree, const CellValue* query, int level, std::int64_t family) {
-  const bool exists = family * kCellRows + lane_index() < tree.nodes[level];
-  const auto* sides = tree.box + (tree.families[level] + family) * tree.d * 2 * kCellRows + lane_index();
-  const auto low = [&](int j) { return __ldg(sides + j * 2 * kCellRows); };
-  const auto high = [&](int j) { return __ldg(sides + (j * 2 + 1) * kCellRows); };
-  const float bound = exists ? box_bound<CellSide<T>>(query, static_cast<int>(tree.d), low, high) : 0.0F;
+__device__ float family_bound(const TreeView<T>& tree, const TreeValue* query, int level, std::int64_t family) {
+  const bool exists = family * kLeafRows + lane_index() < tree.nodes[level];
+  const auto* sides = tree.box + (tree.families[level] + family) * tree.d * 2 * kLeafRows + lane_index();
+  const auto low = [&](int j) { return __ldg(sides + j * 2 * kLeafRows); };
+  const auto high = [&](int j) { return __ldg(sides + (j * 2 + 1) * kLeafRows); };
+  const float bound = exists ? box_bound<BoxSide<T>>(query, static_cast<int>(tree.d), low, high) : 0.0F;
   return exists ? bound : __int_as_float(0x7FFFFFFF);
 }
 
 /// The search of one query by a warp.
 template <class T, int kColumns, int kSlots>
-class CellWalk {
+class TreeWalk {
  public:
   /// bounds: shared memory for the bounds of the families on the path, of which each lane uses its own.
-  __device__ CellWalk(const CellView<T>& tree, const CellQueries& queries, const CellValue* query,
-                      float (*bounds)[kCellRows])
+  __device__ TreeWalk(const TreeView<T>& tree, const TreeQueries& queries, const TreeValue* query,
+                      float (*bounds)[kLeafRows])
       : tree_(tree), queries_(queries), query_(query), bounds_(bounds) {}
 
   /// The families of boxes whose bounds were computed.
@@ -206,13 +206,13 @@ class CellWalk {
       const int child = choose(level, family);
       if (child < 0) {
         if (++level == tree_.levels) break;
-        family /= kCellRows;
+        family /= kLeafRows;
       } else if (level > 0) {
-        family = family * kCellRows + child;
+        family = family * kLeafRows + child;
         open(--level, family);
       } else {
         if (++leaves > queries_.most_leaves) return leaves;
-        visit_leaf(family * kCellRows + child, own);
+        visit_leaf(family * kLeafRows + child, own);
       }
     }
     nearest_.list.store(lists, q, queries_.neighbors);
@@ -230,7 +230,7 @@ class CellWalk {
   __device__ int choose(int level, std::int64_t family) {
     constexpr unsigned kNone = ~0U;
     const float bound = bounds_[level][lane_index()];
-    const std::int64_t node = (tree_.families[level] + family) * kCellRows + lane_index();
+    const std::int64_t node = (tree_.families[level] + family) * kLeafRows + lane_index();
     const bool needed = may_hold(tree_, queries_, nearest_, bound, node);
     const unsigned order = needed ? __float_as_uint(bound) : kNone;  // bounds are not negative
     const unsigned smallest = __reduce_min_sync(kAllLanes, order);
@@ -241,41 +241,41 @@ class CellWalk {
   }
 
   __device__ void visit_leaf(std::int64_t leaf, std::int64_t own) {
-    const std::int32_t row = tree_.row[leaf * kCellRows + lane_index()];
-    const bool exists = row != kNoCellRow && row != own;
-    const T* column = tree_.values + leaf * kCellRows * tree_.d;
+    const std::int32_t row = tree_.row[leaf * kLeafRows + lane_index()];
+    const bool exists = row != kNoTreeRow && row != own;
+    const T* column = tree_.values + leaf * kLeafRows * tree_.d;
     const int d = static_cast<int>(tree_.d);
     const std::int64_t index = queries_.first_row + row;
     if constexpr (kColumns == kLanes && !std::is_same_v<T, double>) {
       // With many columns few rows belong into the list, and float32 takes half the time.
-      const auto side = [&](int j) { return static_cast<float>(__ldg(column + lane_index() + j * kCellRows)); };
+      const auto side = [&](int j) { return static_cast<float>(__ldg(column + lane_index() + j * kLeafRows)); };
       const auto bound = static_cast<double>(box_bound<float>(query_, d, side, side));
       const unsigned chosen = __ballot_sync(kAllLanes, exists && bound <= nearest_.last_distance);
-      const auto value = [&](int j, int lane) { return __ldg(column + lane + j * kCellRows); };
+      const auto value = [&](int j, int lane) { return __ldg(column + lane + j * kLeafRows); };
       if (chosen != 0) offer_lanes(chosen, value, query_, d, index, nearest_);
     } else {
-      const auto value = [&](int j) { return __ldg(column + lane_index() + j * kCellRows); };
+      const auto value = [&](int j) { return __ldg(column + lane_index() + j * kLeafRows); };
       nearest_.offer(exists, leaf_distance<kColumns>(value, query_, d), index);
     }
   }
 
-  const CellView<T>& tree_;
-  const CellQueries& queries_;
-  const CellValue* query_;
-  float (*bounds_)[kCellRows];
+  const TreeView<T>& tree_;
+  const TreeQueries& queries_;
+  const TreeValue* query_;
+  float (*bounds_)[kLeafRows];
   NearestRows<kSlots> nearest_;
   int opened_ = 0;
 };
 
-/// Shared memory: d values of type CellValue for each warp of a block, of which there are up to kCellWarps.
+/// Shared memory: d values of type TreeValue for each warp of a block, of which there are up to kTreeWarps.
 template <class T, int kColumns, int kSlots>
-__global__ void __launch_bounds__(kCellThreads)
-    cells_kernel(const __grid_constant__ CellView<T> tree, const __grid_constant__ CellQueries queries,
-                 const __grid_constant__ CellOutcome out) {
+__global__ void __launch_bounds__(kTreeThreads)
+    tree_kernel(const __grid_constant__ TreeView<T> tree, const __grid_constant__ TreeQueries queries,
+                const __grid_constant__ TreeOutcome out) {
   extern __shared__ __align__(16) unsigned char query_memory[];
-  __shared__ float bounds[kCellWarps][kCellLevels][kCellRows];
+  __shared__ float bounds[kTreeWarps][kTreeLevels][kLeafRows];
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  CellValue* query = reinterpret_cast<CellValue*>(query_memory) + warp * tree.d;
+  TreeValue* query = reinterpret_cast<TreeValue*>(query_memory) + warp * tree.d;
   for (std::int64_t q = warp_index(); q < queries.count; q += warp_count()) {
     const std::int64_t first = q * queries.neighbors, last = first + queries.neighbors - 1;
     if (queries.only_filled && out.lists.index[first] < 0) continue;
@@ -284,13 +284,13 @@ __global__ void __launch_bounds__(kCellThreads)
       continue;
     }
     load_query(queries, q, tree.d, query);
-    CellWalk<T, kColumns, kSlots> walk(tree, queries, query, bounds[warp]);
+    TreeWalk<T, kColumns, kSlots> walk(tree, queries, query, bounds[warp]);
     const std::int64_t leaves = walk.run(q, out.lists);
     __syncwarp();  // before the next query replaces this one
     if (lane_index() != 0) continue;
     if (out.given_up != nullptr) out.given_up[q] = leaves > queries.most_leaves ? 1 : 0;
-    atomicAdd(out.measured, static_cast<Word>(leaves) * kCellRows);
-    if (out.bounded != nullptr) atomicAdd(out.bounded, static_cast<Word>(walk.opened()) * kCellRows);
+    atomicAdd(out.measured, static_cast<Word>(leaves) * kLeafRows);
+    if (out.bounded != nullptr) atomicAdd(out.bounded, static_cast<Word>(walk.opened()) * kLeafRows);
   }
 }
 

@@ -1,6 +1,6 @@
 // Divides the rows among centers (center_choice.h): each to the nearest, in float32, since any division gives right
-// results. One pass over the rows for the groups, one that copies them, and one that prepares the copies.
-#include "kernels/cuda/search/centered_groups.h"
+// results. One pass over the rows for the cells, one that copies them, and one that prepares the copies.
+#include "kernels/cuda/search/cells.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,29 +10,29 @@
 
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/prepare.h"
-#include "kernels/cuda/search/cell_launch.h"
-#include "kernels/cuda/search/cell_order.h"
 #include "kernels/cuda/search/center_choice.h"
+#include "kernels/cuda/search/row_order.h"
 #include "kernels/cuda/search/row_sample.h"
+#include "kernels/cuda/search/tree_launch.h"
 
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostGroups = 2 * kMostCenters;
+constexpr std::int64_t kMostCells = 2 * kMostCenters;
 constexpr int kTogether = 4;  // rows of a warp at a time
 
-/// Finds the group of each row: 2 c for the near rows of center c, 2 c + 1 for those whose squared distance is above
+/// Finds the cell of each row: 2 c for the near rows of center c, 2 c + 1 for those whose squared distance is above
 /// limit[c]. centers: (d, kMostCenters). The first `count` of them, a multiple of 32, are compared; a place without a
-/// center repeats the first. largest: (kMostGroups) bits of an upper bound of the largest squared distance to the
+/// center repeats the first. largest: (kMostCells) bits of an upper bound of the largest squared distance to the
 /// center. kCenters: of a lane at a time.
 template <class T, int kCenters>
 __global__ void __launch_bounds__(kBlock)
-    groups_kernel(const T* values, std::int64_t n, std::int64_t d, const CellSide<T>* centers, const float* limit,
-                  int count, std::uint64_t* key, std::int32_t* row, unsigned* largest) {
-  using Side = CellSide<T>;
-  __shared__ unsigned block_largest[kMostGroups];
-  static_assert(kMostGroups <= kBlock, "a thread has a group");
-  if (threadIdx.x < kMostGroups) block_largest[threadIdx.x] = 0;
+    cells_kernel(const T* values, std::int64_t n, std::int64_t d, const BoxSide<T>* centers, const float* limit,
+                 int count, std::uint64_t* key, std::int32_t* row, unsigned* largest) {
+  using Side = BoxSide<T>;
+  __shared__ unsigned block_largest[kMostCells];
+  static_assert(kMostCells <= kBlock, "a thread has a cell");
+  if (threadIdx.x < kMostCells) block_largest[threadIdx.x] = 0;
   __syncthreads();
   const int lane = lane_index();
   for (std::int64_t first = warp_index() * kTogether; first < n; first += warp_count() * kTogether) {
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
           // Covers the rounding of up to 4000 terms, and squares that vanish.
-          static_assert(kMostCellColumns <= 4000);
+          static_assert(kMostTreeColumns <= 4000);
           const float bound =
               __fmaf_ru(static_cast<float>(sum[i][s]), 1.0F + 0x1p-12F, static_cast<float>(d) * 0x1p-120F);
           if (__float_as_uint(bound) >= best[i]) continue;
@@ -80,14 +80,14 @@ __global__ void __launch_bounds__(kBlock)
       const unsigned smallest = __reduce_min_sync(kAllLanes, best[i]);
       const int chosen = __ffs(static_cast<int>(__ballot_sync(kAllLanes, best[i] == smallest))) - 1;
       if (first + i >= n || lane != chosen) continue;
-      const int group = 2 * nearest[i] + (__uint_as_float(best[i]) > limit[nearest[i]] ? 1 : 0);
-      key[first + i] = static_cast<std::uint64_t>(group);
+      const int cell = 2 * nearest[i] + (__uint_as_float(best[i]) > limit[nearest[i]] ? 1 : 0);
+      key[first + i] = static_cast<std::uint64_t>(cell);
       row[first + i] = static_cast<std::int32_t>(first + i);
-      atomicMax(&block_largest[group], best[i]);
+      atomicMax(&block_largest[cell], best[i]);
     }
   }
   __syncthreads();
-  if (threadIdx.x < kMostGroups) atomicMax(&largest[threadIdx.x], block_largest[threadIdx.x]);
+  if (threadIdx.x < kMostCells) atomicMax(&largest[threadIdx.x], block_largest[threadIdx.x]);
 }
 
 /// A lower bound of the distance to the center of rows above the limit.
@@ -96,11 +96,11 @@ double hole_of(float limit, std::int64_t d) {
   return squared > 0 ? std::sqrt(squared) * (1 - 0x1p-40) : 0.0;
 }
 
-/// Where each group begins among sorted keys: begin[g] for all groups and one more.
+/// Where each cell begins among sorted keys: begin[g] for all cells and one more.
 __global__ void begins_kernel(const std::uint64_t* key, std::int64_t n, std::int32_t* begin) {
   for (std::int64_t i = thread_index(); i <= n; i += thread_count()) {
     const std::int64_t before = i == 0 ? -1 : static_cast<std::int64_t>(key[i - 1]);
-    const std::int64_t here = i == n ? kMostGroups : static_cast<std::int64_t>(key[i]);
+    const std::int64_t here = i == n ? kMostCells : static_cast<std::int64_t>(key[i]);
     for (std::int64_t g = before + 1; g <= here; ++g) begin[g] = static_cast<std::int32_t>(i);
   }
 }
@@ -116,9 +116,8 @@ ScreenTransform screen_around(std::span<const double> center, double radius, Scr
 }  // namespace
 
 template <class T>
-std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held, const SearchSample& sample,
-                                                        GroupPurpose purpose) {
-  using Side = CellSide<T>;
+std::shared_ptr<Cells<T>> make_cells(const HeldRows<T>& held, const SearchSample& sample, CellPurpose purpose) {
+  using Side = BoxSide<T>;
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t n = held.rows(), d = held.columns();
@@ -138,13 +137,13 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   const Buffer<Side> device_centers(held.pool(), d * kMostCenters);
   const Buffer<float> device_limits(held.pool(), kMostCenters);
   const Buffer<std::uint64_t> keys(held.pool(), 2 * n);
-  const Buffer<std::int32_t> rows(held.pool(), 2 * n), begins(held.pool(), kMostGroups + 1);
-  const Buffer<unsigned> largest(held.pool(), kMostGroups);
-  CellOrder order{{keys.data(), keys.data() + n}, {rows.data(), rows.data() + n}, n, 0};
+  const Buffer<std::int32_t> rows(held.pool(), 2 * n), begins(held.pool(), kMostCells + 1);
+  const Buffer<unsigned> largest(held.pool(), kMostCells);
+  RowOrder order{{keys.data(), keys.data() + n}, {rows.data(), rows.data() + n}, n, 0};
   stream.upload(device_centers.data(), transposed.data(), d * kMostCenters);
   stream.upload(device_limits.data(), limits.data(), kMostCenters);
-  stream.fill(largest.data(), 0, kMostGroups);
-  const auto kernel = count <= kWarp ? groups_kernel<T, 1> : groups_kernel<T, kMostCenters / kWarp>;
+  stream.fill(largest.data(), 0, kMostCells);
+  const auto kernel = count <= kWarp ? cells_kernel<T, 1> : cells_kernel<T, kMostCenters / kWarp>;
   kernel<<<context.grid(n, kBlockWarps * kTogether), kBlock, 0, stream>>>(
       held.resident.data(), n, d, device_centers.data(), device_limits.data(),
       static_cast<int>((count + kWarp - 1) / kWarp * kWarp), order.key[0], order.row[0], largest.data());
@@ -155,13 +154,13 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   sort_by_key(stream, order, 8, temporary.data(), bytes);
   begins_kernel<<<context.grid(n + 1, kBlock), kBlock, 0, stream>>>(order.key[order.current], n, begins.data());
   check(cudaGetLastError());
-  std::vector<std::int32_t> begin(static_cast<std::size_t>(kMostGroups + 1)), positions(static_cast<std::size_t>(n));
-  std::vector<float> squared_radius(static_cast<std::size_t>(kMostGroups));
-  stream.download(begin.data(), begins.data(), kMostGroups + 1);
+  std::vector<std::int32_t> begin(static_cast<std::size_t>(kMostCells + 1)), positions(static_cast<std::size_t>(n));
+  std::vector<float> squared_radius(static_cast<std::size_t>(kMostCells));
+  stream.download(begin.data(), begins.data(), kMostCells + 1);
   stream.download(positions.data(), order.row[order.current], n);
-  stream.download(reinterpret_cast<unsigned*>(squared_radius.data()), largest.data(), kMostGroups);
+  stream.download(reinterpret_cast<unsigned*>(squared_radius.data()), largest.data(), kMostCells);
 
-  auto made = std::make_shared<CenteredGroups<T>>();
+  auto made = std::make_shared<Cells<T>>();
   made->centers = Buffer<double>(held.pool(), count * d);
   made->center_count = count;
   made->share = chosen.share;
@@ -179,28 +178,27 @@ std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>& held,
   for (std::size_t g = 0; g < static_cast<std::size_t>(2 * count); ++g) {
     const std::int64_t first = begin[g], size = begin[g + 1] - first;
     if (size == 0) continue;
-    CenteredGroup<T>& group = made->groups.emplace_back();
-    group.center = static_cast<std::int64_t>(g / 2);
-    group.is_far = g % 2 == 1;
-    group.reach.hole = group.is_far ? hole_of(limits[g / 2], d) : 0.0;
-    group.reach.radius = std::sqrt(static_cast<double>(squared_radius[g])) * (1 + 0x1p-40);
-    group.position.assign(positions.begin() + first, positions.begin() + first + size);
+    Cell<T>& cell = made->cells.emplace_back();
+    cell.center = static_cast<std::int64_t>(g / 2);
+    cell.is_far = g % 2 == 1;
+    cell.reach.hole = cell.is_far ? hole_of(limits[g / 2], d) : 0.0;
+    cell.reach.radius = std::sqrt(static_cast<double>(squared_radius[g])) * (1 + 0x1p-40);
+    cell.position.assign(positions.begin() + first, positions.begin() + first + size);
     gather_kernel<<<context.grid(size * d, kBlock), kBlock, 0, stream>>>(
         held.resident.data(), order.row[order.current] + first, size, d, values);
     check(cudaGetLastError());
-    group.rows = std::make_unique<HeldRows<T>>(held.context, Buffer<T>(values, size * d), size, d);
+    cell.rows = std::make_unique<HeldRows<T>>(held.context, Buffer<T>(values, size * d), size, d);
     values += (size * d + kAligned - 1) / kAligned * kAligned;
     DataPlan plan = held.plan;
-    plan.screen = screen_around(measured.row(group.center), group.reach.radius, held.plan.screen);
-    preparations.emplace_back(*group.rows, plan);
+    plan.screen = screen_around(measured.row(cell.center), cell.reach.radius, held.plan.screen);
+    preparations.emplace_back(*cell.rows, plan);
   }
   for (Preparation<T>& preparation : preparations) preparation.finish();
   return made;
 }
 
-#define KITH_INSTANTIATE(T)                                                                                 \
-  template std::shared_ptr<CenteredGroups<T>> make_centered_groups(const HeldRows<T>&, const SearchSample&, \
-                                                                   GroupPurpose);
+#define KITH_INSTANTIATE(T) \
+  template std::shared_ptr<Cells<T>> make_cells(const HeldRows<T>&, const SearchSample&, CellPurpose);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

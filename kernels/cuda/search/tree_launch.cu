@@ -1,5 +1,5 @@
-// The kernels of cell_kernel.h for each number of columns and length of lists.
-#include "kernels/cuda/search/cell_launch.h"
+// The kernels of tree_kernel.h for each number of columns and length of lists.
+#include "kernels/cuda/search/tree_launch.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,8 +16,8 @@ __global__ void clear_kernel(DeviceLists lists, std::int64_t count) {
 
 template <int kSlots, class T>
 auto kernel_for(std::int64_t d) {
-  if (d <= 4) return cells_kernel<T, 4, kSlots>;
-  return d <= 16 ? cells_kernel<T, 16, kSlots> : cells_kernel<T, kLanes, kSlots>;
+  if (d <= 4) return tree_kernel<T, 4, kSlots>;
+  return d <= 16 ? tree_kernel<T, 16, kSlots> : tree_kernel<T, kLanes, kSlots>;
 }
 
 }  // namespace
@@ -28,15 +28,15 @@ void clear_lists(const Context& context, const DeviceLists& lists, std::int64_t 
 }
 
 template <class T>
-void launch_cells(const Context& context, const CellView<T>& tree, const CellQueries& queries, const CellOutcome& out) {
-  static_assert(kMostCellNeighbors == 4 * kWarp);
+void launch_tree(const Context& context, const TreeView<T>& tree, const TreeQueries& queries, const TreeOutcome& out) {
+  static_assert(kMostTreeNeighbors == 4 * kWarp);
   constexpr std::int64_t kUnasked = 48 * 1024;  // what a kernel may use of shared memory without asking
-  constexpr std::int64_t kBounds = kCellWarps * kCellLevels * kCellRows * 4;
-  static_assert(kMostCellColumns * sizeof(CellValue) + kBounds <= 64 * 1024, "what every GPU has");
+  constexpr std::int64_t kBounds = kTreeWarps * kTreeLevels * kLeafRows * 4;
+  static_assert(kMostTreeColumns * sizeof(TreeValue) + kBounds <= 64 * 1024, "what every GPU has");
   const auto kernel = queries.neighbors <= kWarp ? kernel_for<1, T>(tree.d) : kernel_for<4, T>(tree.d);
-  const std::int64_t query_bytes = tree.d * static_cast<std::int64_t>(sizeof(CellValue));
+  const std::int64_t query_bytes = tree.d * static_cast<std::int64_t>(sizeof(TreeValue));
   // Few queries are spread over all multiprocessors.
-  const std::int64_t most_warps = std::clamp<std::int64_t>(queries.count / context.multiprocessors, 1, kCellWarps);
+  const std::int64_t most_warps = std::clamp<std::int64_t>(queries.count / context.multiprocessors, 1, kTreeWarps);
   const std::int64_t warps = std::clamp<std::int64_t>((kUnasked - kBounds) / query_bytes, 1, most_warps);
   const std::int64_t shared = warps * query_bytes;
   if (shared + kBounds > kUnasked) {
@@ -51,7 +51,7 @@ void launch_cells(const Context& context, const CellView<T>& tree, const CellQue
 }
 
 #define KITH_INSTANTIATE(T) \
-  template void launch_cells(const Context&, const CellView<T>&, const CellQueries&, const CellOutcome&);
+  template void launch_tree(const Context&, const TreeView<T>&, const TreeQueries&, const TreeOutcome&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

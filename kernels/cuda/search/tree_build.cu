@@ -7,7 +7,7 @@
 // for 5 million rows of 3 columns. The samples are small beside the segments, except for the last sorts. The values of
 // a column are compared in float32 after the transform of the screen, which keeps small differences of values far from
 // zero.
-#include "kernels/cuda/search/cell_build.h"
+#include "kernels/cuda/search/tree_build.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,14 +15,14 @@
 #include <limits>
 
 #include "kernels/cuda/device/select.h"
-#include "kernels/cuda/search/cell_order.h"
+#include "kernels/cuda/search/row_order.h"
 
 namespace kith::cuda {
 namespace {
 
 constexpr int kRangeRows = 128;    // rows whose ranges a warp finds before it combines them with those of other warps
 constexpr int kRangeSample = 256;  // rows of a segment that show in which column it is widest
-static_assert(kRangeRows % kCellRows == 0 && kCellRows == kWarp, "a lane has one row of each leaf");
+static_assert(kRangeRows % kLeafRows == 0 && kLeafRows == kWarp, "a lane has one row of each leaf");
 
 /// The rows, and the transform of their values for comparisons: float(value * scale - center).
 template <class T>
@@ -126,38 +126,38 @@ __device__ Side lanes_max(Side value) {
 
 /// Where a tree is written.
 template <class T>
-struct CellOutput {
+struct TreeOutput {
   T* values;
   std::int32_t *row, *first_row;
-  CellSide<T>* box;
+  BoxSide<T>* box;
 };
 
 /// Writes a node's side of column j. family: number of the node's family.
 template <class Side>
 __device__ void write_box(Side* box, std::int64_t d, std::int64_t family, int sibling, std::int64_t j, Side low,
                           Side high) {
-  Side* sides = box + (family * d + j) * 2 * kCellRows + sibling;
+  Side* sides = box + (family * d + j) * 2 * kLeafRows + sibling;
   sides[0] = low;
-  sides[kCellRows] = high;
+  sides[kLeafRows] = high;
 }
 
 /// Copies the rows in their order, and finds the boxes of the leaves. A warp per leaf.
 template <class T>
 __global__ void leaves_kernel(const T* values, const std::int32_t* order, std::int64_t count, std::int64_t leaves,
-                              std::int64_t d, CellOutput<T> out) {
+                              std::int64_t d, TreeOutput<T> out) {
   for (std::int64_t leaf = warp_index(); leaf < leaves; leaf += warp_count()) {
-    const std::int64_t at = leaf * kCellRows + lane_index();
+    const std::int64_t at = leaf * kLeafRows + lane_index();
     const std::int32_t row = order[min(at, count - 1)];  // the values of missing rows are in the box already
     const std::int32_t first_row = static_cast<std::int32_t>(__reduce_min_sync(kAllLanes, static_cast<unsigned>(row)));
-    out.row[at] = at < count ? row : kNoCellRow;
+    out.row[at] = at < count ? row : kNoTreeRow;
     if (lane_index() == 0) out.first_row[leaf] = first_row;
     for (std::int64_t j = 0; j < d; ++j) {
       const T value = values[row * d + j];
-      out.values[(leaf * d + j) * kCellRows + lane_index()] = value;
-      const auto side = static_cast<CellSide<T>>(value);
+      out.values[(leaf * d + j) * kLeafRows + lane_index()] = value;
+      const auto side = static_cast<BoxSide<T>>(value);
       const auto low = lanes_min(side), high = lanes_max(side);
       if (lane_index() == 0) {
-        write_box(out.box, d, leaf / kCellRows, static_cast<int>(leaf % kCellRows), j, low, high);
+        write_box(out.box, d, leaf / kLeafRows, static_cast<int>(leaf % kLeafRows), j, low, high);
       }
     }
   }
@@ -166,21 +166,21 @@ __global__ void leaves_kernel(const T* values, const std::int32_t* order, std::i
 /// The boxes of the nodes of a level from those of the level below. below, above: the first families of the levels.
 template <class T>
 __global__ void nodes_kernel(std::int64_t d, std::int64_t children, std::int64_t below, std::int64_t nodes,
-                             std::int64_t above, CellOutput<T> out) {
-  using Side = CellSide<T>;
+                             std::int64_t above, TreeOutput<T> out) {
+  using Side = BoxSide<T>;
   constexpr Side kInfinity = std::numeric_limits<Side>::infinity();
   for (std::int64_t node = warp_index(); node < nodes; node += warp_count()) {
-    const bool exists = node * kCellRows + lane_index() < children;
+    const bool exists = node * kLeafRows + lane_index() < children;
     const std::int64_t family = below + node;
-    const std::int32_t first_row = exists ? out.first_row[family * kCellRows + lane_index()] : kNoCellRow;
+    const std::int32_t first_row = exists ? out.first_row[family * kLeafRows + lane_index()] : kNoTreeRow;
     const unsigned smallest = __reduce_min_sync(kAllLanes, static_cast<unsigned>(first_row));
-    const int sibling = static_cast<int>(node % kCellRows);
-    if (lane_index() == 0) out.first_row[above * kCellRows + node] = static_cast<std::int32_t>(smallest);
+    const int sibling = static_cast<int>(node % kLeafRows);
+    if (lane_index() == 0) out.first_row[above * kLeafRows + node] = static_cast<std::int32_t>(smallest);
     for (std::int64_t j = 0; j < d; ++j) {
-      const Side* sides = out.box + (family * d + j) * 2 * kCellRows + lane_index();
+      const Side* sides = out.box + (family * d + j) * 2 * kLeafRows + lane_index();
       const Side low = lanes_min(exists ? sides[0] : kInfinity);
-      const Side high = lanes_max(exists ? sides[kCellRows] : -kInfinity);
-      if (lane_index() == 0) write_box(out.box, d, above + node / kCellRows, sibling, j, low, high);
+      const Side high = lanes_max(exists ? sides[kLeafRows] : -kInfinity);
+      if (lane_index() == 0) write_box(out.box, d, above + node / kLeafRows, sibling, j, low, high);
     }
   }
 }
@@ -189,7 +189,7 @@ __global__ void nodes_kernel(std::int64_t d, std::int64_t children, std::int64_t
 int log2_above(std::int64_t count) { return std::bit_width(static_cast<std::uint64_t>(count) - 1); }
 
 constexpr int kLeafShift = 5;
-static_assert(1 << kLeafShift == kCellRows, "a segment of 2^5 positions is a leaf");
+static_assert(1 << kLeafShift == kLeafRows, "a segment of 2^5 positions is a leaf");
 
 /// Segments of 2^s positions are not divided.
 int last_shift(std::int64_t d) {
@@ -198,7 +198,7 @@ int last_shift(std::int64_t d) {
 
 /// Sorts the rows `order.row` into their leaves.
 template <class T>
-void order_rows(const HeldRows<T>& held, CellOrder& order) {
+void order_rows(const HeldRows<T>& held, RowOrder& order) {
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t d = held.columns();
@@ -231,12 +231,12 @@ void order_rows(const HeldRows<T>& held, CellOrder& order) {
 
 /// Sizes of the levels of a tree over `count` rows. Returns the number of families.
 template <class T>
-std::int64_t set_levels(std::int64_t count, CellView<T>& view) {
-  std::int64_t families = 0, nodes = (count + kCellRows - 1) / kCellRows;
+std::int64_t set_levels(std::int64_t count, TreeView<T>& view) {
+  std::int64_t families = 0, nodes = (count + kLeafRows - 1) / kLeafRows;
   for (view.levels = 0;;) {
     view.nodes[view.levels] = nodes;
     view.families[view.levels++] = families;
-    const std::int64_t parents = (nodes + kCellRows - 1) / kCellRows;
+    const std::int64_t parents = (nodes + kLeafRows - 1) / kLeafRows;
     families += parents;
     if (parents == 1) return families;
     nodes = parents;
@@ -246,35 +246,34 @@ std::int64_t set_levels(std::int64_t count, CellView<T>& view) {
 }  // namespace
 
 template <class T>
-std::int64_t cell_tree_bytes(std::int64_t count, std::int64_t d) {
-  constexpr std::int64_t kValue = sizeof(T), kSide = sizeof(CellSide<T>);
-  const std::int64_t leaves = (count + kCellRows - 1) / kCellRows;
-  const std::int64_t tree = leaves * kCellRows * (d * kValue + 4) + leaves * 17 / 16 * (d * 2 * kSide + 4);
+std::int64_t tree_bytes(std::int64_t count, std::int64_t d) {
+  constexpr std::int64_t kValue = sizeof(T), kSide = sizeof(BoxSide<T>);
+  const std::int64_t leaves = (count + kLeafRows - 1) / kLeafRows;
+  const std::int64_t tree = leaves * kLeafRows * (d * kValue + 4) + leaves * 17 / 16 * (d * 2 * kSide + 4);
   return tree + count * (2 * 12 + 4) + leaves * (d * 8 + 4);
 }
 
 template <class T>
-CellTree<T> build_cell_tree(const HeldRows<T>& held, const std::int32_t* positions, std::int64_t stride,
-                            std::int64_t count) {
+BoxTree<T> build_tree(const HeldRows<T>& held, const std::int32_t* positions, std::int64_t stride, std::int64_t count) {
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t d = held.columns();
-  CellTree<T> tree;
-  CellView<T>& view = tree.view;
+  BoxTree<T> tree;
+  TreeView<T>& view = tree.view;
   const std::int64_t families = set_levels(count, view), leaves = view.nodes[0];
   view.d = d;
-  tree.values = Buffer<T>(held.pool(), leaves * kCellRows * d);
-  tree.row = Buffer<std::int32_t>(held.pool(), leaves * kCellRows);
-  tree.first_row = Buffer<std::int32_t>(held.pool(), families * kCellRows);
-  tree.box = Buffer<CellSide<T>>(held.pool(), families * d * 2 * kCellRows);
+  tree.values = Buffer<T>(held.pool(), leaves * kLeafRows * d);
+  tree.row = Buffer<std::int32_t>(held.pool(), leaves * kLeafRows);
+  tree.first_row = Buffer<std::int32_t>(held.pool(), families * kLeafRows);
+  tree.box = Buffer<BoxSide<T>>(held.pool(), families * d * 2 * kLeafRows);
   const Buffer<std::uint64_t> keys(held.pool(), 2 * count);
   const Buffer<std::int32_t> rows(held.pool(), 2 * count);
-  CellOrder order{{keys.data(), keys.data() + count}, {rows.data(), rows.data() + count}, count, 0};
+  RowOrder order{{keys.data(), keys.data() + count}, {rows.data(), rows.data() + count}, count, 0};
   positions_kernel<<<context.grid(count, kBlock), kBlock, 0, stream>>>(positions, stride, count, order.row[0]);
   check(cudaGetLastError());
   order_rows(held, order);
 
-  const CellOutput<T> out{tree.values.data(), tree.row.data(), tree.first_row.data(), tree.box.data()};
+  const TreeOutput<T> out{tree.values.data(), tree.row.data(), tree.first_row.data(), tree.box.data()};
   leaves_kernel<<<context.grid(leaves, kBlockWarps), kBlock, 0, stream>>>(
       held.resident.data(), order.row[order.current], count, leaves, d, out);
   check(cudaGetLastError());
@@ -290,9 +289,9 @@ CellTree<T> build_cell_tree(const HeldRows<T>& held, const std::int32_t* positio
   return tree;
 }
 
-#define KITH_INSTANTIATE(T)                                             \
-  template std::int64_t cell_tree_bytes<T>(std::int64_t, std::int64_t); \
-  template CellTree<T> build_cell_tree(const HeldRows<T>&, const std::int32_t*, std::int64_t, std::int64_t);
+#define KITH_INSTANTIATE(T)                                        \
+  template std::int64_t tree_bytes<T>(std::int64_t, std::int64_t); \
+  template BoxTree<T> build_tree(const HeldRows<T>&, const std::int32_t*, std::int64_t, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -1,7 +1,7 @@
-// Which groups of rows a query needs.
+// Which cells of rows a query needs.
 //
 // A row within r of a center c is at least |q - c| - r from a query q, and one outside of h at least h - |q - c|. A
-// group is left out if that, rounded down by far more than the definition may be rounded, exceeds the root of the k-th
+// cell is left out if that, rounded down by far more than the definition may be rounded, exceeds the root of the k-th
 // D of the list.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace kith::cuda {
 
-/// Distances of the rows of a group to its center.
-struct GroupReach {
+/// Distances of the rows of a cell to its center.
+struct CellReach {
   double hole = 0.0, radius = 0.0;  // no row is nearer, none farther
 
   /// Whether all rows are farther from a query than `reach`, the root of the last D of its list. squared: of the
@@ -24,7 +24,7 @@ struct GroupReach {
   }
 };
 
-/// Which queries a search of a group can hold, by D to the center of its rows.
+/// Which queries a search of a cell can hold, by D to the center of its rows.
 struct QueryReach {
   double usual = std::numeric_limits<double>::infinity();  // up to it with the usual limit
   double most = std::numeric_limits<double>::infinity();   // beyond it not at all

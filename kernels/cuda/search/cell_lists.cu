@@ -1,5 +1,5 @@
-// The kernels of group_lists.h.
-#include "kernels/cuda/search/group_lists.h"
+// The kernels of cell_lists.h.
+#include "kernels/cuda/search/cell_lists.h"
 
 #include "kernels/cuda/device/reduce.h"
 
@@ -51,10 +51,10 @@ __global__ void merge_kernel(FoundLists found, DeviceLists merged, DeviceLists l
   }
 }
 
-__global__ void places_kernel(GroupRows group, std::int64_t rows, const std::int32_t* chosen, std::int64_t count,
+__global__ void places_kernel(CellRows cell, std::int64_t rows, const std::int32_t* chosen, std::int64_t count,
                               std::int64_t first, std::int32_t* out) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
-    out[i] = group.place(first + chosen[i], rows);
+    out[i] = cell.place(first + chosen[i], rows);
   }
 }
 
@@ -70,9 +70,9 @@ void merge_found(const Context& context, const FoundLists& found, const DeviceLi
   check(cudaGetLastError());
 }
 
-void find_places(const Context& context, const GroupRows& group, std::int64_t rows, const std::int32_t* chosen,
+void find_places(const Context& context, const CellRows& cell, std::int64_t rows, const std::int32_t* chosen,
                  std::int64_t count, std::int64_t first, std::int32_t* out) {
-  places_kernel<<<context.grid(count, kBlock), kBlock, 0, context.stream>>>(group, rows, chosen, count, first, out);
+  places_kernel<<<context.grid(count, kBlock), kBlock, 0, context.stream>>>(cell, rows, chosen, count, first, out);
   check(cudaGetLastError());
 }
 

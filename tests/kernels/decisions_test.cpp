@@ -1,0 +1,181 @@
+// The method that a backend takes for each kind of data and shape, and what the costs of a machine choose. A row of a
+// table is data, a shape, and the method; a choice that changes shows here first.
+#include <algorithm>
+#include <iostream>
+#include <random>
+#include <string>
+
+#include "core/points/data_plan.h"
+#include "kernels/cuda/choice/search.h"
+#include "tests/support/cases.h"
+#include "tests/support/catch.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+// ------------------------------------------------------------------------------------------------ costs of a machine
+
+/// About an NVIDIA H200, in numbers per second (kernels/cuda/choice/machine.cpp).
+Machine large_gpu() {
+  Machine machine;
+  machine.copied = 3.7e12;
+  machine.gathered = 2.8e12;
+  machine.sent = 50e9;
+  machine.fp16 = 400e12;
+  machine.float32 = 25e12;
+  machine.definitions = 6.3e12;
+  machine.step = 5e-6;
+  return machine;
+}
+
+/// About a gaming card: a fifth of the products and of the memory, and few operations of float64.
+Machine gaming_gpu() {
+  Machine machine = large_gpu();
+  for (double* rate : {&machine.copied, &machine.gathered, &machine.fp16}) *rate /= 5;
+  machine.definitions = 0.2e12;
+  return machine;
+}
+
+constexpr std::int64_t kMillion = 1'000'000;
+
+struct MethodCase {
+  const char* name;
+  cuda::SearchSize size;
+  double share;      // of the rows that a query compares in a tree
+  double ambiguous;  // share of the queries
+  std::optional<cuda::CellsShape> cells;
+  const char* on_large;
+  const char* on_gaming;
+};
+
+const MethodCase kMethods[] = {
+    {"three columns", {kMillion, 3, 10'000, 10, false, true}, 3e-4, 0.0, {}, "tree", "tree"},
+    {"noise of 8 columns", {kMillion, 8, 10'000, 10, false, true}, 0.05, 0.0, {}, "products", "products"},
+    {"noise of 128 columns", {kMillion, 128, 10'000, 10, false, true}, 0.9, 0.0, {}, "products", "products"},
+    {"clusters of 128 columns", {kMillion, 128, 10'000, 10, false, true}, 0.002, 0.0, {}, "tree", "tree"},
+    {"a dense blob", {kMillion, 128, 10'000, 10, false, true}, 0.5, 1.0, {{2, 1.0}}, "cells", "cells"},
+    {"cells that a query can leave out",
+     {kMillion, 128, 1'000'000, 10, false, true},
+     0.3,
+     0.0,
+     {{100, 0.02}},
+     "cells",
+     "cells"},
+    {"few queries in many cells",
+     {kMillion, 128, 100, 10, false, true},
+     0.3,
+     0.0,
+     {{256, 0.02}},
+     "products",
+     "products"},
+    {"no fp16", {kMillion, 16, 10'000, 10, false, false}, 0.05, 0.0, {}, "tree", "products"},
+};
+
+// ------------------------------------------------------------------------------------------------------- of backends
+
+/// Rows as users have them.
+struct Data {
+  const char* name;
+  std::int64_t clusters;  // 0: none
+  double spread;          // of a cluster
+};
+
+constexpr Data kNoise{"noise", 0, 1.0}, kBlobs{"30 blobs of spread 0.1", 30, 0.1};
+
+Matrix<double> make(const Data& data, std::int64_t n, std::int64_t d) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<float> normal;
+  Matrix<double> centers(std::max<std::int64_t>(data.clusters, 1), d), values(n, d);
+  for (std::int64_t i = 0; i < centers.size(); ++i) centers.data()[i] = data.clusters > 0 ? normal(random) : 0.0F;
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < d; ++j)
+      values(i, j) = static_cast<float>(centers(i % centers.rows(), j) + data.spread * normal(random));
+  }
+  return values;
+}
+
+/// A search of `queries` of the rows for 10 neighbours, or a join of all rows where queries is 0.
+struct SearchCase {
+  const char* backend;
+  const Data& data;
+  std::int64_t rows, columns, queries;
+  const char* method;
+};
+
+const SearchCase kSearches[] = {
+    {"cuda", kNoise, 2'000, 40, 10, "products"},  // too little work for a sample
+    {"cuda", kNoise, 200'000, 3, 20'000, "tree"},  {"cuda", kNoise, 200'000, 64, 20'000, "products"},
+    {"cuda", kBlobs, 200'000, 64, 20'000, "tree"}, {"cuda", kNoise, 100'000, 64, 0, "products"},
+};
+
+}  // namespace
+
+TEST_CASE("the costs of a GPU choose the method of a search", "[decisions]") {
+  for (const MethodCase& each : kMethods) {
+    cuda::SearchKnowledge known;
+    known.neighbors = each.size.neighbors;
+    known.share = each.share;
+    known.ambiguous = each.ambiguous;
+    for (const bool is_large : {true, false}) {
+      const cuda::SearchChoice choice =
+          cuda::choose_method(is_large ? large_gpu() : gaming_gpu(), each.size, known, each.cells);
+      INFO(each.name << (is_large ? ", large GPU" : ", gaming GPU"));
+      for (const Option& option : choice.decision.considered) INFO(option.method << ": " << option.seconds << " s");
+      CHECK(choice.decision.method == std::string(is_large ? each.on_large : each.on_gaming));
+      CHECK(choice.decision.subject == "search");
+      CHECK(choice.decision.considered.size() == (each.cells ? 3 : 2));
+    }
+  }
+}
+
+TEST_CASE("the symmetric join is chosen for many columns and rows", "[decisions]") {
+  const auto method = [](std::int64_t rows, std::int64_t columns) {
+    return cuda::choose_join(large_gpu(), {rows, columns, rows, 10, false, true}).decision.method;
+  };
+  CHECK(method(kMillion, 64) == "products");
+  CHECK(method(kMillion, 128) == "products");
+  CHECK(method(kMillion, 256) == "symmetric join");
+  CHECK(method(kMillion, 960) == "symmetric join");
+  CHECK(method(20'000, 960) == "products");
+}
+
+TEST_CASE("a sample is not taken for little work", "[decisions]") {
+  const auto is_worth = [](double requested) {
+    cuda::SearchKnowledge known;
+    known.requested_seconds = requested;
+    return cuda::is_sample_worth(large_gpu(), {kMillion, 16, 1000, 10, false, true}, known);
+  };
+  CHECK(!is_worth(1e-5));
+  CHECK(is_worth(1.0));
+}
+
+TEST_CASE("backends take the expected method of a search", "[decisions]") {
+  for (const SearchCase& each : kSearches) {
+    std::vector<Tested> backends = tested_backends();
+    const auto found = std::find_if(backends.begin(), backends.end(),
+                                    [&](const Tested& tested) { return tested.name == each.backend; });
+    if (found == backends.end()) {
+      std::cerr << "skipped: the backend " << each.backend << " is absent\n";
+      continue;
+    }
+    INFO(each.backend << ", " << each.data.name << ", " << each.rows << " x " << each.columns << ", " << each.queries
+                      << " queries");
+    const Matrix<double> values = make(each.data, each.rows, each.columns);
+    const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+    const auto points = found->backend->hold({view_of(stored), 0});
+    points->prepare(make_plan(*points));
+    if (each.queries > 0) {
+      NeighborLists lists(each.queries, 10);
+      points->search({values.view().middle(0, each.queries), 0}, lists);
+    } else {
+      (void)points->self_join({.neighbors = 10});
+    }
+    std::string taken;
+    for (const Decision& decision : found->backend->decisions()) {
+      if (decision.subject == "search") taken = decision.method;
+    }
+    CHECK(taken == each.method);
+  }
+}
