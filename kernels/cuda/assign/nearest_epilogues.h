@@ -11,7 +11,7 @@
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/fp16_columns.h"
 #include "kernels/cuda/screen/refinement.h"
-#include "kernels/cuda/screen/scores.h"
+#include "kernels/cuda/screen/epilogue.h"
 #include "kernels/cuda/screen/screening_input.h"
 
 namespace kith::cuda {

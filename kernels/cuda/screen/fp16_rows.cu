@@ -2,6 +2,9 @@
 // warp share a row as it has chunks.
 //
 // 10^6 x 128 float32 points move 0.77 GB, 0.16 ms on an H200 (4.8 TB/s), once per data set.
+//
+// A histogram of the lengths of the rows, four bins per octave, tells how long a row may be to be screened; it reads 8
+// bytes per row, once per data set.
 #include "kernels/cuda/screen/fp16_rows.h"
 
 #include <cuda_fp16.h>
@@ -11,6 +14,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "kernels/cuda/device/reduce.h"
 
@@ -258,6 +263,113 @@ void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::
   round_to_fp16(*held.context, screened(held, centroids, count), output);
 }
 
+// Candidates of seeding are float64 for every type of points.
+template void make_fp16_rows(const HeldRows<float>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);
+template void make_fp16_rows(const HeldRows<std::uint8_t>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);
+template void make_fp16_rows(const HeldRows<std::int8_t>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);
+
+namespace {
+
+constexpr int kBinsPerOctave = 4;
+constexpr int kBinShift = 21;                 // drops all but two bits of the mantissa
+constexpr int kBins = 1 << (31 - kBinShift);  // positive floats, infinity and NaN order like their bits
+
+/// counts, residuals: (kBins) rows of each bin, and the bits of their largest residual; zero on entry.
+__global__ void histogram_kernel(const float* norm, const float* residual, std::int64_t rows, unsigned* counts,
+                                 unsigned* residuals) {
+  __shared__ unsigned block_counts[kBins], block_residuals[kBins];
+  for (int b = static_cast<int>(threadIdx.x); b < kBins; b += kBlock) block_counts[b] = block_residuals[b] = 0;
+  __syncthreads();
+  for (std::int64_t i = thread_index(); i < rows; i += thread_count()) {
+    const unsigned bin = (__float_as_uint(norm[i]) & 0x7FFFFFFFU) >> kBinShift;
+    atomicAdd(&block_counts[bin], 1U);
+    atomicMax(&block_residuals[bin], __float_as_uint(residual[i]));
+  }
+  __syncthreads();
+  for (int b = static_cast<int>(threadIdx.x); b < kBins; b += kBlock) {
+    if (block_counts[b] == 0) continue;
+    atomicAdd(&counts[b], block_counts[b]);
+    atomicMax(&residuals[b], block_residuals[b]);
+  }
+}
+
+/// Lists the rows that are not up to `longest` long, in any order.
+__global__ void longer_rows_kernel(const float* norm, std::int64_t rows, float longest, std::int32_t* listed,
+                                   Word* count) {
+  for (std::int64_t base = warp_index() * kWarp; base < rows; base += warp_count() * kWarp) {
+    const std::int64_t row = base + lane_index();
+    const bool longer = row < rows && !(norm[row] <= longest);
+    const Word place = reserve_slot(longer, count);
+    if (longer) listed[place] = static_cast<std::int32_t>(row);
+  }
+}
+
+void list_longer_rows(const Context& context, Pool& pool, std::int64_t rows, std::int64_t count, Fp16Rows& fp16) {
+  const Stream& stream = context.stream;
+  const Buffer<Word> listed(pool, 1);
+  fp16.longer_rows = Buffer<std::int32_t>(pool, count);
+  stream.fill(listed.data(), 0, 1);
+  longer_rows_kernel<<<context.grid(rows, kBlock), kBlock, 0, stream>>>(
+      fp16.norm.data(), rows, static_cast<float>(fp16.screened.norm), fp16.longer_rows.data(), listed.data());
+  check(cudaGetLastError());
+  std::vector<std::int32_t>& on_host = fp16.longer_rows_on_host;
+  on_host.resize(static_cast<std::size_t>(count));
+  stream.download(on_host.data(), fp16.longer_rows.data(), count);
+  std::sort(on_host.begin(), on_host.end());
+  stream.upload(fp16.longer_rows.data(), on_host.data(), count);
+}
+
+}  // namespace
+
+Buffer<unsigned> count_lengths(const Context& context, Pool& pool, std::int64_t rows, const Fp16Rows& fp16) {
+  Buffer<unsigned> bins(pool, 2 * kBins);
+  context.stream.fill(bins.data(), 0, 2 * kBins);
+  histogram_kernel<<<context.grid(rows, kBlock * 4), kBlock, 0, context.stream>>>(
+      fp16.norm.data(), fp16.residual.data(), rows, bins.data(), bins.data() + kBins);
+  check(cudaGetLastError());
+  return bins;
+}
+
+void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, const Buffer<unsigned>& bins,
+                            Fp16Rows& fp16) {
+  constexpr std::int64_t kFew = 64;          // at most one row in this many is longer than the lengths of the others
+  constexpr int kWider = kBinsPerOctave;     // the limit is twice that length,
+  constexpr int kMuch = 2 * kBinsPerOctave;  // if a row is longer than four times that length
+  constexpr float kLeast = 0x1p-30F;         // of a limit; the widest column has about 2^8
+  std::vector<unsigned> found(2 * kBins);
+  context.stream.download(found.data(), bins.data(), 2 * kBins);
+
+  // The first and the last length of a bin.
+  const auto shortest_of = [](int bin) { return std::bit_cast<float>(static_cast<unsigned>(bin) << kBinShift); };
+  const auto longest_of = [](int bin) {
+    return std::bit_cast<float>(((static_cast<unsigned>(bin) + 1) << kBinShift) - 1);
+  };
+  int half = 0;
+  for (std::int64_t rows_below = found[0]; half < kBins - 1 && rows_below < rows / 2; rows_below += found[half]) ++half;
+  fp16.usual_norm = longest_of(half);
+  int last = kBins - 1;  // of the bins that have rows
+  while (last > 0 && found[last] == 0) --last;
+  int typical = last;
+  for (std::int64_t longer = found[typical]; typical > 0 && longer <= rows / kFew; longer += found[typical]) --typical;
+  fp16.screened = {std::numeric_limits<double>::infinity(), 0.0};
+  if (last <= typical + kMuch) return;
+  const int limit = typical + kWider;
+  const float longest = longest_of(limit);
+  unsigned residual = 0;
+  for (int b = 0; b <= limit; ++b) residual = std::max(residual, found[kBins + b]);
+  if (longest < kLeast) return;
+  fp16.screened = {static_cast<double>(longest), static_cast<double>(std::bit_cast<float>(residual))};
+  fp16.shortest_longer = std::numeric_limits<double>::infinity();
+  for (int b = limit + 1; b < kBins; ++b) {
+    if (found[b] == 0) continue;
+    // |x'| >= |x^| - |x' - x^|, where |x^| has been rounded up. What is not a number proves nothing.
+    const double least = static_cast<double>(shortest_of(b)) * (1 - 0x1p-20) -
+                         static_cast<double>(std::bit_cast<float>(found[kBins + b]));
+    fp16.shortest_longer = std::min(fp16.shortest_longer, least > 0.0 ? least : 0.0);
+  }
+  list_longer_rows(context, pool, rows, std::accumulate(&found[limit + 1], &found[kBins], std::int64_t{0}), fp16);
+}
+
 #define KITH_INSTANTIATE(T)                                                                                            \
   template void make_fp16_rows(const HeldRows<T>&, const T*, std::int64_t, Fp16Rows&, std::int64_t);                   \
   template void queue_fp16_rows(const HeldRows<T>&, const T*, std::int64_t, Fp16Rows&, std::int64_t, Word*);           \
@@ -268,9 +380,5 @@ void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::
   template void make_fp16_centroids(const HeldRows<T>&, const double*, std::int64_t, Fp16Centroids&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
-// Candidates of seeding are float64 for every type of points.
-template void make_fp16_rows(const HeldRows<float>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);
-template void make_fp16_rows(const HeldRows<std::uint8_t>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);
-template void make_fp16_rows(const HeldRows<std::int8_t>&, const double*, std::int64_t, Fp16Rows&, std::int64_t);
 
 }  // namespace kith::cuda

@@ -4,6 +4,9 @@
 // 8) (the 128-byte swizzle), so a tile is one contiguous bulk copy. Points of up to 48 columns that are only loaded
 // into registers have a single, narrower tile: a multiple of 16 columns, without a swizzle. Rows and columns beyond the
 // data are zero.
+//
+// A few rows that are much longer than the others would widen the margin of all: assignments decide the longer rows
+// apart (assign/longer_rows.h), searches measure them apart (search/fp16_operands.h).
 #pragma once
 
 #include <cstdint>
@@ -102,5 +105,13 @@ Fp16Centroids allocate_fp16_centroids(Pool& pool, std::int64_t count, std::int64
 /// Fills `out` from centroids (count, d) on the device.
 template <class T>
 void make_fp16_centroids(const HeldRows<T>& held, const double* centroids, std::int64_t count, Fp16Centroids& out);
+
+/// Counts the rows by the norms in fp16, of which there are `rows`. Asynchronous.
+Buffer<unsigned> count_lengths(const Context& context, Pool& pool, std::int64_t rows, const Fp16Rows& fp16);
+
+/// Sets fp16.screened, the list of longer rows, fp16.shortest_longer and fp16.usual_norm. bins: of count_lengths().
+/// Waits for the device.
+void limit_screened_lengths(const Context& context, Pool& pool, std::int64_t rows, const Buffer<unsigned>& bins,
+                            Fp16Rows& fp16);
 
 }  // namespace kith::cuda

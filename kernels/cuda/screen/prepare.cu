@@ -1,16 +1,15 @@
 // Prepares the held rows for the screens: the float32 norms of all rows and, where the device can use them, fp16
 // copies.
 //
-// Reads the rows once for the norms and once for the copies (float32_rows.cu and fp16_rows.cu state the floors),
+// Reads the rows once for the norms and once for the copies (float32_screen.cu and fp16_rows.cu state the floors),
 // once per data set.
 #include "kernels/cuda/screen/prepare.h"
 
 #include <vector>
 
 #include "kernels/cuda/device/tile.h"
-#include "kernels/cuda/screen/float32_rows.h"
+#include "kernels/cuda/screen/float32_screen.h"
 #include "kernels/cuda/screen/fp16_rows.h"
-#include "kernels/cuda/screen/row_lengths.h"
 
 namespace kith::cuda {
 namespace {

@@ -4,7 +4,7 @@
 // The host waits for the numbers of queries of all cells and of dense ones among them, twice a batch, and for the
 // lists. A query reads 4 d bytes for the distance to each center, and 8 d or 16 d for each cell that it needs, besides
 // the search in the cell.
-#include "kernels/cuda/search/cell_search.h"
+#include "kernels/cuda/search/cells.h"
 
 #include <algorithm>
 #include <limits>
@@ -12,8 +12,6 @@
 
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/fp16_rows.h"
-#include "kernels/cuda/search/cells.h"
-#include "kernels/cuda/search/center_distances.h"
 #include "kernels/cuda/search/rows_search.h"
 
 namespace kith::cuda {

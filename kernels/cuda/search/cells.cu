@@ -10,10 +10,9 @@
 
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/prepare.h"
-#include "kernels/cuda/search/center_choice.h"
-#include "kernels/cuda/search/row_order.h"
 #include "kernels/cuda/search/row_sample.h"
-#include "kernels/cuda/search/tree_launch.h"
+#include "kernels/cuda/search/sort.h"
+#include "kernels/cuda/search/tree.h"
 
 namespace kith::cuda {
 namespace {

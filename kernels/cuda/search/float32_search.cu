@@ -10,9 +10,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/cuda/search/candidate_lists.h"
-#include "kernels/cuda/search/candidate_sort.h"
-#include "kernels/cuda/search/query_scores.h"
+#include "kernels/cuda/search/float32_scores.h"
+#include "kernels/cuda/search/sort.h"
 
 namespace kith::cuda {
 namespace {
@@ -25,7 +24,7 @@ struct SearchWorkspace {
         queries(held.pool(), sizes.queries * held.columns()),
         screened(allocate_screened(held, sizes.queries)),
         scores(held.pool(), sizes.queries * pitch),
-        group_min(held.pool(), sizes.queries * (pitch / kGroupColumns)),
+        group_min(held.pool(), sizes.queries * (pitch / kBlockColumns)),
         bound(held.pool(), sizes.queries),
         limit(held.pool(), sizes.queries),
         counts(held.pool(), sizes.queries),

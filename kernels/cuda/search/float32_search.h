@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/cuda/runtime/held_rows.h"
-#include "kernels/cuda/search/query_ranges.h"
+#include "kernels/cuda/search/float32_scores.h"
 
 namespace kith::cuda {
 

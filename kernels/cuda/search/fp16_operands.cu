@@ -2,15 +2,18 @@
 // once per set of points; and queries rounded to fp16, for inner products after scaling each by a power of two.
 //
 // A bias makes all scores positive. It grows with the largest query norm, so that norm is limited: queries far outside
-// the base become fallback queries.
+// the base become fallback queries. A tree holds the rows that are far longer than the others (screen/fp16_rows.h); a
+// search visits it after its lists hold the nearest other rows.
 #include "kernels/cuda/search/fp16_operands.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "core/numbers/distance.h"
 #include "kernels/cuda/search/search_epilogues.h"
+#include "kernels/cuda/search/tree.h"
 
 namespace kith::cuda {
 namespace {
@@ -229,6 +232,43 @@ Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, c
           .range_columns = choose_range_columns(*held.context, queries, base.tile_count())};
 }
 
+template <class T>
+const LongRows<T>& find_long_rows(const HeldRows<T>& held) {
+  LongRows<T>& parted = held.long_rows;
+  if (parted.examined) return parted;
+  const Fp16Rows& fp16 = held.fp16;
+  const std::int64_t count = fp16.longer_rows.size();
+  parted.others = fp16.largest;
+  parted.max_norm = std::numeric_limits<float>::infinity();
+  if (count > 0 && !held.sent && held.columns() <= kMostTreeColumns) {
+    // |x'| <= |x^| + |x' - x^|
+    const LargestNorms others{fp16.screened.norm + fp16.screened.residual, fp16.screened.residual};
+    const auto max_norm = static_cast<float>(fp16.screened.norm);
+    Buffer<float> score_base = make_score_base(held, usual_limits(held, others).bound, max_norm);
+    parted.tree = build_tree(held, fp16.longer_rows.data(), 1, count);
+    parted.others = others;
+    parted.max_norm = max_norm;
+    parted.score_base = std::move(score_base);
+  }
+  parted.examined = true;
+  return parted;
+}
+
+template <class T>
+SearchBase<T> without_long_rows(const HeldRows<T>& held, double max_query_norm, Buffer<float>& score_base) {
+  const LongRows<T>& parted = find_long_rows(held);
+  SearchBase<T> base = search_base(held, Measure::squared_euclidean);
+  const bool usual = max_query_norm == 0;
+  if (usual && parted.tree.is_empty()) return base;
+  const QueryLimits limits =
+      usual ? usual_limits(held, parted.others) : limits_for(held, parted.others, max_query_norm);
+  base.bound = limits.bound;
+  base.max_query_norm = static_cast<float>(limits.max_query_norm);
+  if (!usual) score_base = make_score_base(held, limits.bound, parted.max_norm);
+  base.score_base = usual ? parted.score_base.data() : score_base.data();
+  return base;
+}
+
 #define KITH_INSTANTIATE(T)                                                                                   \
   template bool has_fp16_scores(const HeldRows<T>&, Measure);                                                 \
   template SearchBase<T> search_base(const HeldRows<T>&, Measure);                                            \
@@ -239,7 +279,9 @@ Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, c
   template Fp16Queries allocate_fp16_queries(const HeldRows<T>&, Measure, std::int64_t);                      \
   template void upload_queries(const HeldRows<T>&, const Stream&, const double*, std::int64_t, Fp16Queries&); \
   template void round_queries(const HeldRows<T>&, std::int64_t, const Fp16Queries&);                          \
-  template Fp16Problem search_problem(const HeldRows<T>&, const SearchBase<T>&, const uint4*, std::int64_t);
+  template Fp16Problem search_problem(const HeldRows<T>&, const SearchBase<T>&, const uint4*, std::int64_t);  \
+  template const LongRows<T>& find_long_rows(const HeldRows<T>&);                                             \
+  template SearchBase<T> without_long_rows(const HeldRows<T>&, double, Buffer<float>&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -1,4 +1,5 @@
-// The operands of the fp16 product of a search: queries are its rows, the held rows (the base) its columns.
+// The operands of the fp16 product of a search: queries are its rows, the held rows (the base) its columns. Rows far
+// longer than the others can be left out, since the error bound of the scores grows with the longest row.
 #pragma once
 
 #include <cstdint>
@@ -92,5 +93,16 @@ inline constexpr std::int64_t kQueryTile = 2 * kFp16TileRows;  // queries of a t
 template <class T>
 Fp16Problem search_problem(const HeldRows<T>& held, const SearchBase<T>& base, const uint4* tiles,
                            std::int64_t queries);
+
+/// The long rows of the held ones, whose tree the first call builds. They are few or none. Requires fp16 rows and
+/// resident rows. Throws OutOfMemory. Asynchronous.
+template <class T>
+const LongRows<T>& find_long_rows(const HeldRows<T>& held);
+
+/// A base of squared distances for a search whose queries have norms up to `max_query_norm`, without the long rows.
+/// max_query_norm: 0 for the usual limit. score_base: memory for a limit that is not the usual. Throws OutOfMemory.
+/// Asynchronous.
+template <class T>
+SearchBase<T> without_long_rows(const HeldRows<T>& held, double max_query_norm, Buffer<float>& score_base);
 
 }  // namespace kith::cuda

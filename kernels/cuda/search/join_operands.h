@@ -36,7 +36,7 @@ template <class T>
 CopiedRows copy_rows(const HeldRows<T>& held, const SearchBase<T>& base, const RowSubset& rows);
 
 /// All rows in ascending order of their thresholds. A row's threshold is its limit plus its own score base, so that the
-/// score of row b for row a decides whether b is within a's limit and whether a is within b's (join_epilogue.h).
+/// score of row b for row a decides whether b is within a's limit and whether a is within b's (self_join.cu).
 struct OrderedRows {
   CopiedRows rows;
   Buffer<std::int32_t> row;       // (n) original positions

@@ -9,13 +9,9 @@
 
 #include "core/numbers/philox.h"
 #include "kernels/cuda/search/cells.h"
-#include "kernels/cuda/search/center_choice.h"
-#include "kernels/cuda/search/fp16_batch.h"
+#include "kernels/cuda/search/fp16_operands.h"
 #include "kernels/cuda/search/fp16_search.h"
-#include "kernels/cuda/search/long_rows.h"
-#include "kernels/cuda/search/tree_build.h"
-#include "kernels/cuda/search/tree_launch.h"
-#include "kernels/cuda/search/tree_search.h"
+#include "kernels/cuda/search/tree.h"
 
 namespace kith::cuda {
 namespace {

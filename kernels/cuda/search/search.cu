@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/search/cell_search.h"
+#include "kernels/cuda/search/cells.h"
 #include "kernels/cuda/search/float32_search.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/gathered_queries.h"
 #include "kernels/cuda/search/method.h"
 #include "kernels/cuda/search/operations.h"
-#include "kernels/cuda/search/tree_search.h"
+#include "kernels/cuda/search/tree.h"
 
 namespace kith::cuda {
 namespace {

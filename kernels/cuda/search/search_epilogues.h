@@ -6,7 +6,7 @@
 // byte, ListBelowLimit takes about four instructions.
 #pragma once
 
-#include "kernels/cuda/screen/scores.h"
+#include "kernels/cuda/screen/epilogue.h"
 
 namespace kith::cuda {
 

@@ -7,7 +7,7 @@
 // for 5 million rows of 3 columns. The samples are small beside the segments, except for the last sorts. The values of
 // a column are compared in float32 after the transform of the screen, which keeps small differences of values far from
 // zero.
-#include "kernels/cuda/search/tree_build.h"
+#include "kernels/cuda/search/tree.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,7 +15,7 @@
 #include <limits>
 
 #include "kernels/cuda/device/select.h"
-#include "kernels/cuda/search/row_order.h"
+#include "kernels/cuda/search/sort.h"
 
 namespace kith::cuda {
 namespace {

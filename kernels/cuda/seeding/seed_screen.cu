@@ -14,7 +14,7 @@
 
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/tile.h"
-#include "kernels/cuda/screen/float32_rows.h"
+#include "kernels/cuda/screen/float32_screen.h"
 #include "kernels/cuda/screen/fp16_rows.h"
 #include "kernels/cuda/screen/refinement.h"
 

@@ -1,5 +1,5 @@
-// The kernels of cell_lists.h.
-#include "kernels/cuda/search/cell_lists.h"
+// The kernels that store and merge lists of rows of a cell.
+#include "kernels/cuda/search/rows_search.h"
 
 #include "kernels/cuda/device/reduce.h"
 

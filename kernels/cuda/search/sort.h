@@ -1,4 +1,4 @@
-// The segmented sort of a search's candidates by distance, alone in its source file because CUB is slow to compile.
+// The sorts of CUB that searches need, alone in their source file because CUB is slow to compile.
 #pragma once
 
 #include <cstddef>
@@ -22,5 +22,17 @@ struct CandidateSort {
 /// Sorts the candidates of each query by distance, ties in their given order. With temporary == nullptr it only sets
 /// `bytes` to the size of the temporary memory.
 void sort_candidates(const Stream& stream, const CandidateSort& sort, std::byte* temporary, std::size_t& bytes);
+
+/// Keys and rows, each in two buffers of `count`. `current` is the one that holds them.
+struct RowOrder {
+  std::uint64_t* key[2] = {};
+  std::int32_t* row[2] = {};
+  std::int64_t count = 0;
+  int current = 0;
+};
+
+/// Sorts by the lowest `bits` bits of the keys; equal keys keep their order. With temporary == nullptr it only sets
+/// `bytes` to the size of the temporary memory.
+void sort_by_key(const Stream& stream, RowOrder& order, int bits, std::byte* temporary, std::size_t& bytes);
 
 }  // namespace kith::cuda
