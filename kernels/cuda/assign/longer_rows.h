@@ -1,4 +1,4 @@
-// Assigns the few rows that are too long for the fp16 screen (screen/row_lengths.h): by the definition among all
+// Assigns the few rows that are too long for the fp16 screen (screen/fp16_rows.h): by the definition among all
 // centroids, or among the candidates that float32 products leave.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A tree of boxes over rows of a set, as it is held on the device; search/tree_build.h makes it.
+// A tree of boxes over rows of a set, as it is held on the device; search/tree_build.cu makes it.
 //
 // The rows are ordered so that near rows are together. A leaf is 32 consecutive ones, a node of each level above has 32
 // children, and every node has the exact bounding box of its rows. Nodes are numbered, so that node i of a level has

@@ -67,7 +67,7 @@ struct SearchColumns {
   Buffer<float> product_base;  // the same for a search by inner product
 };
 
-/// Rows far longer than the others (Fp16Rows::longer_rows), which searches measure apart (search/long_rows.h), so that
+/// Rows far longer than the others (Fp16Rows::longer_rows), which searches measure apart (search/fp16_operands.h), so that
 /// the error bound of the scores is that of the others.
 template <class T>
 struct LongRows {
@@ -95,7 +95,7 @@ struct Fp16Rows {
   Buffer<float> residual;  // (rows) |x' - x^|, rounded up
   LargestNorms largest;
   /// Rows with |x^| up to screened.norm are screened, of which the largest |x' - x^| is screened.residual
-  /// (screen/row_lengths.h). Infinite: all rows.
+  /// (screen/fp16_rows.h). Infinite: all rows.
   LargestNorms screened{std::numeric_limits<double>::infinity(), 0.0};
   Buffer<std::int32_t> longer_rows;               // positions of the few longer ones, ascending
   std::vector<std::int32_t> longer_rows_on_host;  // the same

@@ -1,4 +1,4 @@
-// Divides the rows among centers (center_choice.h): each to the nearest, in float32, since any division gives right
+// Divides the rows among centers (cell_centers.cu): each to the nearest, in float32, since any division gives right
 // results. One pass over the rows for the cells, one that copies them, and one that prepares the copies.
 #include "kernels/cuda/search/cells.h"
 

@@ -18,7 +18,7 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join);
 
-// part_join.cu
+// row_join.cu
 template <class T>
 std::optional<NeighborLists> join_parts(std::span<const HeldRows<T>* const> parts, PartThreads& threads,
                                         const SelfJoin& join);

@@ -1,5 +1,5 @@
-// The nearest rows of each query: in the tree of boxes where the rows have few columns or structure (tree_search.h); in
-// cells of rows where they are in a few dense clusters (cell_search.h); else on the tensor cores if possible
+// The nearest rows of each query: in the tree of boxes where the rows have few columns or structure (tree.h); in
+// cells of rows where they are in a few dense clusters (cells.h); else on the tensor cores if possible
 // (fp16_search.h); otherwise, and for queries whose lists those two could not complete, by the float32 screen
 // (float32_search.h).
 #include <algorithm>
