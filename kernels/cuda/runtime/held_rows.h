@@ -67,8 +67,8 @@ struct SearchColumns {
   Buffer<float> product_base;  // the same for a search by inner product
 };
 
-/// Rows far longer than the others (Fp16Rows::longer_rows), which searches measure apart (search/fp16_operands.h), so that
-/// the error bound of the scores is that of the others.
+/// Rows far longer than the others (Fp16Rows::longer_rows), which searches measure apart (search/fp16_operands.h), so
+/// that the error bound of the scores is that of the others.
 template <class T>
 struct LongRows {
   bool examined = false;
