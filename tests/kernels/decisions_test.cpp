@@ -82,7 +82,7 @@ struct Data {
   double spread;          // of a cluster
 };
 
-constexpr Data kNoise{"noise", 0, 1.0}, kBlobs{"30 blobs of spread 0.1", 30, 0.1};
+constexpr Data kNoise{"noise", 0, 1.0}, kBlobs{"300 blobs of spread 0.1", 300, 0.1};
 
 Matrix<double> make(const Data& data, std::int64_t n, std::int64_t d) {
   std::mt19937_64 random(3);
