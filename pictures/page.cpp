@@ -1,7 +1,9 @@
-// Writes the HTML page.
-#include "pictures/page.h"
+// A self-contained HTML page, and the pictures on it that compare an image with its fewer colours.
+#include "pictures/pictures.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace kith::pictures {
 namespace {
@@ -70,6 +72,49 @@ std::string html(const Page& page) {
   out += "</div>\n";
   for (const Table& table : page.tables) out += section_of(table);
   return out + "</main>\n</body>\n</html>\n";
+}
+
+Picture comparison(const Comparison& images) {
+  constexpr double kWidth = 480.0, kLine = 22.0, kGap = 12.0;
+  const auto width = static_cast<double>(images.width), height = static_cast<double>(images.height);
+  const bool is_wide = images.width >= images.height;
+  // Images of few pixels are magnified by a whole number, so that all of their pixels have the same size.
+  const double space = is_wide ? kWidth : (kWidth - kGap) / 2.0;
+  const double scale =
+      images.is_small && width <= space ? static_cast<double>(static_cast<int>(space / width)) : space / width;
+  const double across = width * scale, up = std::max(height * scale, 1.0);
+  Canvas canvas(kWidth, is_wide ? 2.0 * (kLine + up) + kGap : kLine + up);
+  const Point second = is_wide ? Point{0.0, kLine + up + kGap} : Point{space + kGap, 0.0};
+  const bool smooth = !images.is_small;
+  canvas.text({0.0, 14.0}, "before", "soft");
+  canvas.image({0.0, kLine, across, up}, images.before, smooth);
+  canvas.text({second.x, second.y + 14.0}, "after", "soft");
+  canvas.image({second.x, second.y + kLine, across, up}, images.after, smooth);
+  return {images.name, images.title, images.caption, canvas};
+}
+
+Picture palette(const std::string& name, const std::string& title, const std::vector<Swatch>& swatches) {
+  constexpr std::size_t kMaxBars = 40;
+  constexpr double kBar = 20.0, kFull = 300.0;  // height of a bar with its spacing, longest bar
+  const std::size_t shown = std::min(swatches.size(), kMaxBars);
+  Canvas canvas(480, 16 + kBar * static_cast<double>(shown));
+  const double most = swatches.empty() ? 1.0 : std::max(swatches.front().share, 1e-9);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double y = 8 + kBar * static_cast<double>(i);
+    const double length = std::max(kFull * std::min(swatches[i].share / most, 1.0), 4.0);
+    canvas.text({34, y + 14}, std::to_string(i), "end");
+    canvas.swatch({42, y + 2, length, kBar - 4}, swatches[i].color);
+    canvas.text({48 + length, y + 14}, fmt::format("{} {:.1f} %", swatches[i].color, 100.0 * swatches[i].share),
+                "small soft");
+  }
+  std::string caption = fmt::format("{} {}, by their share of the visible pixels.", swatches.size(),
+                                    swatches.size() == 1 ? "colour" : "colours");
+  if (!swatches.empty()) {
+    caption +=
+        fmt::format(" The first one is {} with {:.1f} %.", swatches.front().color, 100.0 * swatches.front().share);
+  }
+  if (shown < swatches.size()) caption += fmt::format(" Shown are the first {}.", shown);
+  return {name, title, caption, canvas};
 }
 
 }  // namespace kith::pictures

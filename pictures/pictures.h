@@ -1,11 +1,12 @@
-// The charts of a clustering, and of measured rates. Each is made from plain numbers and has a caption that describes
-// it in words.
+// The charts of a clustering, of measured rates and of pictures, and the page that shows them. Each chart is made from
+// plain numbers and has a caption that describes it in words.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/points/matrix.h"
@@ -102,5 +103,23 @@ Picture palette(const std::string& name, const std::string& title, const std::ve
 std::vector<std::int64_t> largest_clusters(const std::vector<std::int64_t>& counts, std::size_t most);
 /// The sentence " Shown are the 40 largest of 100 clusters.", or nothing if all are shown.
 std::string note_on_clusters(std::size_t shown, const std::vector<std::int64_t>& counts);
+
+struct Table {
+  std::string title;
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;
+  std::string note;  // below it
+};
+
+struct Page {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> facts;  // name and value
+  std::vector<std::string> notes;                          // warnings: what is missing, and the remedy
+  std::vector<Picture> pictures;
+  std::vector<Table> tables;
+};
+
+/// The page as HTML that is also well-formed XML.
+std::string html(const Page& page);
 
 }  // namespace kith::pictures

@@ -1,11 +1,63 @@
-// Writes shapes as SVG elements, and complete SVG documents.
+// Writes shapes as SVG elements, and complete SVG documents; places ticks at round numbers.
+//
+// The cluster colours come from M. Okabe, K. Ito: Color Universal Design (2008) and are distinguishable with any colour
+// blindness. They are made darker or lighter until their contrast with the background is 3 to 1; grey replaces black.
+// The colours of the heat map range from blue to orange.
 #include "pictures/svg.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace kith::pictures {
+
+const std::string& style() {
+  static const std::string text = R"(.kith text{font:14px system-ui,sans-serif;fill:#1c1f23}
+.kith .small{font-size:12px}
+.kith .soft{fill:#565c64}
+.kith .end{text-anchor:end}
+.kith .middle{text-anchor:middle}
+.kith .halo{paint-order:stroke;stroke:#fff;stroke-width:4px;stroke-linejoin:round;font-weight:700}
+.kith .paper{fill:#fff}
+.kith .grid{stroke:#dfe3e8;stroke-width:1;fill:none}
+.kith .axis{stroke:#8b929b;stroke-width:1;fill:none}
+.kith .outline{stroke:#8b929b;stroke-width:1}
+.kith .mark{stroke:#1c1f23;stroke-width:1.5;fill:none;stroke-dasharray:4 3}
+.kith .curve{fill:none;stroke-width:2;stroke-linejoin:round}
+.kith .dots{fill:none;stroke-width:3.6;stroke-linecap:round}
+.kith .cells{shape-rendering:crispEdges}
+.kith .pixels{image-rendering:pixelated}
+.kith .o0{fill-opacity:.28}
+.kith .o1{fill-opacity:.46}
+.kith .o2{fill-opacity:.64}
+.kith .o3{fill-opacity:.82}
+.c0{fill:#0072b2}.c1{fill:#c68000}.c2{fill:#008a65}.c3{fill:#b9568f}
+.c4{fill:#2e93d0}.c5{fill:#d55e00}.c6{fill:#978c00}.c7{fill:#6e6e6e}
+.s0{stroke:#0072b2}.s1{stroke:#c68000}.s2{stroke:#008a65}.s3{stroke:#b9568f}
+.s4{stroke:#2e93d0}.s5{stroke:#d55e00}.s6{stroke:#978c00}.s7{stroke:#6e6e6e}
+.h0{fill:#0b4f8a}.h1{fill:#2f7dbd}.h2{fill:#79b0dc}.h3{fill:#c0dbef}.h4{fill:#f0f1f2}
+.h5{fill:#f8d5a8}.h6{fill:#eba54e}.h7{fill:#c96f10}.h8{fill:#8a4500}
+@media (prefers-color-scheme:dark){
+.kith text{fill:#e8eaed}
+.kith .soft{fill:#adb4bc}
+.kith .halo{stroke:#15181c}
+.kith .paper{fill:#15181c}
+.kith .grid{stroke:#2f353c}
+.kith .axis{stroke:#767e88}
+.kith .outline{stroke:#767e88}
+.kith .mark{stroke:#e8eaed}
+.c0{fill:#3f8fd2}.c1{fill:#e69f00}.c2{fill:#22b58a}.c3{fill:#dc8fbb}
+.c4{fill:#93d3f8}.c5{fill:#f0803c}.c6{fill:#f0e442}.c7{fill:#a5a5a5}
+.s0{stroke:#3f8fd2}.s1{stroke:#e69f00}.s2{stroke:#22b58a}.s3{stroke:#dc8fbb}
+.s4{stroke:#93d3f8}.s5{stroke:#f0803c}.s6{stroke:#f0e442}.s7{stroke:#a5a5a5}
+.h0{fill:#9fd3ff}.h1{fill:#5aa6e6}.h2{fill:#3377b0}.h3{fill:#294d6c}.h4{fill:#2a2f36}
+.h5{fill:#61451f}.h6{fill:#a86a17}.h7{fill:#e59a35}.h8{fill:#ffcf87}
+}
+)";
+  return text;
+}
+
 namespace {
 
 /// The length in bytes of the UTF-8 character that begins at `at`; 0 if the bytes are invalid.
@@ -38,6 +90,24 @@ std::string opening(const Picture& picture, const std::string& more) {
       "aria-labelledby=\"{2}-title {2}-text\"{3}>\n<title id=\"{2}-title\">{4}</title>\n<desc "
       "id=\"{2}-text\">{5}</desc>\n",
       width, height, picture.name, more, escaped(picture.title), escaped(picture.caption));
+}
+
+std::vector<double> powers_of_ten(const Scale& scale, int requested) {
+  const int first = static_cast<int>(std::ceil(std::log10(scale.low) - 1e-9));
+  const int last = static_cast<int>(std::floor(std::log10(scale.high) + 1e-9));
+  const int step = std::max(1, (last - first + requested - 1) / std::max(requested - 1, 1));
+  std::vector<double> values;
+  for (int e = first; e <= last; e += step) values.push_back(std::pow(10.0, e));
+  return values;
+}
+
+/// A label that fits beside an axis: "-3.505e6".
+std::string tick_label(double value) {
+  if (std::abs(value) < 1e6) return display(value);
+  std::string text = fmt::format("{:.4g}", value);
+  const std::size_t exponent = text.find("e+");
+  if (exponent != text.npos) text.erase(exponent + 1, text[exponent + 2] == '0' ? 2 : 1);
+  return text;
 }
 
 }  // namespace
@@ -120,6 +190,19 @@ void Canvas::image(const Box& box, const std::string& address, bool smooth) {
                   smooth ? "" : " class=\"pixels\"", address);
 }
 
+std::string image_address(const data::PngPicture& image) {
+  const std::string png = data::encode_png(image);
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out = "data:image/png;base64,";
+  for (std::size_t i = 0; i < png.size(); i += 3) {
+    std::uint32_t bits = 0;
+    const std::size_t here = std::min<std::size_t>(3, png.size() - i);
+    for (std::size_t j = 0; j < 3; ++j) bits = bits << 8 | (j < here ? static_cast<unsigned char>(png[i + j]) : 0U);
+    for (std::size_t j = 0; j < 4; ++j) out += j <= here ? kDigits[bits >> (18 - 6 * j) & 63U] : '=';
+  }
+  return out;
+}
+
 std::string line_through(const std::vector<Point>& points) {
   std::string data;
   for (const Point& point : points)
@@ -136,5 +219,56 @@ std::string svg_file(const Picture& picture) {
 }
 
 std::string colour_of(std::int64_t cluster) { return fmt::format("c{}", cluster % kColours); }
+
+double Scale::operator()(double value) const {
+  const double share =
+      spacing == Spacing::even ? (value - low) / (high - low) : std::log(value / low) / std::log(high / low);
+  return from + share * (to - from);
+}
+
+std::vector<double> ticks(const Scale& scale, int requested) {
+  if (scale.spacing == Spacing::powers) {
+    const std::vector<double> powers = powers_of_ten(scale, requested);
+    return powers.size() > 1 ? powers : std::vector<double>{scale.low, scale.high};
+  }
+  const double rough = (scale.high - scale.low) / requested;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  const double part = rough / power;
+  const double step = power * (part <= 1.0 ? 1.0 : part <= 2.0 ? 2.0 : part <= 5.0 ? 5.0 : 10.0);
+  std::vector<double> values;
+  for (double i = std::ceil(scale.low / step - 1e-9); i * step <= scale.high + 1e-9 * step; ++i) {
+    values.push_back(i * step);
+  }
+  return values;
+}
+
+Scale scale_over(const std::vector<double>& values, double from, double to, Spacing spacing) {
+  double low = INFINITY, high = -INFINITY;
+  for (const double value : values) {
+    if (!std::isfinite(value) || (spacing == Spacing::powers && !(value > 0.0))) continue;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  if (!(low <= high)) low = high = 1.0;
+  if (spacing == Spacing::powers) return {low / 1.3, high * 1.3, from, to, spacing};
+  const double margin = high > low ? 0.04 * (high - low) : std::max(1.0, std::abs(low)) * 0.5;
+  return {low - margin, high + margin, from, to, spacing};
+}
+
+void draw_frame(Canvas& canvas, const Scale& x, const Scale& y, const FrameLabels& labels) {
+  for (const double value : ticks(y, labels.ticks_up)) {
+    canvas.line({x.from, y(value)}, {x.to, y(value)}, "grid");
+    canvas.text({x.from - 6, y(value) + 4}, tick_label(value), "small soft end");
+  }
+  for (const double value : ticks(x, labels.ticks_across)) {
+    canvas.line({x(value), y.from}, {x(value), y.to}, "grid");
+    canvas.text({x(value), y.from + 16}, tick_label(value), "small soft middle");
+  }
+  canvas.line({x.from, y.from}, {x.to, y.from}, "axis");
+  canvas.line({x.from, y.from}, {x.from, y.to}, "axis");
+  constexpr std::size_t kLetters = 50;
+  canvas.text({(x.from + x.to) / 2, y.from + 34}, shortened(labels.across, kLetters), "soft middle");
+  canvas.text({4, y.to - 9}, shortened(labels.up, kLetters), "soft");
+}
 
 }  // namespace kith::pictures

@@ -1,10 +1,12 @@
-// SVG as text: shapes on a canvas, and a picture with title and caption.
+// SVG as text: shapes on a canvas, the scales and the frame of a chart, and a picture with title and caption.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "data/picture/picture.h"
 
 namespace kith::pictures {
 
@@ -49,6 +51,9 @@ class Canvas {
   std::string shapes_;
 };
 
+/// The image as PNG in a data URL, for a page that is one file.
+std::string image_address(const data::PngPicture& image);
+
 /// The path "M0 0L1 2L..." through the points.
 std::string line_through(const std::vector<Point>& points);
 
@@ -70,5 +75,28 @@ const std::string& style();
 /// The class of the colour of a cluster; colours repeat after kColours clusters.
 inline constexpr int kColours = 8;
 std::string colour_of(std::int64_t cluster);
+
+enum class Spacing { even, powers };  // even: linear; powers: logarithmic
+
+struct Scale {
+  double low = 0.0, high = 1.0;  // values
+  double from = 0.0, to = 1.0;   // their coordinates
+  Spacing spacing = Spacing::even;
+  double operator()(double value) const;
+};
+
+/// About `requested` round numbers in [low, high]: multiples of 1, 2 or 5 times a power of ten, or powers of ten.
+std::vector<double> ticks(const Scale& scale, int requested);
+
+/// A scale over all finite values with a margin. Spacing::powers ignores values that are not positive.
+Scale scale_over(const std::vector<double>& values, double from, double to, Spacing spacing = Spacing::even);
+
+struct FrameLabels {
+  std::string across, up;
+  int ticks_across = 6, ticks_up = 5;
+};
+/// Draws grid, ticks and labels of both axes. x.from is the left end, y.from the lower one; the label of the y axis
+/// stands above it.
+void draw_frame(Canvas& canvas, const Scale& x, const Scale& y, const FrameLabels& labels);
 
 }  // namespace kith::pictures

@@ -10,11 +10,9 @@
 #include <utility>
 
 #include "app/commands.h"
-#include "app/image/color_clusters.h"
 #include "app/image/image_options.h"
 #include "app/image/image_outputs.h"
-#include "app/image/image_page.h"
-#include "app/image/palette_file.h"
+#include "app/image/palette.h"
 #include "app/run/freshness.h"
 #include "app/run/memory.h"
 #include "app/run/points_run.h"
@@ -22,9 +20,8 @@
 #include "core/quoted.h"
 #include "data/picture/picture.h"
 #include "data/results/text_file.h"
-#include "kernels/cpu/picture/dither.h"
+#include "kernels/cpu/picture/colors.h"
 #include "kernels/cpu/picture/edges.h"
-#include "kernels/cpu/picture/preview.h"
 
 namespace kith::app {
 namespace {

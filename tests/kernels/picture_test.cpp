@@ -4,10 +4,8 @@
 #include <tuple>
 
 #include "core/color_space.h"
-#include "kernels/cpu/picture/distinct_colors.h"
-#include "kernels/cpu/picture/dither.h"
+#include "kernels/cpu/picture/colors.h"
 #include "kernels/cpu/picture/edges.h"
-#include "kernels/cpu/picture/preview.h"
 #include "tests/support/catch.h"
 
 using namespace kith;

@@ -21,16 +21,16 @@ struct Module {
 
 const std::vector<Module> kModules{
     {"core", {"core/"}, {}},
-    {"pictures", {"pictures/"}, {"core"}},
-
     {"data/io", {"data/io/"}, {"core"}},
+    {"data/picture", {"data/picture/"}, {"data/io"}},
+    {"pictures", {"pictures/"}, {"data/picture"}},
     {"data/format", {"data/format/"}, {"data/io"}},  // the interface that every format implements
     {"data/hdf5", {"data/hdf5/"}, {"data/format"}},
     {"data/text", {"data/text/"}, {"data/format"}},
     {"data/arrays", {"data/arrays/"}, {"data/format"}},
     {"data/arrow", {"data/arrow/"}, {"data/format"}},
     {"data/results", {"data/results/"}, {"data/hdf5"}},
-    {"data", {"data/"}, {"data/results", "data/text", "data/arrays", "data/arrow"}},
+    {"data", {"data/"}, {"data/results", "data/text", "data/arrays", "data/arrow", "data/picture"}},
 
     // The operations of a backend are declared beside its folders, which define them.
     {"kernels interface", {"kernels/backends.h"}, {"core"}},

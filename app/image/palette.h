@@ -1,0 +1,61 @@
+// The colours of pictures: palettes, their files, and the k-means that finds them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/image/image_options.h"
+#include "app/run/job.h"
+#include "core/kmeans/kmeans.h"
+#include "core/pixel.h"
+#include "data/io/output_target.h"
+#include "kernels/cpu/picture/colors.h"
+
+namespace kith::app {
+
+struct PaletteColor {
+  Pixel color;
+  std::int64_t pixels = 0;
+};
+
+/// "#1a2b3c"
+std::string hex_of(const Pixel& color);
+
+/// The share of the pixels of a palette, from 0 to 1.
+double share_of(const PaletteColor& entry, const std::vector<PaletteColor>& palette);
+
+/// The endings of --palette, for OutputOptions.
+std::vector<std::string> palette_endings();
+
+/// Reads the colours of a text file, a GIMP palette, or a matrix of k x 3 values from 0 to 255. Throws Error(data) with
+/// the line, and the errors of the readers.
+std::vector<Pixel> read_palette(const std::string& location);
+
+/// Writes the colours with their shares; the ending decides: .gpl (GIMP), .h5 (/colors, /counts), else text.
+/// command: as stored in results. Throws Error(output).
+void write_palette(const std::string& path, const data::OutputOptions& options, const std::string& command,
+                   const std::vector<PaletteColor>& palette);
+/// A line for each colour: its number, colour, pixels and share.
+std::string palette_table(const std::vector<PaletteColor>& palette);
+
+/// A palette, from the most frequent colour on unless it was given. The labels of the result are numbers of its
+/// colours.
+struct ColorClusters {
+  std::vector<PaletteColor> palette;
+  KMeansResult result;
+};
+
+/// (size, 3) the colours in this space.
+Matrix<float> color_rows(const cpu::ColorCounts& colors, ColorSpace space, Threads& threads);
+
+/// (visible pixels, 5) colour and position; the longer side counts as `weight` times the range of lightness.
+Matrix<float> pixel_rows(std::span<const Pixel> pixels, PictureSize size, ColorSpace space, double weight);
+
+/// Clusters rows of color_rows() with their counts, or of pixel_rows() with none. given: a palette whose nearest
+/// colours are taken. name: of the picture, for warnings.
+ColorClusters cluster_colors(const Matrix<float>& rows, const std::vector<double>& counts,
+                             const std::vector<Pixel>& given, const ImageOptions& options, const std::string& name,
+                             Backend& backend, Observer& observer);
+
+}  // namespace kith::app
