@@ -7,7 +7,6 @@
 #include <ctime>
 
 #include "app/version.h"
-#include "pictures/pictures.h"
 
 namespace kith::app {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/suites/table.h"
-#include "pictures/page.h"
+#include "pictures/pictures.h"
 
 namespace kith::app {
 

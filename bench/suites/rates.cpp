@@ -19,8 +19,8 @@ namespace kith::app {
 namespace {
 
 constexpr int kIterations = 6;
-constexpr std::int64_t kMinRows = 32;                          // for each cluster
-constexpr std::int64_t kColumns[] = {2, 8, 16, 32, 128, 512};  // screens multiply up to 16 in the same time
+constexpr std::int64_t kMinRows = 32;                                  // for each cluster
+constexpr std::int64_t kMeasuredColumns[] = {2, 8, 16, 32, 128, 512};  // screens multiply up to 16 in the same time
 constexpr std::int64_t kQueries[] = {64, 2048}, kClusters[] = {8, 64, 512, 4096};
 constexpr std::int64_t kSeeds = 64, kCandidates = 6;  // of the run with k-means++
 
@@ -169,7 +169,7 @@ Rates measure_rates(BenchRun& run, double memory_rate) {
   rates.memory = memory_rate;
   add_reading(rates, run.options.common);
   BenchPoints held(run);
-  for (const std::int64_t columns : kColumns) {
+  for (const std::int64_t columns : kMeasuredColumns) {
     held.make({rows_for(run, columns), columns, {kClusters[0]}}, kinds().front());
     const double seconds = least_seconds(3, [&] {
       make_plan(held.points());
