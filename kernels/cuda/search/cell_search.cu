@@ -1,5 +1,5 @@
 // Searches cells of rows for batches of queries, which are uploaded once and stay on the device with their lists: each
-// query in the cell to which it would belong, and then in the others that its list may need (cell_reach.h).
+// query in the cell to which it would belong, and then in the others that its list may need (CellReach).
 //
 // The host waits for the numbers of queries of all cells and of dense ones among them, twice a batch, and for the
 // lists. A query reads 4 d bytes for the distance to each center, and 8 d or 16 d for each cell that it needs, besides
@@ -7,15 +7,209 @@
 #include "kernels/cuda/search/cells.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/fp16_rows.h"
-#include "kernels/cuda/search/rows_search.h"
+#include "kernels/cuda/search/fp16_search.h"
+#include "kernels/cuda/search/row_sample.h"
+#include "kernels/cuda/search/tree.h"
 
 namespace kith::cuda {
 namespace {
+
+/// How the rows of a cell are numbered among all rows.
+struct CellRows {
+  const std::int32_t* position = nullptr;  // (rows of the cell) ascending, among the held rows
+  std::int64_t first_row = 0;              // row number of position 0
+
+  __device__ std::int64_t number(std::int64_t row) const { return row < 0 ? -1 : first_row + position[row]; }
+  /// The row of the cell, of `rows` rows, that is at this position among the held rows; -1: none.
+  __device__ std::int32_t place(std::int64_t held, std::int64_t rows) const {
+    const std::int64_t found = count_less(rows, [&](std::int64_t at) { return position[at] < held; });
+    return found < rows && position[found] == held ? static_cast<std::int32_t>(found) : -1;
+  }
+};
+
+/// Lists (count, k) that a search of a cell found for some queries, or rows.
+struct FoundLists {
+  DeviceLists lists;
+  std::int64_t count = 0, k = 0;
+  CellRows rows;
+  const std::int32_t* chosen = nullptr;  // (count) the queries, each once
+};
+
+/// Stores found lists as those of the queries.
+__global__ void store_kernel(FoundLists found, DeviceLists lists) {
+  const std::int64_t k = found.k;
+  for (std::int64_t i = thread_index(); i < found.count * k; i += thread_count()) {
+    const std::int64_t to = found.chosen[i / k] * k + i % k;
+    lists.distance[to] = found.lists.distance[i];
+    lists.index[to] = found.rows.number(found.lists.index[i]);
+  }
+}
+
+/// Merges list i of the found ones into list q, with list i of `merged` as memory. All lanes of a warp call it. Lists
+/// of fallback queries, which have no first entry, stay; where none was found, the query becomes a fallback query.
+__device__ void merge_list(const FoundLists& found, std::int64_t i, const DeviceLists& merged, const DeviceLists& lists,
+                           std::int64_t q) {
+  const std::int64_t k = found.k, own = q * k, other = i * k;
+  if (lists.index[own] < 0) return;
+  if (found.lists.index[other] < 0) {
+    __syncwarp();  // all lanes have read the entry
+    if (lane_index() == 0) lists.index[own] = -1;
+    __syncwarp();
+    return;
+  }
+  const auto kept = [&](std::int64_t at) { return ListEntry{lists.distance[own + at], lists.index[own + at]}; };
+  const auto added = [&](std::int64_t at) {
+    return ListEntry{found.lists.distance[other + at], found.rows.number(found.lists.index[other + at])};
+  };
+  merge_by_rank(ListPair{kept, added, k, k}, lane_index(), kWarp, [&](std::int64_t at, const ListEntry& entry) {
+    if (at >= k) return;
+    merged.distance[other + at] = entry.distance;
+    merged.index[other + at] = entry.index;
+  });
+  __syncwarp();  // all lanes have read the list and written the merged one
+  for (std::int64_t j = lane_index(); j < k; j += kWarp) {
+    lists.distance[own + j] = merged.distance[other + j];
+    lists.index[own + j] = merged.index[other + j];
+  }
+  __syncwarp();
+}
+
+/// Merges found lists into those of the queries, a warp per query. memory of `merged`: (count, k) lists.
+__global__ void merge_kernel(FoundLists found, DeviceLists merged, DeviceLists lists) {
+  for (std::int64_t i = warp_index(); i < found.count; i += warp_count()) {
+    merge_list(found, i, merged, lists, found.chosen[i]);
+  }
+}
+
+/// out (count): the places in a cell of `rows` rows of the held rows at positions first + chosen[i], -1 for those of
+/// other cells.
+__global__ void places_kernel(CellRows cell, std::int64_t rows, const std::int32_t* chosen, std::int64_t count,
+                              std::int64_t first, std::int32_t* out) {
+  for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
+    out[i] = cell.place(first + chosen[i], rows);
+  }
+}
+
+/// Searches rows by products, or in a tree where there are too few. Squared Euclidean distances only.
+template <class T>
+class RowsSearch {
+ public:
+  RowsSearch(const HeldRows<T>& rows, const BatchSearch& search) : rows_(rows), neighbors_(search.neighbors) {
+    if (can_search_fp16(rows, search.measure, search.neighbors + 1)) {
+      batch_.emplace(rows, search);
+    } else if (rows.index.tree.is_empty()) {
+      rows.index.tree = build_tree<T>(rows, nullptr, 1, rows.rows());
+    }
+  }
+
+  bool is_fp16() const { return batch_.has_value(); }
+
+  /// Asynchronous.
+  void search(const SearchQueries& queries, const ListOutput& out) const {
+    if (batch_) return batch_->search(queries, out);
+    const TreeView<T>& tree = rows_.index.tree.view;
+    const DeviceLists lists{out.distance, out.index};
+    clear_lists(*rows_.context, lists, queries.count * neighbors_);
+    launch_tree(*rows_.context, tree, in_tree(rows_, tree, queries, neighbors_), {lists, nullptr, out.candidates});
+  }
+
+ private:
+  const HeldRows<T>& rows_;
+  std::int64_t neighbors_;
+  std::optional<Fp16Batch<T>> batch_;
+};
+
+constexpr double kNormRounding = 1 + 0x1p-8;  // covers that of fp16, in norms
+
+/// Of RowsSearch.
+template <class T>
+QueryReach query_reach(const HeldRows<T>& rows, std::int64_t neighbors) {
+  if (!can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1)) return {};
+  constexpr double kLargest = 65000.0;  // of a value; the screen leaves queries with a larger one to fallback
+  const double unit = fp16_unit(rows) / kNormRounding;
+  return {std::pow(usual_limits(rows, find_long_rows(rows).others).max_query_norm * unit, 2),
+          static_cast<double>(rows.columns()) * std::pow(kLargest * unit, 2)};
+}
+
+/// max_query_norm of BatchSearch for queries beyond the usual limit. largest: the bits of the largest D of them.
+template <class T>
+double longest_norm(const HeldRows<T>& rows, Word largest) {
+  double squared = 0.0;
+  std::memcpy(&squared, &largest, sizeof squared);
+  return std::sqrt(squared) / fp16_unit(rows) * kNormRounding;
+}
+
+/// Some of the queries on the device, for a cell of rows.
+struct ChosenQueries {
+  const double* values = nullptr;        // (n, d) all queries
+  const std::int32_t* chosen = nullptr;  // (count)
+  std::int64_t count = 0;
+  std::int64_t batch = 0;       // searched at a time, at most
+  double max_query_norm = 0.0;  // as in BatchSearch
+  std::int64_t excluded = -1;   // if has_excluded: query i excludes the held row at position excluded + i
+  bool has_excluded = false;
+  bool are_new = false;  // they have no lists
+};
+
+/// Lists of all queries.
+struct QueryLists {
+  DeviceLists lists;
+  std::int64_t k = 0;
+  Word* candidates = nullptr;  // (1) ADDED to, as in ListOutput
+};
+
+/// Stores the nearest rows of a cell as the lists of the chosen queries if they are new, and merges them into these if
+/// not. Those of fallback queries have no first entry. Throws OutOfMemory. Asynchronous.
+template <class T>
+void search_chosen(const HeldRows<T>& rows, const CellRows& numbers, const ChosenQueries& queries,
+                   const QueryLists& out) {
+  if (queries.count == 0) return;
+  const Context& context = *rows.context;
+  const std::int64_t d = rows.columns(), k = out.k;
+  // Whole tiles, so that memory of the pool serves searches of similar counts.
+  const std::int64_t size = std::min(queries.batch, (queries.count + kQueryTile - 1) / kQueryTile * kQueryTile);
+  const RowsSearch<T> search(rows, {.neighbors = k, .most = size, .max_query_norm = queries.max_query_norm});
+  const Fp16Queries gathered = allocate_fp16_queries(rows, Measure::squared_euclidean, size);
+  const ListBuffers found(rows.pool(), size * k), merged(rows.pool(), queries.are_new ? 0 : size * k);
+  const Buffer<std::int32_t> excluded(rows.pool(), queries.has_excluded ? size : 0);
+  for (std::int64_t first = 0; first < queries.count; first += size) {
+    const std::int64_t count = std::min(size, queries.count - first);
+    const std::int32_t* chosen = queries.chosen + first;
+    gather_kernel<<<context.grid(count * d, kBlock), kBlock, 0, context.stream>>>(queries.values, chosen, count, d,
+                                                                                  gathered.values.data());
+    check(cudaGetLastError());
+    if (search.is_fp16()) round_queries(rows, count, gathered);
+    SearchQueries batch;
+    batch.values = gathered.values.data();
+    batch.tiles = gathered.fp16.values.data();
+    batch.shape = rows.fp16.shape;
+    batch.norm = gathered.fp16.norm.data();
+    batch.residual = gathered.fp16.residual.data();
+    batch.count = count;
+    if (queries.has_excluded) {
+      places_kernel<<<context.grid(count, kBlock), kBlock, 0, context.stream>>>(numbers, rows.rows(), chosen, count,
+                                                                                queries.excluded, excluded.data());
+      check(cudaGetLastError());
+      batch.excluded_rows = excluded.data();
+    }
+    search.search(batch, {found.distance.data(), found.index.data(), out.candidates});
+    const FoundLists of_cell{found.lists(), count, k, numbers, chosen};
+    if (queries.are_new) {
+      store_kernel<<<context.grid(count * k, kBlock), kBlock, 0, context.stream>>>(of_cell, out.lists);
+    } else {
+      merge_kernel<<<context.grid(count, kBlockWarps), kBlock, 0, context.stream>>>(of_cell, merged.lists(), out.lists);
+    }
+    check(cudaGetLastError());
+  }
+}
 
 /// What decides whether a query needs a cell.
 struct CellTest {
@@ -126,14 +320,16 @@ std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std:
 template <class T>
 class CellSearch {
  public:
-  CellSearch(const HeldRows<T>& held, const Queries& queries, std::int64_t k)
+  /// rows: the queries where they are on the device, as rows of the held type; null: they are on the host.
+  CellSearch(const HeldRows<T>& held, const Queries& queries, const T* rows, std::int64_t k)
       : held_(held),
         all_(*held.index.cells),
         queries_(queries),
+        rows_(rows),
         k_(k),
         size_(batch_queries(held, queries, k)),
         values_(held.pool(), size_ * held.columns()),
-        floats_(held.pool(), std::is_same_v<T, double> ? 0 : size_ * held.columns()),
+        floats_(held.pool(), std::is_same_v<T, double> || rows != nullptr ? 0 : size_ * held.columns()),
         squared_(held.pool(), size_ * all_.center_count),
         tests_(held.pool(), cells()),
         chosen_(held.pool(), cells() * size_),
@@ -150,12 +346,13 @@ class CellSearch {
     stream().fill(candidates_.data(), 0, 1);
   }
 
-  /// Returns the fallback queries.
-  std::vector<std::int64_t> run(NeighborLists& lists) {
+  /// Returns the fallback queries. progress(queries): called after each batch; or empty.
+  std::vector<std::int64_t> run(NeighborLists& lists, const std::function<void(std::int64_t)>& progress) {
     for (std::int64_t first = 0; first < queries_.values.rows; first += size_) {
       const std::int64_t count = std::min(size_, queries_.values.rows - first);
       search_batch(first, count);
       download(first, count, lists);
+      if (progress) progress(first + count);
     }
     Word candidates = 0;
     stream().download(&candidates, candidates_.data(), 1);
@@ -172,7 +369,7 @@ class CellSearch {
   void search_batch(std::int64_t first, std::int64_t count) const {
     const CenterDistances distances{squared_.data(), all_.center_count};
     const int cell_count = static_cast<int>(cells());
-    upload(queries_.values.data + first * held_.columns(), count * held_.columns());
+    upload(first * held_.columns(), count * held_.columns());
     measure_centers(context(), values_.data(), count, held_.columns(), all_.centers.data(), distances);
     clear_lists(context(), lists_.lists(), count * k_);
     stream().fill(counts_.data(), 0, counts_.size());
@@ -187,24 +384,27 @@ class CellSearch {
     search_chosen_queries(first, false);
   }
 
-  void upload(const double* values, std::int64_t size) const {
-    if (floats_.size() > 0 && stream().upload_as_floats(floats_.data(), values, size)) {
-      to_double_kernel<<<context().grid(size, kBlock), kBlock, 0, stream()>>>(floats_.data(), size, values_.data());
+  /// `size` values of the queries from value `first` on.
+  void upload(std::int64_t first, std::int64_t size) const {
+    const auto to_double = [&](const auto* from) {
+      to_double_kernel<<<context().grid(size, kBlock), kBlock, 0, stream()>>>(from, size, values_.data());
       check(cudaGetLastError());
-    } else {
-      stream().upload(values_.data(), values, size);
-    }
+    };
+    if (rows_ != nullptr) return to_double(rows_ + first);
+    const double* const values = queries_.values.data + first;
+    if (floats_.size() > 0 && stream().upload_as_floats(floats_.data(), values, size)) return to_double(floats_.data());
+    stream().upload(values_.data(), values, size);
   }
 
   /// Searches each cell for its queries. first: the number of the batch's first query. are_new: they have no lists.
   void search_chosen_queries(std::int64_t first, bool are_new) const {
     std::vector<Word> counts(static_cast<std::size_t>(counts_.size()));
     stream().download(counts.data(), counts_.data(), counts_.size());
-    ChosenQueries<double> queries{.values = values_.data(),
-                                  .batch = size_,
-                                  .excluded = queries_.excluded_row + first - held_.first_row,
-                                  .has_excluded = queries_.excluded_row >= 0,
-                                  .are_new = are_new};
+    ChosenQueries queries{.values = values_.data(),
+                          .batch = size_,
+                          .excluded = queries_.excluded_row + first - held_.first_row,
+                          .has_excluded = queries_.excluded_row >= 0,
+                          .are_new = are_new};
     const QueryLists out{lists_.lists(), k_, candidates_.data()};
     CellRows numbers{all_.position.data(), held_.first_row};
     for (std::int64_t g = 0; g < cells(); ++g) {
@@ -238,6 +438,7 @@ class CellSearch {
   const HeldRows<T>& held_;
   const Cells<T>& all_;
   const Queries& queries_;
+  const T* rows_;
   std::int64_t k_, size_;  // length of lists, queries of a batch
   Buffer<double> values_;  // (queries, d)
   Buffer<float> floats_;   // the upload of values that are all float32
@@ -254,11 +455,21 @@ class CellSearch {
 
 template <class T>
 std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  return CellSearch<T>(held, queries, lists.index.columns()).run(lists);
+  return CellSearch<T>(held, queries, nullptr, lists.index.columns()).run(lists, {});
 }
 
-#define KITH_INSTANTIATE(T) \
-  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);
+template <class T>
+void join_cells(const HeldRows<T>& held, const RowShare& own, bool include_self,
+                const std::function<void(std::int64_t)>& progress, NeighborLists& lists) {
+  const Queries queries{{nullptr, own.count, held.columns()}, include_self ? -1 : held.first_row + own.first};
+  const T* const rows = held.resident.data() + own.first * held.columns();
+  CellSearch<T>(held, queries, rows, lists.index.columns()).run(lists, progress);
+}
+
+#define KITH_INSTANTIATE(T)                                                                                     \
+  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);          \
+  template void join_cells(const HeldRows<T>&, const RowShare&, bool, const std::function<void(std::int64_t)>&, \
+                           NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

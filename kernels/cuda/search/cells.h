@@ -10,10 +10,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <vector>
 
+#include "core/points/communicator.h"
 #include "core/points/matrix.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
@@ -106,5 +108,11 @@ void measure_centers(const Context& context, const double* rows, std::int64_t co
 /// queries, whose lists stay unfilled. Throws OutOfMemory, after it may have filled lists. Waits for the device.
 template <class T>
 std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
+
+/// The same lists for the held rows `own` themselves, which stay on the device; lists of fallback rows stay unfilled.
+/// include_self: a row may be in its own list. progress: called with the number of rows whose lists are complete.
+template <class T>
+void join_cells(const HeldRows<T>& held, const RowShare& own, bool include_self,
+                const std::function<void(std::int64_t)>& progress, NeighborLists& lists);
 
 }  // namespace kith::cuda

@@ -41,6 +41,14 @@ void find_minima(const Context& context, const Fp16Problem& problem, GroupMinima
 /// Whether long rows can be held apart in a search for lists of `neighbors`.
 bool can_hold_apart(Measure measure, std::int64_t neighbors);
 
+/// Lists of queries on the device.
+struct ListBuffers {
+  ListBuffers(Pool& pool, std::int64_t entries) : distance(pool, entries), index(pool, entries) {}
+  DeviceLists lists() const { return {distance.data(), index.data()}; }
+  Buffer<double> distance;
+  Buffer<std::int64_t> index;
+};
+
 struct BatchSearch {
   Measure measure = Measure::squared_euclidean;
   std::int64_t neighbors = 0;   // length of the lists
