@@ -143,6 +143,48 @@ __device__ inline double distances_of_rows(const X* values, std::int64_t first, 
   return distance;
 }
 
+/// Rows and others, all pairs of which distances_of_grid() measures.
+template <class X>
+struct DistanceGrid {
+  static constexpr int kSide = 4;  // a warp takes kSide x kSide pairs at a time
+
+  const X* values = nullptr;  // (rows, d)
+  std::int64_t rows = 0;
+  std::int64_t padded = 0;         // rows with those that do not exist, a multiple of kSide or all rows
+  const double* others = nullptr;  // (count, d)
+  std::int64_t count = 0;
+  std::int64_t d = 0;
+
+  /// Items of work, one for a warp at a time.
+  __host__ __device__ std::int64_t items() const {
+    return (padded + kSide - 1) / kSide * ((count + kSide - 1) / kSide);
+  }
+};
+
+/// Distances of all pairs, with each loaded value used four times. take(row, other, distance): called by one lane, also
+/// for rows that do not exist, with any distance.
+template <Measure M = Measure::squared_euclidean, class X, class Take>
+__device__ inline void distances_of_grid(const DistanceGrid<X>& grid, const Take& take) {
+  constexpr int kSide = DistanceGrid<X>::kSide, kPairLanes = kWarp / (kSide * kSide);
+  const int pair = lane_index() / kPairLanes;
+  const std::int64_t across = (grid.padded + kSide - 1) / kSide;
+  for (std::int64_t item = warp_index(); item < grid.items(); item += warp_count()) {
+    const std::int64_t first_row = item % across * kSide, first_other = item / across * kSide;
+    const X* x[kSide];
+    const double* c[kSide];
+#pragma unroll
+    for (int i = 0; i < kSide; ++i) {
+      x[i] = grid.values + min(first_row + i, grid.rows - 1) * grid.d;
+      c[i] = grid.others + min(first_other + i, grid.count - 1) * grid.d;
+    }
+    double sum[kSide * kSide];
+    accumulate_grid<M>(x, c, grid.d, sum);
+    const double distance = add_lanes<kSide * kSide, M>(sum);
+    const std::int64_t row = first_row + pair / kSide, other = first_other + pair % kSide;
+    if (lane_index() % kPairLanes == 0 && row < grid.padded && other < grid.count) take(row, other, distance);
+  }
+}
+
 /// Distances of `count` pairs, four at a time per warp of the grid. pair(i, x, c): sets the rows (d) of pair i, called
 /// by all lanes; take(i, distance): called by one lane.
 template <class X, Measure M = Measure::squared_euclidean, class Pair, class Take>

@@ -12,31 +12,13 @@
 namespace kith::cuda {
 namespace {
 
-constexpr int kSide = 4;                                       // a warp computes kSide x kSide distances at a time
 constexpr std::int64_t kMaxDistances = std::int64_t{1} << 25;  // on the device at a time
 
 /// out: (queries, rows)
 template <class T, Measure M>
-__global__ void grid_kernel(const T* values, std::int64_t rows, std::int64_t d, const double* queries,
-                            std::int64_t query_count, double* out) {
-  constexpr int kPairLanes = kWarp / (kSide * kSide);
-  const int pair = lane_index() / kPairLanes;
-  const std::int64_t row_groups = (rows + kSide - 1) / kSide, query_groups = (query_count + kSide - 1) / kSide;
-  for (std::int64_t item = warp_index(); item < row_groups * query_groups; item += warp_count()) {
-    const std::int64_t first_row = item % row_groups * kSide, first_query = item / row_groups * kSide;
-    const T* x[kSide];
-    const double* c[kSide];
-#pragma unroll
-    for (int i = 0; i < kSide; ++i) {
-      x[i] = values + min(first_row + i, rows - 1) * d;
-      c[i] = queries + min(first_query + i, query_count - 1) * d;
-    }
-    double sum[kSide * kSide];
-    accumulate_grid<M>(x, c, d, sum);
-    const double distance = add_lanes<kSide * kSide, M>(sum);
-    const std::int64_t row = first_row + pair / kSide, query = first_query + pair % kSide;
-    if (lane_index() % kPairLanes == 0 && row < rows && query < query_count) out[query * rows + row] = distance;
-  }
+__global__ void grid_kernel(DistanceGrid<T> grid, double* out) {
+  distances_of_grid<M>(
+      grid, [&](std::int64_t row, std::int64_t query, double distance) { out[query * grid.rows + row] = distance; });
 }
 
 }  // namespace
@@ -61,10 +43,10 @@ void all_distances(const HeldRows<T>& held, const Queries& request, MatrixView<d
       stream.upload(device_queries.data(), queries.data + query * d, query_count * d);
       for (std::int64_t row = 0; row < block.rows; row += max_rows) {
         const std::int64_t rows = std::min(max_rows, block.rows - row);
+        const DistanceGrid<T> grid{values + row * d, rows, rows, device_queries.data(), query_count, d};
         with_measure(request.measure, [&](auto measure) {
           grid_kernel<T, measure.value>
-              <<<held.context->grid(rows * query_count, kBlockWarps * kSide * kSide), kBlock, 0, stream>>>(
-                  values + row * d, rows, d, device_queries.data(), query_count, device_distances.data());
+              <<<held.context->grid(grid.items(), kBlockWarps), kBlock, 0, stream>>>(grid, device_distances.data());
         });
         check(cudaGetLastError());
         double* to = out.data + query * out.columns + block.first + row;

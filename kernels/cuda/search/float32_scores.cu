@@ -69,32 +69,14 @@ class StoreScores {
   std::int64_t first_query_;
 };
 
-constexpr int kSide = 4;  // a warp computes kSide x kSide distances at a time
-
 /// Scores that are D rounded down to float32, which preserves the order of D except for ties. Columns from block.rows
 /// on become infinite.
 template <class T, Measure M>
-__global__ void exact_scores_kernel(const T* values, std::int64_t d, const double* queries, ScoreBlock block) {
-  constexpr int kPairLanes = kWarp / (kSide * kSide);
-  const int pair = lane_index() / kPairLanes;
-  const std::int64_t row_groups = block.pitch / kSide, query_groups = (block.queries + kSide - 1) / kSide;
-  for (std::int64_t item = warp_index(); item < row_groups * query_groups; item += warp_count()) {
-    const std::int64_t first_row = item % row_groups * kSide, first_query = item / row_groups * kSide;
-    const T* x[kSide];
-    const double* c[kSide];
-#pragma unroll
-    for (int i = 0; i < kSide; ++i) {
-      x[i] = values + min(first_row + i, block.rows - 1) * d;
-      c[i] = queries + min(first_query + i, block.queries - 1) * d;
-    }
-    double sum[kSide * kSide];
-    accumulate_grid<M>(x, c, d, sum);
-    const double distance = add_lanes<kSide * kSide, M>(sum);
-    const std::int64_t row = first_row + pair / kSide, query = first_query + pair % kSide;
-    if (lane_index() % kPairLanes != 0 || query >= block.queries) continue;
+__global__ void exact_scores_kernel(DistanceGrid<T> grid, ScoreBlock block) {
+  distances_of_grid<M>(grid, [&](std::int64_t row, std::int64_t query, double distance) {
     block.scores[query * block.pitch + row] =
         row < block.rows ? __double2float_rd(distance) : std::numeric_limits<float>::infinity();
-  }
+  });
 }
 
 /// The smallest score of each group of each query, one group per thread.
@@ -169,11 +151,10 @@ void score_rows(const HeldRows<T>& held, const QueryBatch& batch, const T* value
         {held.half_sq_norm.data() + first, block});
     return check(cudaGetLastError());
   }
-  static_assert(kTileColumns % kSide == 0, "a pitch is a multiple of kSide");
+  const DistanceGrid<T> grid{values, block.rows, block.pitch, batch.values, block.queries, held.columns()};
   with_measure(batch.measure, [&](auto measure) {
     exact_scores_kernel<T, measure.value>
-        <<<held.context->grid(block.pitch * batch.queries, kBlockWarps * kSide * kSide), kBlock, 0, stream>>>(
-            values, held.columns(), batch.values, block);
+        <<<held.context->grid(grid.items(), kBlockWarps), kBlock, 0, stream>>>(grid, block);
   });
   check(cudaGetLastError());
   group_kernel<<<held.context->grid(block.queries * block.groups(), kBlock), kBlock, 0, stream>>>(block);
