@@ -139,4 +139,67 @@ inline std::int64_t longest(const std::vector<QueryRange>& ranges) {
   return count;
 }
 
+/// Device memory of a search by scores.
+struct ScoreWorkspace {
+  template <class T>
+  ScoreWorkspace(const HeldRows<T>& held, const ScoreSizes& sizes)
+      : pitch(sizes.pitch),
+        queries(held.pool(), sizes.queries * held.columns()),
+        screened(allocate_screened(held, sizes.queries)),
+        scores(held.pool(), sizes.queries * pitch),
+        group_min(held.pool(), sizes.queries * (pitch / kBlockColumns)),
+        limit(held.pool(), sizes.queries),
+        counts(held.pool(), sizes.queries),
+        offset(held.pool(), sizes.queries + 1),
+        row(held.pool(), sizes.candidates),
+        query(held.pool(), sizes.candidates),
+        distance(held.pool(), sizes.candidates) {}
+
+  ScoreBlock block(std::int64_t rows, std::int64_t query_count, std::int64_t excluded, bool has_excluded) const {
+    return {scores.data(), group_min.data(), pitch, rows, query_count, excluded, has_excluded};
+  }
+
+  /// The numbers of candidates of all queries of the block. Waits for the device.
+  std::vector<std::int64_t> candidate_counts(const Stream& stream, const ScoreBlock& block) const {
+    std::vector<std::int64_t> found(static_cast<std::size_t>(block.queries));
+    count_candidates(stream, block, limit.data(), counts.data());
+    stream.download(found.data(), counts.data(), block.queries);
+    return found;
+  }
+
+  /// work(range, offsets of its candidates), also on the device, for as many queries at a time as their candidates fit;
+  /// those of one query always fit.
+  template <class Work>
+  void for_fitting(const Stream& stream, const std::vector<std::int64_t>& counts, const Work& work) const {
+    const std::int64_t count = std::ssize(counts);
+    for (std::int64_t q = 0; q < count;) {
+      std::vector<std::int64_t> offsets{0};
+      std::int64_t last = q;
+      while (last < count && (last == q || offsets.back() + counts[last] <= row.size())) {
+        offsets.push_back(offsets.back() + counts[last++]);
+      }
+      stream.upload(offset.data() + q, offsets.data(), last - q + 1);
+      work(QueryRange{q, last - q}, offsets);
+      q = last;
+    }
+  }
+
+  /// Lists the `count` candidates of a range of the batch, and measures them. values: as of score_rows().
+  template <class T>
+  void measure_candidates(const HeldRows<T>& held, const QueryBatch& batch, const T* values, const ScoreBlock& block,
+                          const QueryRange& range, std::int64_t count) const {
+    list_candidates(held.stream(), block, limit.data(), range.first, range.count,
+                    {row.data(), query.data(), offset.data()});
+    measure_pairs(held, batch, values, {row.data(), query.data(), count}, distance.data());
+  }
+
+  std::int64_t pitch;
+  Buffer<double> queries;
+  ScreenedCopies screened;
+  Buffer<float> scores, group_min, limit;
+  Buffer<std::int64_t> counts, offset;
+  Buffer<std::int32_t> row, query;
+  Buffer<double> distance;
+};
+
 }  // namespace kith::cuda

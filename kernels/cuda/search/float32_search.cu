@@ -17,22 +17,12 @@ namespace kith::cuda {
 namespace {
 
 /// All device memory of a search.
-template <class T>
-struct SearchWorkspace {
+struct SearchWorkspace : ScoreWorkspace {
+  template <class T>
   SearchWorkspace(const HeldRows<T>& held, const ScoreSizes& sizes, std::int64_t neighbors)
-      : pitch(sizes.pitch),
-        queries(held.pool(), sizes.queries * held.columns()),
-        screened(allocate_screened(held, sizes.queries)),
-        scores(held.pool(), sizes.queries * pitch),
-        group_min(held.pool(), sizes.queries * (pitch / kBlockColumns)),
+      : ScoreWorkspace(held, sizes),
         bound(held.pool(), sizes.queries),
-        limit(held.pool(), sizes.queries),
-        counts(held.pool(), sizes.queries),
-        offset(held.pool(), sizes.queries + 1),
-        row(held.pool(), sizes.candidates),
         sorted_row(held.pool(), sizes.candidates),
-        query(held.pool(), sizes.candidates),
-        distance(held.pool(), sizes.candidates),
         sorted_distance(held.pool(), sizes.candidates) {
     for (int i = 0; i < 2; ++i) {
       list_distance[i] = Buffer<double>(held.pool(), sizes.queries * neighbors);
@@ -53,13 +43,9 @@ struct SearchWorkspace {
                     memory, temporary_bytes);
   }
 
-  std::int64_t pitch;
-  Buffer<double> queries;
-  ScreenedCopies screened;
-  Buffer<float> scores, group_min, bound, limit;
-  Buffer<std::int64_t> counts, offset;
-  Buffer<std::int32_t> row, sorted_row, query;
-  Buffer<double> distance, sorted_distance;
+  Buffer<float> bound;
+  Buffer<std::int32_t> sorted_row;
+  Buffer<double> sorted_distance;
   Buffer<double> list_distance[2];
   Buffer<std::int64_t> list_index[2];
   std::size_t temporary_bytes = 0;
@@ -70,7 +56,7 @@ struct SearchWorkspace {
 template <class T>
 class Batch {
  public:
-  Batch(const HeldRows<T>& held, SearchWorkspace<T>& workspace, std::int64_t queries, std::int64_t neighbors,
+  Batch(const HeldRows<T>& held, SearchWorkspace& workspace, std::int64_t queries, std::int64_t neighbors,
         Measure measure)
       : held_(held),
         workspace_(workspace),
@@ -91,34 +77,17 @@ class Batch {
   /// `first`. If has_excluded, query i excludes the row at position excluded + i.
   void search(const T* values, std::int64_t first, std::int64_t rows, std::int64_t excluded, bool has_excluded) {
     const Stream& stream = held_.stream();
-    const ScoreBlock block{workspace_.scores.data(),
-                           workspace_.group_min.data(),
-                           workspace_.pitch,
-                           rows,
-                           queries_,
-                           excluded - first,
-                           has_excluded};
+    const ScoreBlock block = workspace_.block(rows, queries_, excluded - first, has_excluded);
     score_rows(held_, batch(), values, first, block);
     find_limits(stream, block,
                 {neighbors_, margin_, workspace_.screened.norm.data(), workspace_.bound.data(), workspace_.limit.data(),
                  first_slice_});
     first_slice_ = false;
-    count_candidates(stream, block, workspace_.limit.data(), workspace_.counts.data());
-    std::vector<std::int64_t> counts(queries_);
-    stream.download(counts.data(), workspace_.counts.data(), queries_);
+    const std::vector<std::int64_t> counts = workspace_.candidate_counts(stream, block);
     candidates_ = std::accumulate(counts.begin(), counts.end(), candidates_);
-
-    // Takes as many queries at a time as their candidates fit; those of one query always fit.
-    for (std::int64_t q = 0; q < queries_;) {
-      std::vector<std::int64_t> offset{0};
-      std::int64_t last = q;
-      while (last < queries_ && (last == q || offset.back() + counts[last] <= workspace_.row.size())) {
-        offset.push_back(offset.back() + counts[last++]);
-      }
-      stream.upload(workspace_.offset.data() + q, offset.data(), last - q + 1);
-      merge_candidates(values, first, block, q, last - q, offset.back());
-      q = last;
-    }
+    workspace_.for_fitting(stream, counts, [&](const QueryRange& range, const std::vector<std::int64_t>& offsets) {
+      merge_candidates(values, first, block, range, offsets.back());
+    });
     current_ = 1 - current_;
   }
 
@@ -132,24 +101,21 @@ class Batch {
  private:
   QueryBatch batch() const { return {workspace_.queries.data(), queries_, measure_, &workspace_.screened}; }
 
-  void merge_candidates(const T* values, std::int64_t first_row, const ScoreBlock& block, std::int64_t first_query,
-                        std::int64_t queries, std::int64_t count) {
+  void merge_candidates(const T* values, std::int64_t first_row, const ScoreBlock& block, const QueryRange& range,
+                        std::int64_t count) {
     const Stream& stream = held_.stream();
     if (count > 0) {
-      list_candidates(stream, block, workspace_.limit.data(), first_query, queries,
-                      {workspace_.row.data(), workspace_.query.data(), workspace_.offset.data()});
-      measure_pairs(held_, batch(), values, {workspace_.row.data(), workspace_.query.data(), count},
-                    workspace_.distance.data());
-      workspace_.sort(workspace_.temporary.data(), count, first_query, queries, stream);
+      workspace_.measure_candidates(held_, batch(), values, block, range, count);
+      workspace_.sort(workspace_.temporary.data(), count, range.first, range.count, stream);
     }
     merge_lists(stream, workspace_.lists(current_), workspace_.lists(1 - current_), neighbors_,
                 {workspace_.sorted_distance.data(), workspace_.sorted_row.data(), workspace_.offset.data(),
                  held_.first_row + first_row},
-                first_query, queries);
+                range.first, range.count);
   }
 
   const HeldRows<T>& held_;
-  SearchWorkspace<T>& workspace_;
+  SearchWorkspace& workspace_;
   std::int64_t queries_, neighbors_;
   Measure measure_;
   ScreenMargin margin_;
@@ -166,7 +132,7 @@ void search_float32(const HeldRows<T>& held, const Queries& queries, const std::
   const std::int64_t k = lists.distance.columns(), d = held.columns();
   const ScoreSizes sizes =
       score_sizes(held.largest_block(), longest(ranges), held.pool().available(), k * 32 + d * 12, 32);
-  SearchWorkspace<T> workspace(held, sizes, k);
+  SearchWorkspace workspace(held, sizes, k);
 
   const auto search_range = [&](const Block<T>& rows, const T* values, const QueryRange& range) {
     for (std::int64_t done = 0; done < range.count; done += sizes.queries) {

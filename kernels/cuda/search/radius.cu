@@ -319,29 +319,7 @@ __global__ void exact_limit_kernel(std::int64_t queries, double radius, float* l
   for (std::int64_t q = thread_index(); q < queries; q += thread_count()) limit[q] = __double2float_ru(radius);
 }
 
-/// All device memory of a search.
-template <class T>
-struct RadiusWorkspace {
-  RadiusWorkspace(const HeldRows<T>& held, const ScoreSizes& sizes)
-      : queries(held.pool(), sizes.queries * held.columns()),
-        screened(allocate_screened(held, sizes.queries)),
-        scores(held.pool(), sizes.queries * sizes.pitch),
-        group_min(held.pool(), sizes.queries * (sizes.pitch / kBlockColumns)),
-        limit(held.pool(), sizes.queries),
-        counts(held.pool(), sizes.queries),
-        offset(held.pool(), sizes.queries + 1),
-        row(held.pool(), sizes.candidates),
-        query(held.pool(), sizes.candidates),
-        distance(held.pool(), sizes.candidates) {}
-
-  Buffer<double> queries;
-  ScreenedCopies screened;
-  Buffer<float> scores, group_min, limit;
-  Buffer<std::int64_t> counts, offset;
-  Buffer<std::int32_t> row, query;
-  Buffer<double> distance;
-};
-
+/// The search by float32 scores, or by the definition.
 template <class T>
 class RadiusSearch {
  public:
@@ -401,21 +379,12 @@ class RadiusSearch {
   void search_slice(const T* values, std::int64_t first, std::int64_t rows) {
     const Stream& stream = held_.stream();
     const std::int64_t excluded = queries_.excluded_row + first_ - held_.first_row - first;
-    const ScoreBlock block{workspace_.scores.data(),  workspace_.group_min.data(), sizes_.pitch, rows, count_, excluded,
-                           queries_.excluded_row >= 0};
+    const ScoreBlock block = workspace_.block(rows, count_, excluded, queries_.excluded_row >= 0);
     score_rows(held_, batch(), values, first, block);
-    count_candidates(stream, block, workspace_.limit.data(), workspace_.counts.data());
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(count_));
-    stream.download(counts.data(), workspace_.counts.data(), count_);
-    for (std::int64_t q = 0; q < count_;) {
-      std::vector<std::int64_t> offset{0};
-      std::int64_t last = q;
-      while (last < count_ && (last == q || offset.back() + counts[last] <= workspace_.row.size())) {
-        offset.push_back(offset.back() + counts[last++]);
-      }
-      if (offset.back() > 0) add_within_radius(values, first, block, {q, last - q}, offset);
-      q = last;
-    }
+    workspace_.for_fitting(stream, workspace_.candidate_counts(stream, block),
+                           [&](const QueryRange& range, const std::vector<std::int64_t>& offsets) {
+                             if (offsets.back() > 0) add_within_radius(values, first, block, range, offsets);
+                           });
   }
 
   /// Computes the distances of the candidates of some queries, and adds the rows within the radius to the result.
@@ -423,11 +392,7 @@ class RadiusSearch {
                          const std::vector<std::int64_t>& offset) {
     const Stream& stream = held_.stream();
     const std::int64_t count = offset.back();
-    stream.upload(workspace_.offset.data() + range.first, offset.data(), range.count + 1);
-    list_candidates(stream, block, workspace_.limit.data(), range.first, range.count,
-                    {workspace_.row.data(), workspace_.query.data(), workspace_.offset.data()});
-    measure_pairs(held_, batch(), values, {workspace_.row.data(), workspace_.query.data(), count},
-                  workspace_.distance.data());
+    workspace_.measure_candidates(held_, batch(), values, block, range, count);
     row_.resize(static_cast<std::size_t>(count));
     distance_.resize(static_cast<std::size_t>(count));
     stream.download(row_.data(), workspace_.row.data(), count);
@@ -448,7 +413,7 @@ class RadiusSearch {
   std::vector<QueryRange> ranges_;
   RadiusLists& result_;
   ScoreSizes sizes_;
-  RadiusWorkspace<T> workspace_;
+  ScoreWorkspace workspace_;
   std::int64_t total_;                  // rows in the result so far
   std::int64_t first_ = 0, count_ = 0;  // queries of the batch
   std::vector<std::int32_t> row_;
