@@ -4,7 +4,6 @@
 //   E::Arguments      what a launch passes to it
 //   E::kAnyColumns    true: a row may be processed several times, with other columns each time
 //   E::kColumnRanges  present and true: columns come in ranges whose length the launch gives
-//   E::kSharesRows    present and true: both consumers of a block take the same 128 rows
 //   E(arguments, rows), begin(row), take<H>(products, score_base, tile) for the parts H = 0, 1 of the rows,
 //   finish(row)
 // A thread has rows `row` and row + 8 (part 0), row + 64 and row + 72 (part 1), and 32 columns of each column tile, a
@@ -23,12 +22,6 @@ namespace kith::cuda {
 template <class Epilogue>
 inline constexpr bool has_column_ranges = requires {
   Epilogue::kColumnRanges;
-};
-
-/// Both consumers take the same 128 rows, and pairs of column tiles in turn, so that few rows keep both busy.
-template <class Epilogue>
-inline constexpr bool shares_rows = requires {
-  requires Epilogue::kSharesRows;
 };
 
 /// The index of this thread among the four that share four rows, and of the 32 columns of a tile that it has.

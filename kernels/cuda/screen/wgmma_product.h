@@ -121,9 +121,6 @@ struct RingPlace {
       parity ^= 1U;
     }
   }
-  __device__ void skip(int count, int stages) {
-    for (int i = 0; i < count; ++i) next(stages);
-  }
 };
 
 /// The layout of shared memory: addresses of barriers and tiles.
@@ -187,19 +184,8 @@ __device__ inline void produce(const Fp16Arguments& arguments, const Work& work,
 /// The position of a consumer's thread.
 struct ConsumerPlace {
   int consumer, thread, lane, warp;
-  int rows;  // the consumer whose rows it takes: itself, or the first
   __device__ std::int64_t row(unsigned row_tile) const {
-    return (static_cast<std::int64_t>(row_tile) * kConsumers + rows) * kFp16TileRows + warp * 16 + lane / 4;
-  }
-  /// Whether it takes this column tile.
-  template <class Epilogue>
-  __device__ bool takes(unsigned tile) const {
-    return !shares_rows<Epilogue> || tile / 2 % kConsumers == static_cast<unsigned>(consumer);
-  }
-  /// The first column tile that it takes; `first` is a multiple of 2 * kConsumers where rows are shared.
-  template <class Epilogue>
-  __device__ unsigned first_taken(unsigned first) const {
-    return shares_rows<Epilogue> ? first + 2 * static_cast<unsigned>(consumer) : first;
+    return (static_cast<std::int64_t>(row_tile) * kConsumers + consumer) * kFp16TileRows + warp * 16 + lane / 4;
   }
 };
 
@@ -213,7 +199,6 @@ template <int kSteps, class Epilogue>
 __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Epilogue::Arguments& epilogue_arguments,
                                const Work& work, const Layout& layout, const ConsumerPlace& place) {
   constexpr int kDepthTiles = (kSteps + kTileSteps - 1) / kTileSteps;
-  static_assert(2 * kDepthTiles + 1 <= kMostStages, "skipping two column tiles stays within a round of the ring");
   RingPlace ring, set;
   float upper_product[64] = {}, lower_product[64] = {};
   unsigned rows[2][kSteps][4];
@@ -253,24 +238,13 @@ __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Ep
         const int chunk = step % kTileSteps * kStepChunks + place.lane / 16;
         // Steps beyond the columns multiply zeros of the centroids, so any finite values will do.
         const int existing = chunk < points.chunks ? chunk : place.lane / 16;
-        load_rows_16x16(rows[half][step], layout.points(set.stage, place.rows, step / kTileSteps) +
+        load_rows_16x16(rows[half][step], layout.points(set.stage, place.consumer, step / kTileSteps) +
                                               static_cast<std::uint32_t>(points.place(row, 0, existing)) * 16);
       }
     }
     const unsigned first = work.first_tile(item), last = work.last_tile(item);
-    const unsigned first_taken = place.template first_taken<Epilogue>(first);
     epilogue.begin(place.row(work.row_tile(item)));
-    const auto release_points = [&] {
-      // The first products have finished, so the rows are in registers. A barrier right after the loads does not ensure
-      // it.
-      warpgroup_sync(place.consumer, kGroupThreads);
-      if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
-    };
     for (unsigned tile = first; tile < last; ++tile) {
-      if (!place.template takes<Epilogue>(tile)) {
-        ring.skip(kDepthTiles, arguments.shape.stages);  // less than a round
-        continue;
-      }
       next_tile();
       const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       multiply(upper_product, rows[0]);
@@ -280,11 +254,15 @@ __device__ void consume_narrow(const Fp16Arguments& arguments, const typename Ep
       epilogue.template take<0>(upper_product, base, tile);
       products_wait<0>();
       products_done(lower_product);
-      if (tile == first_taken) release_points();
+      if (tile == first) {
+        // The first products have finished, so the rows are in registers. A barrier right after the loads does not
+        // ensure it.
+        warpgroup_sync(place.consumer, kGroupThreads);
+        if (place.thread == 0) barrier_arrive(layout.points_empty(set.stage));
+      }
       release_tile();
       epilogue.template take<1>(lower_product, base, tile);
     }
-    if (shares_rows<Epilogue> && first_taken >= last) release_points();
     set.next(arguments.shape.point_sets);
     epilogue.finish(place.row(work.row_tile(item)));
   }
@@ -305,22 +283,11 @@ __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epil
     if (shape.point_sets > 0) barrier_wait(layout.points_full(set.stage), set.parity);
     epilogue.begin(place.row(work.row_tile(item)));
     for (unsigned tile = work.first_tile(item); tile < last; ++tile) {
-      if (!place.template takes<Epilogue>(tile)) {
-        // Parities distinguish rounds of the ring only while no thread is a round ahead, so this consumer waits for
-        // each tile.
-        for (int depth_tile = 0; depth_tile < depth_tiles; ++depth_tile, ring.next(shape.stages)) {
-          if (place.thread != 0) continue;
-          barrier_wait(layout.full(ring.stage), ring.parity);
-          barrier_arrive(layout.empty(ring.stage));
-        }
-        warpgroup_sync(place.consumer, kGroupThreads);
-        continue;
-      }
       int held_stage = -1;
       for (int depth_tile = 0; depth_tile < depth_tiles; ++depth_tile) {
         barrier_wait(layout.full(ring.stage), ring.parity);
-        const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, place.rows, depth_tile)
-                                                        : layout.stage_points(ring.stage, place.rows);
+        const std::uint32_t rows = shape.point_sets > 0 ? layout.points(set.stage, place.consumer, depth_tile)
+                                                        : layout.stage_points(ring.stage, place.consumer);
         const std::uint64_t a = operand_descriptor(rows), b = operand_descriptor(layout.stage(ring.stage));
         products_done(upper_product);
         products_done(lower_product);
@@ -343,16 +310,11 @@ __device__ void consume_wide(const Fp16Arguments& arguments, const typename Epil
       products_done(lower_product);
       if (place.thread == 0) {
         barrier_arrive(layout.empty(held_stage));
-        if (shape.point_sets > 0 && !shares_rows<Epilogue> && tile + 1 == last) {
-          barrier_arrive(layout.points_empty(set.stage));
-        }
+        if (shape.point_sets > 0 && tile + 1 == last) barrier_arrive(layout.points_empty(set.stage));
       }
       const float* base = base_of_lane(arguments.score_base, tile, place.lane);
       epilogue.template take<0>(upper_product, base, tile);
       epilogue.template take<1>(lower_product, base, tile);
-    }
-    if (shares_rows<Epilogue> && shape.point_sets > 0 && place.thread == 0) {
-      barrier_arrive(layout.points_empty(set.stage));
     }
     if (shape.point_sets > 0) set.next(shape.point_sets);
     epilogue.finish(place.row(work.row_tile(item)));
@@ -373,7 +335,7 @@ __global__ void __launch_bounds__(kFp16Threads, 1)
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < arguments.shape.stages; ++stage) {
       barrier_init(layout.full(stage), 1);
-      barrier_init(layout.empty(stage), shares_rows<Epilogue> && kHeldSteps > 0 ? 1 : kConsumers);
+      barrier_init(layout.empty(stage), kConsumers);
     }
     for (int set = 0; set < arguments.shape.point_sets; ++set) {
       barrier_init(layout.points_full(set), 1);
@@ -389,7 +351,7 @@ __global__ void __launch_bounds__(kFp16Threads, 1)
   } else {
     take_registers<240>();
     const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
-    const ConsumerPlace place{group, thread, thread % kWarp, thread / kWarp, shares_rows<Epilogue> ? 0 : group};
+    const ConsumerPlace place{group, thread, thread % kWarp, thread / kWarp};
     if constexpr (kHeldSteps > 0) {
       consume_narrow<kHeldSteps, Epilogue>(arguments, epilogue_arguments, work, layout, place);
     } else {

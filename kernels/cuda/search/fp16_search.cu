@@ -11,12 +11,10 @@
 #include "kernels/cuda/search/fp16_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "kernels/cuda/choice/search.h"
 #include "kernels/cuda/search/fp16_operands.h"
-#include "kernels/cuda/search/gathered_queries.h"
 #include "kernels/cuda/search/search_epilogues.h"
 #include "kernels/cuda/search/tree.h"
 
@@ -69,14 +67,9 @@ bool can_hold_apart(Measure measure, std::int64_t neighbors) {
 
 void find_minima(const Context& context, const Fp16Problem& problem, GroupMinima minima) {
   const std::int64_t queries = problem.rows.most;
-  const bool shares = queries <= kFp16TileRows && context.screen == ScreenPath::wgmma;
-  minima.combines = shares || problem.range_columns % (kBlockTiles * kFp16Columns) != 0;
+  minima.combines = problem.range_columns % (kBlockTiles * kFp16Columns) != 0;
   if (minima.combines) context.stream.fill(minima.block_min, 0x7F, queries * minima.blocks());
-  if (shares) {
-    launch_wgmma<KeepSharedMinima>(context, problem, minima);
-  } else {
-    launch_product<KeepMinima>(context, problem, minima);
-  }
+  launch_product<KeepMinima>(context, problem, minima);
 }
 
 template <class T>
@@ -170,14 +163,13 @@ std::int64_t batch_queries(const HeldRows<T>& held, const Queries& request, std:
 template <class T>
 class Fp16Search {
  public:
-  /// max_query_norm, sampled: as in BatchSearch.
-  Fp16Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists, double max_query_norm,
-             std::int64_t sampled)
+  /// sampled: as in BatchSearch.
+  Fp16Search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists, std::int64_t sampled)
       : held_(held),
         queries_(queries),
         lists_(lists),
         size_(batch_queries(held, queries, k())),
-        batch_(held, {queries.measure, k(), size_, max_query_norm, sampled}),
+        batch_(held, {.measure = queries.measure, .neighbors = k(), .most = size_, .sampled = sampled}),
         candidates_(held.pool(), 1) {
     for (int i = 0; i < (size_ < queries.values.rows ? 2 : 1); ++i) {
       buffers_[i].queries = allocate_fp16_queries(held, queries.measure, size_);
@@ -272,61 +264,13 @@ bool can_search_fp16(const HeldRows<T>& held, Measure measure, std::int64_t neig
 template <class T>
 std::vector<std::int64_t> search_fp16(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists,
                                       std::int64_t sampled) {
-  return Fp16Search<T>(held, queries, lists, 0, sampled).run();
+  return Fp16Search<T>(held, queries, lists, sampled).run();
 }
 
-namespace {
-
-/// The norm of a row in the unit of the fp16 rows, without their rounding; infinite if fp16 cannot hold it.
-template <class T>
-double fp16_norm(const HeldRows<T>& held, std::span<const double> row) {
-  constexpr double kUp = 1 << kFp16Shift, kLargest = 65000.0;
-  const ScreenTransform& screen = held.plan.screen;
-  const double scale = std::ldexp(1.0, -screen.exponent);
-  double sum = 0.0, largest = 0.0;
-  for (std::size_t j = 0; j < row.size(); ++j) {
-    const double value = kUp * (row[j] * scale - static_cast<double>(screen.center[j]));
-    largest = std::max(largest, std::abs(value));
-    sum += value * value;
-  }
-  return largest < kLargest ? std::sqrt(sum) : std::numeric_limits<double>::infinity();
-}
-
-}  // namespace
-
-template <class T>
-std::vector<std::int64_t> search_long_queries(const HeldRows<T>& held, const Queries& queries,
-                                              const std::vector<std::int64_t>& fallback, NeighborLists& lists) {
-  constexpr double kRounding = 1 + 0x1p-8;  // covers that of fp16
-  const bool excludes = queries.excluded_row >= 0;
-  // The queries are no longer consecutive rows, so that each finds itself.
-  const std::int64_t k = lists.index.columns(), searched = k + (excludes ? 1 : 0);
-  if (!can_hold_apart(queries.measure, searched) || !can_search_fp16(held, queries.measure, searched)) return fallback;
-  const double usual = usual_limits(held, find_long_rows(held).others).max_query_norm;
-  std::vector<std::int64_t> chosen, remaining;
-  double longest = 0.0;
-  for (const std::int64_t q : fallback) {
-    const double norm = fp16_norm(held, queries.values.row(q));
-    const bool is_long = norm > usual / kRounding && std::isfinite(norm);
-    (is_long ? chosen : remaining).push_back(q);
-    if (is_long) longest = std::max(longest, norm);
-  }
-  search_gathered(queries, chosen, lists, [&](const Queries& long_queries, NeighborLists& found) {
-    Fp16Search<T>(held, long_queries, found, longest * kRounding, 0).run();
-  });
-  for (const std::int64_t q : chosen) {
-    if (lists.index(q, 0) < 0) remaining.push_back(q);
-  }
-  std::sort(remaining.begin(), remaining.end());
-  return remaining;
-}
-
-#define KITH_INSTANTIATE(T)                                                                                         \
-  template class Fp16Batch<T>;                                                                                      \
-  template bool can_search_fp16(const HeldRows<T>&, Measure, std::int64_t);                                         \
-  template std::vector<std::int64_t> search_fp16(const HeldRows<T>&, const Queries&, NeighborLists&, std::int64_t); \
-  template std::vector<std::int64_t> search_long_queries(const HeldRows<T>&, const Queries&,                        \
-                                                         const std::vector<std::int64_t>&, NeighborLists&);
+#define KITH_INSTANTIATE(T)                                                 \
+  template class Fp16Batch<T>;                                              \
+  template bool can_search_fp16(const HeldRows<T>&, Measure, std::int64_t); \
+  template std::vector<std::int64_t> search_fp16(const HeldRows<T>&, const Queries&, NeighborLists&, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

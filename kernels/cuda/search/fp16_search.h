@@ -112,11 +112,4 @@ template <class T>
 std::vector<std::int64_t> search_fp16(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists,
                                       std::int64_t sampled = 0);
 
-/// Fills the lists of those fallback queries of search_fp16() that are only too long for its limit, which is that of
-/// the other rows: once more with theirs. Returns the others. Throws OutOfMemory, before it changes a list. Waits for
-/// the device.
-template <class T>
-std::vector<std::int64_t> search_long_queries(const HeldRows<T>& held, const Queries& queries,
-                                              const std::vector<std::int64_t>& fallback, NeighborLists& lists);
-
 }  // namespace kith::cuda

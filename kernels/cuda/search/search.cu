@@ -52,11 +52,6 @@ void search_products(const HeldRows<T>& held, const Queries& queries, NeighborLi
     return search_all(queries, lists);
   }
   lists.fallback_queries += std::ssize(fallback);
-  if (fallback.empty()) return;
-  try {
-    fallback = search_long_queries(held, queries, fallback, lists);
-  } catch (const OutOfMemory&) {  // they stay fallback queries
-  }
   search_gathered(queries, fallback, lists, search_all);
 }
 

@@ -53,18 +53,15 @@ class ScoreBasePrefetch {
   float value_ = 0.0F;
 };
 
-/// Stores group minima and block minima. kShared: two threads process a row, alternating between pairs of tiles, which
-/// requires GroupMinima::combines.
-template <bool kShared>
-class StoreMinima {
+/// Stores group minima and block minima.
+class KeepMinima {
  public:
   static constexpr bool kAnyColumns = true;
   static constexpr bool kColumnRanges = true;  // of a multiple of kBlockTiles tiles, or of kFineTiles if it combines
-  static constexpr bool kSharesRows = kShared;
 
   using Arguments = GroupMinima;
 
-  __device__ StoreMinima(const Arguments& minima, std::int64_t rows) : minima_(minima), rows_(rows) {}
+  __device__ KeepMinima(const Arguments& minima, std::int64_t rows) : minima_(minima), rows_(rows) {}
 
   __device__ void begin(std::int64_t row) {
     group_min_ = minima_.group_min + row * minima_.groups() + GroupMinima::place(0, quarter());
@@ -109,7 +106,7 @@ class StoreMinima {
  private:
   /// Whether this tile is the thread's last one of a block minimum.
   __device__ static bool completes_block(unsigned tile) {
-    return tile % kBlockTiles >= kBlockTiles - (kShared ? 4 : 2) && tile % 2 != 0;
+    return tile % kBlockTiles >= kBlockTiles - 2 && tile % 2 != 0;
   }
 
   __device__ void store_block_min(int slot, unsigned tile) {
@@ -134,9 +131,6 @@ class StoreMinima {
   int smallest_[4] = {};  // over the tiles since the last store
   ScoreBasePrefetch prefetch_;
 };
-
-using KeepMinima = StoreMinima<false>;
-using KeepSharedMinima = StoreMinima<true>;
 
 /// Lists of the base rows with scores up to each query's limit, in any order.
 struct RowLists {
