@@ -102,7 +102,6 @@ Context::Context(const BackendOptions& options, const ForcedPaths& paths)
     : device(select_device(options.device)), forced(paths), pool(options.device_memory) {
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   screen = choose_screen_path(options.screen, device);
-  screen_named = options.screen != "auto";
   machine = device_machine(device, screen);
 }
 

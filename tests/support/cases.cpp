@@ -279,9 +279,7 @@ std::vector<Tested> every_screen(std::int64_t d, std::int64_t others, const Back
   std::vector<Tested> opened;
   for (Tested& tested : tested_backends(options, forced)) {
     if (tested.name == "cpu") continue;
-    std::vector<std::string> screens = tested.backend->device().screens;
-    screens.emplace_back("auto");  // screens large problems only
-    for (const std::string& screen : screens) {
+    for (const std::string& screen : tested.backend->device().screens) {
       BackendOptions chosen = options;
       chosen.screen = screen;
       for (Tested& again : tested_backends(chosen, forced)) {

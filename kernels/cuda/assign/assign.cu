@@ -164,7 +164,7 @@ class NearestFinder {
                            Count::all_or_none(workspace_.capacity(), &counts->ambiguous_candidates)};
       batch.rows.chosen = batch.positions;
       decide_batch(held_, workspace_, batch, centroids_, nearest(block));
-      longer_.queue(held_, block, float32_, workspace_, centroids_, clusters_, counts);
+      longer_.queue(held_, block, float32_, workspace_, centroids_, counts);
     });
     const std::vector<ScreeningCounts> all_counts = fp16_.download_counts(held_.stream());
     held_.for_blocks([&](const Block<T>& block) {
@@ -194,9 +194,7 @@ class NearestFinder {
     std::int64_t count = 0;
     const AmbiguousRows longer = longer_.of(held_, block, count);
     if (candidates > static_cast<Word>(workspace_.capacity())) return decide_in_float32(block, longer, count, record);
-    // Distances to all centroids are measured eight rows at a time, which costs less than single pairs.
-    const bool are_all = candidates == static_cast<Word>(count * clusters_);
-    work_.pairs += static_cast<double>(candidates) / (are_all ? 8.0 : 1.0);
+    work_.pairs += static_cast<double>(candidates);
     add_refined(static_cast<Word>(count), candidates, record);
   }
 
@@ -212,7 +210,7 @@ class NearestFinder {
     }
     ScreeningCounts* counts = fp16_.counts(block);
     held_.stream().fill(&counts->longer_candidates, 0, 1);
-    longer_.queue(held_, block, float32_, workspace_, centroids_, clusters_, counts);
+    longer_.queue(held_, block, float32_, workspace_, centroids_, counts);
     take_longer(block, static_cast<Word>(download_count(&counts->longer_candidates)), record);
   }
 

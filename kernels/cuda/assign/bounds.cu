@@ -8,11 +8,21 @@
 #include <numeric>
 
 #include "core/kmeans/bounds.h"
-#include "kernels/cuda/assign/centroid_shift.h"
-#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/device/definition.h"
 
 namespace kith::cuda {
 namespace {
+
+/// D of a centroid (d) from where it was before; copies `now` to `before`. Every lane receives it.
+__device__ double squared_shift_of(const double* now, double* before, std::int64_t d) {
+  double sum[1] = {0.0};
+  for (std::int64_t j = lane_index(); j < d; j += kWarp) {
+    const double value = now[j];
+    sum[0] = add_square(value, before[j], sum[0]);
+    before[j] = value;
+  }
+  return add_lanes<1>(sum);
+}
 
 /// A warp per centroid: its shift, and the largest shift of all. Copies `now` to `before`.
 __global__ void shift_kernel(const double* now, double* before, std::int64_t clusters, std::int64_t d, double unit,

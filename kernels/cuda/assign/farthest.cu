@@ -35,16 +35,25 @@ struct Selection {
   bool done;          // all keys with these bytes are selected
 };
 
-/// Distances, and the rows whose keys are not above Selection::last, or that may be selected.
+/// The rows that passes over all distances left, in any order.
+struct KeptList {
+  std::int32_t* row = nullptr;  // (capacity); null: these passes are not over
+  Word* length = nullptr;       // (1) of the list, which is complete if this is not above the capacity
+  Word capacity = 0;
+
+  __device__ bool is_complete() const { return row != nullptr && *length <= capacity; }
+};
+
+/// Distances, and the rows whose keys are not above Selection::last.
 struct FarDistances {
   const double* distance;  // (rows)
   std::int64_t rows;
-  FarCandidates kept;
+  KeptList kept;
 
   /// work(row, distance) for the kept rows, or for all if they are not known. The threads of the grid divide them.
   template <class Work>
   __device__ void for_each(const Work& work) const {
-    if (kept.are_all()) {
+    if (kept.is_complete()) {
       const auto count = static_cast<std::int64_t>(*kept.length);
       for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
         const std::int32_t row = kept.row[i];
@@ -107,7 +116,7 @@ __global__ void __launch_bounds__(kBlock)
 /// Keeps the rows whose keys are not above the last one; counts those beyond the capacity, too.
 __global__ void keep_kernel(FarDistances distances, const Selection* selection) {
   const Key last = selection->last;
-  const FarCandidates kept = distances.kept;
+  const KeptList kept = distances.kept;
   const std::int64_t padded = (distances.rows + kWarp - 1) / kWarp * kWarp;  // whole warps
   for (std::int64_t row = thread_index(); row < padded; row += thread_count()) {
     const bool keeps = row < distances.rows && key_of(distances.distance[row], row) <= last;
@@ -124,7 +133,7 @@ __global__ void __launch_bounds__(kFinishThreads)
   __shared__ unsigned counts[kDigits];
   __shared__ Selection shared;
   const int thread = static_cast<int>(threadIdx.x), lane = lane_index();
-  if (selection->done || !distances.kept.are_all() || *distances.kept.length > kFinishThreads * kFinishEach) return;
+  if (selection->done || !distances.kept.is_complete() || *distances.kept.length > kFinishThreads * kFinishEach) return;
   const int length = static_cast<int>(*distances.kept.length);
   Key key[kFinishEach];
 #pragma unroll
@@ -187,29 +196,27 @@ __global__ void collect_kernel(FarDistances distances, const std::int32_t* label
 }  // namespace
 
 template <class T>
-Buffer<FarRow> select_farthest(const HeldRows<T>& held, const Word* wanted, std::int64_t most,
-                               const FarCandidates& candidates) {
+std::vector<FarRow> farthest_rows(const HeldRows<T>& held, const Word* wanted, std::int64_t most) {
   constexpr std::int64_t kKeptShare = 8;          // of the rows, after passes over all of them
   constexpr int kPassesOverAll = 2, kBlocks = 4;  // of a multiprocessor
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t n = held.rows();
-  const bool keeps = candidates.row == nullptr && n <= INT32_MAX;
-  Buffer<FarRow> far(held.pool(), most);
+  const bool keeps = n <= INT32_MAX;
+  const Buffer<FarRow> far(held.pool(), most);
   const Buffer<Selection> selection(held.pool(), 1);
   const Buffer<Word> histogram(held.pool(), kDigits), lengths(held.pool(), 2);  // of the kept and of the collected rows
   const Buffer<std::int32_t> kept(held.pool(), keeps ? most + n / kKeptShare : 0);
-  FarDistances distances{held.distance.data(), n, candidates};
+  FarDistances distances{held.distance.data(), n, {}};
   stream.fill(far.data(), kNoRow, most);
   start_kernel<<<1, kDigits, 0, stream>>>(wanted, most, selection.data(), histogram.data(), lengths.data());
   check(cudaGetLastError());
   const auto one_each = std::min(context.grid(n, kBlock), static_cast<unsigned>(context.multiprocessors));
-  unsigned blocks = candidates.row == nullptr ? std::min(context.grid(n, kBlock), kBlocks * one_each) : one_each;
-  const int finish_after = keeps ? kPassesOverAll : candidates.row != nullptr ? 0 : -1;  // passes; -1: never
+  unsigned blocks = std::min(context.grid(n, kBlock), kBlocks * one_each);
   int passes = 0;
   for (int shift = 128 - kDigitBits; shift >= 0; shift -= kDigitBits) {
     if (shift < 64 && (n - 1) >> shift == 0) continue;  // no row number has this byte
-    if (passes == finish_after) {
+    if (keeps && passes == kPassesOverAll) {
       finish_kernel<<<1, kFinishThreads, 0, stream>>>(distances, shift, selection.data());
       check(cudaGetLastError());
     }
@@ -224,13 +231,8 @@ Buffer<FarRow> select_farthest(const HeldRows<T>& held, const Word* wanted, std:
   collect_kernel<<<blocks, kBlock, 0, stream>>>(distances, held.label.data(), selection.data(), far.data(),
                                                 lengths.data() + 1);
   check(cudaGetLastError());
-  return far;
-}
-
-template <class T>
-std::vector<FarRow> download_far(const HeldRows<T>& held, const Buffer<FarRow>& selected) {
-  std::vector<FarRow> rows(static_cast<std::size_t>(selected.size()));
-  held.stream().download(rows.data(), selected.data(), selected.size());
+  std::vector<FarRow> rows(static_cast<std::size_t>(most));
+  stream.download(rows.data(), far.data(), most);
   std::erase_if(rows, [](const FarRow& row) { return row.row < 0; });
   for (FarRow& row : rows) row.row += held.first_row;
   std::sort(rows.begin(), rows.end(),
@@ -245,12 +247,11 @@ std::vector<FarRow> farthest(const HeldRows<T>& held, std::int64_t count) {
   const Buffer<Word> wanted(held.pool(), 1);
   const auto rank = static_cast<Word>(count);
   held.stream().upload(wanted.data(), &rank, 1);
-  return download_far(held, select_farthest(held, wanted.data(), count, {}));
+  return farthest_rows(held, wanted.data(), count);
 }
 
-#define KITH_INSTANTIATE(T)                                                                                     \
-  template Buffer<FarRow> select_farthest(const HeldRows<T>&, const Word*, std::int64_t, const FarCandidates&); \
-  template std::vector<FarRow> download_far(const HeldRows<T>&, const Buffer<FarRow>&);                         \
+#define KITH_INSTANTIATE(T)                                                                  \
+  template std::vector<FarRow> farthest_rows(const HeldRows<T>&, const Word*, std::int64_t); \
   template std::vector<FarRow> farthest(const HeldRows<T>&, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -16,11 +16,40 @@
 #include "kernels/cuda/assign/bounds.h"
 #include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/assign/relocation.h"
+#include "kernels/cuda/device/definition.h"
 
 namespace kith::cuda {
 namespace {
 
 constexpr double kMostSeconds = 0.5;  // before control returns to the caller, which costs k d numbers up and down
+
+/// The sum of the rows of a cluster in one column; at: cluster x d + column.
+__device__ Limbs sum_at(const TotalsInParts& totals, bool two_limbs, std::int64_t at) {
+  Word high = 0, low = 0;
+  for (int p = 0; p < totals.parts; ++p) {
+    high += totals.sums[p][at];
+    if (two_limbs) low += totals.sums[p][totals.cells + at];
+  }
+  return {static_cast<std::int64_t>(high), static_cast<std::int64_t>(low)};
+}
+
+/// Computes the mean of `count` rows, by one warp. sum(j): of column j. before: (d). store(j, value): column j of the
+/// mean.
+template <class Sum, class Store>
+__device__ ClusterChange update_centroid(const MeanGrid& grid, std::int64_t count, std::int64_t d, const Sum& sum,
+                                         const double* before, const Store& store) {
+  double shift[1] = {0.0}, between[1] = {0.0};
+  bool altered = false;
+  for (std::int64_t j = lane_index(); j < d; j += kWarp) {
+    const double old = before[j], mean = mean_of(sum(j), grid.shift[j], grid.low_bits, static_cast<double>(count));
+    store(j, mean);
+    altered = altered || __double_as_longlong(mean) != __double_as_longlong(old);
+    shift[0] = add_square(mean, old, shift[0]);
+    between[0] = add_square(mean, grid.mean[j], between[0]);
+  }
+  return {add_lanes<1>(shift), weighted_distance(static_cast<double>(count), add_lanes<1>(between)), false,
+          __any_sync(kAllLanes, altered ? 1 : 0) != 0};
+}
 
 /// The centroids that one device makes.
 struct CentroidTask {
@@ -80,7 +109,7 @@ DeviceLloyd<T>::DeviceLloyd(const HeldRows<T>& held, const LloydState& state, bo
       low_bits_(limbs_ == 2 ? held.plan.scales.low_bits : 0),
       centroids_(held.pool(), clusters_ * columns_),
       next_centroids_(held.pool(), clusters_ * columns_),
-      factors_(held.pool(), 3 * columns_),
+      mean_(held.pool(), columns_),
       shift_(held.pool(), columns_),
       totals_(held.pool(), limbs_ * clusters_ * columns_ + clusters_) {
   const Stream& stream = held.stream();
@@ -88,9 +117,7 @@ DeviceLloyd<T>::DeviceLloyd(const HeldRows<T>& held, const LloydState& state, bo
   const std::int64_t cells = clusters_ * columns_;
   const auto words = [](const std::vector<std::int64_t>& v) { return reinterpret_cast<const Word*>(v.data()); };
   stream.upload(centroids_.data(), state.centroids.data(), cells);
-  stream.upload(factors_.data(), scales.first.data(), columns_);
-  stream.upload(factors_.data() + columns_, scales.second.data(), columns_);
-  stream.upload(factors_.data() + 2 * columns_, held.plan.mean.data(), columns_);
+  stream.upload(mean_.data(), held.plan.mean.data(), columns_);
   stream.upload(shift_.data(), scales.shift.data(), columns_);
   if (!with_totals) {
     stream.fill(totals_.data(), 0, totals_.size());
@@ -120,12 +147,6 @@ void DeviceLloyd<T>::store_totals(const HeldRows<T>& held, LloydState& state) co
   stream.download(words(state.sums.high), totals_.data(), cells);
   if (limbs_ == 2) stream.download(words(state.sums.low), totals_.data() + cells, cells);
   stream.download(words(state.counts), totals_.data() + limbs_ * cells, clusters_);
-}
-
-template <class T>
-void DeviceLloyd<T>::store(const HeldRows<T>& held, LloydState& state) const {
-  store_centroids(held, state);
-  store_totals(held, state);
 }
 
 namespace {
@@ -197,7 +218,7 @@ class PartIterations {
   /// Relocates rows of the only part to empty clusters, and makes the centroids again; clusters that stay empty keep
   /// theirs. Returns the number of these rows.
   std::int64_t fill_empty_clusters(PartExchange& exchange) {
-    const std::int64_t moved = with_memory(held_, [&] { return relocate(held_, lloyd_, far_bounds_); });
+    const std::int64_t moved = with_memory(held_, [&] { return relocate(held_, lloyd_); });
     if (moved > 0) {
       const ClusterTotals totals = lloyd_.totals(changed_.data());
       held_.for_blocks([&](const Block<T>& block) { updater_.update(held_, block, totals); });
@@ -234,7 +255,6 @@ class PartIterations {
   SumUpdater<T> updater_;
   Buffer<Word> changed_;           // (1)
   Buffer<ClusterChange> changes_;  // (k)
-  FarBounds<T> far_bounds_;
 };
 
 /// Downloads centroids and totals after iterations, those of each part added.
@@ -269,14 +289,6 @@ IterateResult iterate(std::span<HeldRows<T>* const> parts, PartThreads& threads,
   HeldRows<T>& first = *parts.front();
   if (first.weight.size() > 0) return {};
   const std::int64_t k = state.centroids.rows();
-  if (parts.size() == 1 && processes.is_alone() && fits_small_kernel(first, k, state.sums.limbs)) {
-    return with_memory(first, [&] {
-      const DeviceLloyd<T> lloyd(first, state);
-      first.bounds.clusters = 0;
-      return iterate_small(first, request, lloyd, state);
-    });
-  }
-
   std::vector<int> devices;
   for (const HeldRows<T>* part : parts) devices.push_back(part->context->device);
   PartExchange exchange(devices, {k, first.columns(), state.sums.limbs}, processes, !first.context->forced.no_peers);

@@ -1,13 +1,11 @@
-// Few of them by their distances from all centroids (few_rows.h), else by two passes of float32 products, 2 n k d
-// operations each for the longer rows, at most one row in 64: the first finds the smallest score of each row, the
-// second the columns within its margin. Several thread blocks share the columns of a row. Nothing waits.
+// Two passes of float32 products, 2 n k d operations each for the longer rows, at most one row in 64: the first finds
+// the smallest score of each row, the second the columns within its margin. Several thread blocks share the columns of
+// a row. Nothing waits.
 #include "kernels/cuda/assign/longer_rows.h"
 
 #include <algorithm>
 #include <limits>
 #include <vector>
-
-#include "kernels/cuda/assign/few_rows.h"
 
 namespace kith::cuda {
 namespace {
@@ -89,19 +87,10 @@ AmbiguousRows LongerRows::of(const HeldRows<T>& held, const Block<T>& block, std
 
 template <class T>
 void LongerRows::queue(const HeldRows<T>& held, const Block<T>& block, Float32Screen& float32,
-                       const RefinementWorkspace& workspace, const double* centroids, std::int64_t clusters,
-                       ScreeningCounts* counts) const {
+                       const RefinementWorkspace& workspace, const double* centroids, ScreeningCounts* counts) const {
   std::int64_t count = 0;
   const AmbiguousRows longer = of(held, block, count);
   if (count == 0) return;
-  PrunedRows all;
-  all.rows = {longer.row, count};
-  all.nearest = held.label.data() + block.first;
-  // Their number is that of the candidates, which must not exceed the capacity.
-  if (count * clusters <= workspace.capacity() &&
-      decide_few_rows(held, held.on_device(block), centroids, clusters, all, &counts->longer_candidates)) {
-    return;
-  }
   float32.prepare(held, centroids);
   const Stream& stream = held.stream();
   const Context& context = *held.context;
@@ -129,7 +118,7 @@ void LongerRows::queue(const HeldRows<T>& held, const Block<T>& block, Float32Sc
   template LongerRows::LongerRows(const HeldRows<T>&);                                                             \
   template AmbiguousRows LongerRows::of(const HeldRows<T>&, const Block<T>&, std::int64_t&) const;                 \
   template void LongerRows::queue(const HeldRows<T>&, const Block<T>&, Float32Screen&, const RefinementWorkspace&, \
-                                  const double*, std::int64_t, ScreeningCounts*) const;
+                                  const double*, ScreeningCounts*) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -1,5 +1,5 @@
-// Assigns the few rows that are too long for the fp16 screen (screen/fp16_rows.h): by the definition among all
-// centroids, or among the candidates that float32 products leave.
+// Assigns the few rows that are too long for the fp16 screen (screen/fp16_rows.h) among the candidates that float32
+// products leave.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,12 @@ class LongerRows {
   template <class T>
   AmbiguousRows of(const HeldRows<T>& held, const Block<T>& block, std::int64_t& count) const;
 
-  /// Decides those of a block on the device among centroids (clusters, d). workspace: its list of ambiguous rows and
+  /// Decides those of a block on the device among centroids (k, d). workspace: its list of ambiguous rows and
   /// its candidates are used, whose number is ADDED to counts->longer_candidates. If that is above the capacity, the
   /// labels are undefined. Queues only.
   template <class T>
   void queue(const HeldRows<T>& held, const Block<T>& block, Float32Screen& float32,
-             const RefinementWorkspace& workspace, const double* centroids, std::int64_t clusters,
-             ScreeningCounts* counts) const;
+             const RefinementWorkspace& workspace, const double* centroids, ScreeningCounts* counts) const;
 
  private:
   Buffer<std::int32_t> position_;  // empty if all rows are in one block

@@ -11,12 +11,11 @@
 #include <cuda_fp16.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <limits>
 
 #include "core/kmeans/bounds.h"
-#include "kernels/cuda/assign/few_rows.h"
-#include "kernels/cuda/assign/nearest_column.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/screen/fp16_columns.h"
 
@@ -27,6 +26,28 @@ constexpr int kRows = 4;     // of a warp at a time
 constexpr int kColumns = 4;  // measured for these at a time
 constexpr int kRowLanes = kWarp / kRows;
 constexpr int kColumnLanes = kRowLanes / kColumns;
+
+/// The nearest of some columns, with the lowest index if several are equally near, and the distance of the second
+/// nearest.
+template <bool kKeepsBounds>
+struct NearestColumn {
+  double best = std::numeric_limits<double>::infinity(), second = std::numeric_limits<double>::infinity();
+  std::int32_t column = INT_MAX;
+
+  __device__ void merge(const NearestColumn& other) {
+    const bool nearer = other.best < best || (other.best == best && other.column < column);
+    if constexpr (kKeepsBounds) second = fmin(fmin(second, other.second), nearer ? best : other.best);
+    best = nearer ? other.best : best;
+    column = nearer ? other.column : column;
+  }
+  __device__ void merge_lanes(int w) {
+    NearestColumn other;
+    other.best = __shfl_xor_sync(kAllLanes, best, w);
+    other.column = __shfl_xor_sync(kAllLanes, column, w);
+    if constexpr (kKeepsBounds) other.second = __shfl_xor_sync(kAllLanes, second, w);
+    merge(other);
+  }
+};
 
 template <class T>
 struct WalkTask {
@@ -308,7 +329,6 @@ void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const do
     rows.rows = {local_.rest().row, static_cast<std::int64_t>(rest)};
     rows.limit = local_.rest().limit;
   }
-  if (decide_few_rows(held, values, centroids, clusters_, rows, counters_.data() + 1)) return;
   order_.sort(context, rows.rows, rows.nearest);
   std::int64_t most = lists.complete ? lists.length : lists.length - 1;
   if (rows.most > 0) most = std::min(most, rows.most);

@@ -1,8 +1,8 @@
-// Measures the rows that may be among the farthest, selects these, and relabels some of them; the host only chooses.
+// Measures all rows, selects the farthest, and relabels some of them; the host only chooses.
 //
 // Rows that are alone in their clusters, or at D = 0, cannot move, and are not selected. Of the others, twice as many
 // as there are empty clusters suffice: a row that moves leaves at most one other alone in its cluster, which is passed
-// over then. Reads n d values the first time, and four times n distances.
+// over then. Reads n d values, and four times n distances.
 #include "kernels/cuda/assign/relocation.h"
 
 #include <algorithm>
@@ -58,16 +58,12 @@ __global__ void count_empty_kernel(const ClusterState* states, std::int64_t clus
   if (threadIdx.x == 0) *movable = {2 * empty, 0, 0, 0};
 }
 
-/// Counts the rows that can move among the candidates, or among all rows, and sets the distances of rows that are alone
-/// in their clusters to 0.
+/// Counts the rows that can move, and sets the distances of rows that are alone in their clusters to 0.
 __global__ void movable_kernel(double* distance, const std::int32_t* label, std::int64_t rows,
-                               const FarCandidates candidates, const ClusterState* states, Movable* movable) {
+                               const ClusterState* states, Movable* movable) {
   Word count = 0;
   bool any = false;
-  const bool listed = candidates.are_all();
-  const std::int64_t length = listed ? static_cast<std::int64_t>(*candidates.length) : rows;
-  for (std::int64_t i = thread_index(); i < length; i += thread_count()) {
-    const std::int64_t row = listed ? candidates.row[i] : i;
+  for (std::int64_t row = thread_index(); row < rows; row += thread_count()) {
     const ClusterState state = states[label[row]];
     const bool is_alone = state.rows == 1;
     const double of_row = distance[row];
@@ -98,7 +94,7 @@ __global__ void relabel_kernel(const Relabelling* chosen, std::int64_t count, st
 }  // namespace
 
 template <class T>
-std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd, FarBounds<T>& bounds) {
+std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd) {
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t k = lloyd.clusters(), d = held.columns(), n = held.rows();
@@ -110,16 +106,13 @@ std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd, FarBounds<
   check(cudaGetLastError());
   count_empty_kernel<<<1, kBlock, 0, stream>>>(states.data(), k, movable.data());
   check(cudaGetLastError());
-  const FarCandidates candidates =
-      bounds.measure(held, {lloyd.centroids(), counts_on_device, k}, &movable.data()->most);
-  movable_kernel<<<context.grid(n, kBlock), kBlock, 0, stream>>>(held.distance.data(), held.label.data(), n, candidates,
+  held.for_blocks([&](const Block<T>& block) { measure_distances(held, block, lloyd.centroids()); });
+  movable_kernel<<<context.grid(n, kBlock), kBlock, 0, stream>>>(held.distance.data(), held.label.data(), n,
                                                                  states.data(), movable.data());
   check(cudaGetLastError());
   want_kernel<<<1, 1, 0, stream>>>(movable.data());
   check(cudaGetLastError());
-  const Buffer<FarRow> selected = select_farthest(held, &movable.data()->wanted, std::min(2 * k, n), candidates);
-  const std::vector<FarRow> far = download_far(held, selected);
-  bounds.note_measured(held);
+  const std::vector<FarRow> far = farthest_rows(held, &movable.data()->wanted, std::min(2 * k, n));
   if (far.empty()) return 0;
   std::vector<ClusterState> clusters(static_cast<std::size_t>(k));
   stream.download(clusters.data(), states.data(), k);
@@ -141,7 +134,7 @@ std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd, FarBounds<
   return moved;
 }
 
-#define KITH_INSTANTIATE(T) template std::int64_t relocate(HeldRows<T>&, const DeviceLloyd<T>&, FarBounds<T>&);
+#define KITH_INSTANTIATE(T) template std::int64_t relocate(HeldRows<T>&, const DeviceLloyd<T>&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

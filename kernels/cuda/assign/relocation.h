@@ -3,15 +3,14 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/assign/far_bounds.h"
 #include "kernels/cuda/assign/iterate.h"
 
 namespace kith::cuda {
 
 /// What relocate_empty_clusters() (core/kmeans/cluster_update.h) does, for rows of one device that are all rows and
-/// have no weights: measures them, and changes labels; sums and counts of `lloyd` stay. bounds: of earlier relocations
-/// in the same run of iterations. Returns the number of relocated rows. Waits.
+/// have no weights: measures them, and changes labels; sums and counts of `lloyd` stay. Returns the number of relocated
+/// rows. Waits.
 template <class T>
-std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd, FarBounds<T>& bounds);
+std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd);
 
 }  // namespace kith::cuda

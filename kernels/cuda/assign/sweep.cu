@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "kernels/cuda/assign/bounds.h"
-#include "kernels/cuda/assign/iterate.h"
 #include "kernels/cuda/assign/label_counts.h"
 #include "kernels/cuda/assign/measure.h"
 #include "kernels/cuda/assign/operations.h"
@@ -20,12 +19,8 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   LabelCounts counts(held.pool(), stream, k);
   stream.upload(centroids.data(), request.centroids.data, request.centroids.size());
   IterationRecord record;
-  if (is_small_assignment(held, k)) {
-    assign_small(held, centroids.data(), k, counts.counts(), counts.changed());
-  } else {
-    find_nearest(held, centroids.data(), k, record);
-    counts.add(*held.context, {held.label.data(), held.summed.data(), held.rows()});
-  }
+  find_nearest(held, centroids.data(), k, record);
+  counts.add(*held.context, {held.label.data(), held.summed.data(), held.rows()});
   note_changed(held, counts.download(stream, assignment));
   add_to(assignment, record);
 }

@@ -29,7 +29,6 @@ struct Context {
   int device = 0;
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
-  bool screen_named = false;  // by --screen: small problems are screened too
   Machine machine;            // by which methods are chosen (kernels/cuda/choice)
   mutable Decisions decisions;
   ForcedPaths forced;
