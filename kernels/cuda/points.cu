@@ -54,9 +54,8 @@ class CudaPoints final : public Points {
     fill_kernel<<<held_.context->grid(rows(), kBlock), kBlock, 0, stream>>>(
         held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
     check(cudaGetLastError());
-    held_.bounds.reset();
-    held_.fp16.low_precision_ineffective = false;
-    held_.choice = {};
+    held_.bounds.clusters = 0;
+    held_.observed = {};
     held_.totals.current = false;
     held_.trial = {};
     stream.wait();  // so that a timing of the next operation excludes this
@@ -100,8 +99,8 @@ class CudaPoints final : public Points {
   void set_labels(std::span<const std::int32_t> labels) override {
     check(cudaSetDevice(held_.context->device));
     held_.stream().upload(held_.label.data(), labels.data(), rows());
-    held_.bounds.reset();
-    held_.choice = {};
+    held_.bounds.clusters = 0;
+    held_.observed = {};
   }
   void set_state(const RowState& from) override {
     set_labels(from.label);
@@ -109,15 +108,15 @@ class CudaPoints final : public Points {
     held_.stream().upload(held_.distance.data(), from.distance.data(), rows());
     held_.totals.current = false;
     held_.trial = {};
-    held_.choice.labelled_clusters = from.clusters;
+    held_.observed.labelled_clusters = from.clusters;
   }
   void take_choices(const PointSet& from) override {
     const auto* other = dynamic_cast<const CudaPoints*>(&from);
     if (other == nullptr) return;
-    const std::int64_t labelled = held_.choice.labelled_clusters;
-    held_.choice = other->held_.choice;
-    held_.choice.labelled_clusters = labelled;
-    held_.fp16.low_precision_ineffective = other->held_.fp16.low_precision_ineffective;
+    const std::int64_t labelled = held_.observed.labelled_clusters;
+    held_.observed = other->held_.observed;
+    held_.observed.labelled_clusters = labelled;
+    held_.observed.few_change = false;  // bounds do not outlive their points
     held_.index.know(other->held_.index.knowledge());
   }
   void copy_state(const RowState& out) const override {

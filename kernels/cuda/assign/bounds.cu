@@ -137,12 +137,7 @@ std::int64_t batch_of(std::int64_t rows) { return std::min(rows, Fp16Screen::kBa
 template <class T>
 BoundWorkspace::BoundWorkspace(HeldRows<T>& held, std::int64_t clusters) {
   LabelBounds& bounds = held.bounds;
-  // For smaller n k d, screening all rows takes less time than evaluating bounds: 0.7 ms on an H200. Rows that are
-  // decided near their labels need no such work.
-  constexpr double kWorthwhile = 0x1p38;
-  const double products = static_cast<double>(held.rows()) * static_cast<double>(clusters * held.columns());
-  if (!held.context->forced.bounds && !held.choice.pruned && products < kWorthwhile) return;
-  if (!bounds.wanted || bounds.backoff.skips()) return;
+  if (bounds.refused) return;
   Pool& pool = held.pool();
   const std::int64_t cells = clusters * held.columns(), block = held.largest_block();
   try {

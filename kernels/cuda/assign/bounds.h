@@ -2,7 +2,6 @@
 // label is certified not to have changed, and screens the others, gathered.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,13 +9,6 @@
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
-
-/// Reports the number of labels that an assignment changed. Once it is small, the following assignments keep bounds.
-template <class T>
-void note_changed(HeldRows<T>& held, std::int64_t changed) {
-  constexpr std::int64_t kFew = 8;  // fewer than one row in this many
-  held.bounds.wanted = held.bounds.wanted || (!held.bounds.refused && changed < held.rows() / kFew);
-}
 
 /// Positions of rows in their block, on the device.
 struct RowList {
@@ -28,8 +20,7 @@ struct RowList {
 class BoundWorkspace {
  public:
   BoundWorkspace() = default;
-  /// For `clusters` centroids; requires held.fp16. Also allocates held.bounds. Empty if memory is short or bounds are
-  /// not wanted.
+  /// For `clusters` centroids; requires held.fp16. Also allocates held.bounds. Empty if memory is short.
   template <class T>
   BoundWorkspace(HeldRows<T>& held, std::int64_t clusters);
   explicit operator bool() const { return shift_.size() > 0; }
@@ -60,19 +51,10 @@ class BoundWorkspace {
   void scatter(HeldRows<T>& held, const Block<T>& block, const ScreeningInput& input, const AmbiguousRows& ambiguous,
                std::int64_t ambiguous_rows) const;
 
-  /// Marks labels and bounds of all rows as those of the centroids of begin(). If the earlier bounds certified fewer
-  /// than half of the rows, the next assignments keep none: one assignment, and each time twice as many, up to eight.
+  /// Marks labels and bounds of all rows as those of the centroids of begin().
   template <class T>
-  void finish(HeldRows<T>& held, std::int64_t screened) const {
-    constexpr int kLongestBackoff = 8;
+  void finish(HeldRows<T>& held) const {
     held.bounds.clusters = clusters_;
-    if (!known_) return;
-    const bool effective = screened <= held.rows() / 2;
-    if (effective) {
-      held.bounds.backoff = {};
-    } else {
-      held.bounds.backoff.delay(kLongestBackoff);
-    }
   }
 
  private:

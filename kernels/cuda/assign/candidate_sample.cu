@@ -171,11 +171,6 @@ CandidateSample download_sample(const Stream& stream, const Buffer<SampledRow>& 
 
 }  // namespace
 
-double Candidates::beyond(std::int64_t most) const {
-  const auto first = std::upper_bound(counts.begin(), counts.end(), most);
-  return std::accumulate(first, counts.end(), 0.0) / static_cast<double>(std::max<std::size_t>(counts.size(), 1));
-}
-
 template <class T>
 CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
                                   const std::int32_t* nearest, const double* centroids, std::int64_t clusters) {

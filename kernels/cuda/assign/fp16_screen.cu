@@ -7,25 +7,11 @@
 // them again and lists every column within their limits; its cost is their share of the screening pass.
 #include "kernels/cuda/assign/fp16_screen.h"
 
-#include <cmath>
-
 #include "kernels/cuda/assign/nearest_epilogues.h"
 #include "kernels/cuda/screen/product_launch.h"
 
 namespace kith::cuda {
 namespace {
-
-/// The number of columns from which two steps cost less: they save 0.14 ps per score, but read the 2 d bytes of a row
-/// once more, at 4 TB/s.
-std::int64_t columns_for_groups(std::int64_t d) { return 2 * kFp16Columns + 4 * depth_tiles_of(d) * kFp16TileColumns; }
-
-/// Whether rows are so much longer than usual ones that the grid of quantized scores, which holds those of all, would
-/// leave many usual rows ambiguous.
-bool needs_finer_scores(const Fp16Rows& rows) {
-  constexpr double kMuch = 4.0;
-  const double longest = std::isfinite(rows.screened.norm) ? rows.screened.norm : rows.largest.norm;
-  return longest > kMuch * static_cast<double>(rows.usual_norm);
-}
 
 /// The product of rows, given as tiles, with the columns.
 template <class T>
@@ -43,16 +29,13 @@ Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, cons
 bool device_multiplies_fp16(ScreenPath path, int device) { return device_has_product<KeepTwo>(path, device); }
 
 template <class T>
-Fp16Screen::Fp16Screen(const HeldRows<T>& held, std::int64_t count)
+Fp16Screen::Fp16Screen(const HeldRows<T>& held, std::int64_t count, bool in_groups)
     : columns(allocate_fp16_columns(held.pool(), count, held.columns())),
       row_(held.pool(), held.largest_block()),
       limit_(held.pool(), held.largest_block()),
       counts_(held.pool(), (held.rows() + held.block_rows - 1) / held.block_rows),
       block_rows_(held.block_rows) {
-  const bool finer = count >= 4 * kGroupColumns && needs_finer_scores(held.fp16);
-  if (count >= columns_for_groups(held.columns()) || finer) {
-    groups = GroupWorkspace(held.pool(), held.largest_block(), count);
-  }
+  if (in_groups) groups = GroupWorkspace(held.pool(), held.largest_block(), count);
   const Fp16Layout shape = held.fp16.shape;
   const std::int64_t batch = row_groups_of(std::min(held.largest_block(), kBatch)) * shape.depth_tiles;
   gathered_ = Buffer<uint4>(held.pool(), batch * (shape.tile_bytes() / 16));
@@ -117,7 +100,7 @@ void collect_fp16_candidates(const HeldRows<T>& held, const Fp16Screen& screen, 
 }
 
 #define KITH_INSTANTIATE(T)                                                                                           \
-  template Fp16Screen::Fp16Screen(const HeldRows<T>&, std::int64_t);                                                  \
+  template Fp16Screen::Fp16Screen(const HeldRows<T>&, std::int64_t, bool);                                            \
   template ScreeningInput whole_block(const HeldRows<T>&, const Block<T>&, bool);                                     \
   template void gather_fp16_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const std::int32_t*, Count); \
   template void screen_fp16(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&,            \

@@ -19,12 +19,12 @@ class Fp16Screen {
   static constexpr std::int64_t kBatch = 1 << 17;  // most ambiguous rows in one refinement pass
 
   Fp16Screen() = default;
-  /// For `count` centroids. Requires held.fp16.
+  /// For `count` centroids, in one step, or in two by groups of them. Requires held.fp16.
   template <class T>
-  Fp16Screen(const HeldRows<T>& held, std::int64_t count);
+  Fp16Screen(const HeldRows<T>& held, std::int64_t count, bool in_groups);
 
   Fp16Columns columns;
-  GroupWorkspace groups;  // without groups if the columns are few
+  GroupWorkspace groups;  // empty if there is one step
   /// The ambiguous rows of the most recent block, with the counter of this block.
   template <class T>
   AmbiguousRows ambiguous(const Block<T>& block) const {

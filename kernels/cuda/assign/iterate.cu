@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "core/runtime/clock.h"
-#include "kernels/cuda/assign/bounds.h"
 #include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/assign/relocation.h"
+#include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/device/definition.h"
 
 namespace kith::cuda {
@@ -175,7 +175,7 @@ class PartIterations {
       const double assigned = seconds_since(iteration_begin);
       if (!exchange.share_sums(part_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()})) return result;
       const std::vector<ClusterChange> changes = make_centroids(exchange, own);
-      note_changed(held_, own.changed);
+      note_changed(held_.observed, held_.rows(), own.changed);
       if (!exchange.share_changes(part_, changes, own, seconds_since(begin) >= kMostSeconds)) return result;
 
       IterationRecord record = exchange.counts();

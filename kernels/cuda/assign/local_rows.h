@@ -12,7 +12,6 @@
 namespace kith::cuda {
 
 inline constexpr int kLocalThreads = 128, kLocalWarps = kLocalThreads / kWarp;
-inline constexpr int kLocalRows = LocalScreen::kTileRows, kLocalColumns = LocalScreen::kTileColumns;
 inline constexpr int kLocalWarpRows = kLocalRows / kLocalWarps;
 inline constexpr int kResidentDepth = 256;  // columns of rows that stay in shared memory
 inline constexpr int kSlabChunks = 16, kChunkBytes = 16;

@@ -13,7 +13,6 @@ namespace kith::cuda {
 namespace {
 
 constexpr std::int64_t kMostDepth = 3840;  // so that kUp of local_rows.h covers the roundings of a row
-constexpr double kMostBytes = 0x1p30;      // of rounded lists
 constexpr int kStreamingBlocks = 2;        // of a multiprocessor, whose shared memory holds two stages of each
 
 std::int64_t depth_of(std::int64_t d) { return depth_tiles_of(d) * kFp16TileColumns; }
@@ -130,17 +129,12 @@ bool LocalScreen::supports(const HeldRows<T>& held) {
          held.columns() > kMostFloat32Columns;
 }
 
-std::int64_t LocalScreen::most_lists(std::int64_t length, std::int64_t columns) {
-  const auto bytes = static_cast<double>((length + kLocalColumns) * 2 * depth_of(columns));
-  return static_cast<std::int64_t>(kMostBytes / bytes);
-}
-
 template <class T>
 LocalScreen::LocalScreen(const HeldRows<T>& held, std::int64_t clusters, std::int64_t length, std::int64_t rows)
     : clusters_(clusters),
       length_(length),
       padded_((length + 1 + kLocalColumns - 1) / kLocalColumns * kLocalColumns),
-      lists_(std::clamp<std::int64_t>(most_lists(length, held.columns()), 1, clusters)),
+      lists_(std::clamp<std::int64_t>(most_local_lists(length, held.columns()), 1, clusters)),
       values_(held.pool(), lists_ * padded_ * (depth_of(held.columns()) / kChunkValues)),
       scores_(held.pool(), 3 * lists_ * padded_),
       slot_(held.pool(), clusters),

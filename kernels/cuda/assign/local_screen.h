@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/assign/rows_by_guess.h"
+#include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/refinement.h"
 
@@ -27,9 +28,6 @@ struct LocalRows {
 /// Device memory of the screen of one assignment.
 class LocalScreen {
  public:
-  static constexpr std::int64_t kTileRows = 128;    // rows of one guess that a block decides
-  static constexpr std::int64_t kTileColumns = 64;  // centroids that it multiplies at a time
-
   LocalScreen() = default;
   /// For the `length` nearest entries of lists of centroids. rows: of a block, at most. Queues only. Throws
   /// OutOfMemory.
@@ -40,8 +38,6 @@ class LocalScreen {
   /// Whether the device and the number of columns permit it.
   template <class T>
   static bool supports(const HeldRows<T>& held);
-  /// The number of lists of this length that have memory: the guesses whose rows a screen can decide.
-  static std::int64_t most_lists(std::int64_t length, std::int64_t columns);
 
   /// nearest[position] = argmin of D, ties to the lowest, for rows that the screen certifies or leaves a few centroids
   /// to compare by the definition. Other rows are appended to rest(). Rounds the lists of the guesses that have rows,

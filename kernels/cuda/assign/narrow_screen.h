@@ -7,18 +7,11 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/refinement.h"
 
 namespace kith::cuda {
-
-/// Up to this many columns the screen below is the fastest against few centroids; up to kMostFloat32Columns, against
-/// any number.
-inline constexpr std::int64_t kMostNarrowColumns = 8;
-inline bool narrow_is_best(std::int64_t columns, std::int64_t clusters) {
-  constexpr std::int64_t kFewClusters = 128;
-  return columns <= kMostFloat32Columns || (columns <= kMostNarrowColumns && clusters <= kFewClusters);
-}
 
 inline constexpr int kNarrowGroup = 8;         // centroids that are screened together
 inline constexpr float kNarrowAbsent = 3e38F;  // first terms of the scores of a centroid that does not exist

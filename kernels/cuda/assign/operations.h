@@ -12,7 +12,7 @@
 
 namespace kith::cuda {
 
-// assign.cu
+// find_nearest.cu
 /// What to do with a block of rows. Queues only.
 template <class T>
 using BlockWork = std::function<void(const Block<T>&)>;
@@ -49,7 +49,7 @@ bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, Ne
 template <class T>
 void update_sums(HeldRows<T>& held, ClusterSums& sums);
 
-// sweep.cu
+// assign.cu
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment);
 /// find_nearest() with work on each block that leaves traces: when device memory runs out, frees optional memory, calls

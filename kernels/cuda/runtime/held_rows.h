@@ -12,11 +12,12 @@
 #include "core/kmeans/seeding.h"
 #include "core/numbers/screen.h"
 #include "core/points/backend.h"
-#include "core/runtime/backoff.h"
+#include "core/points/decision.h"
 #include "kernels/cuda/device/fp16_layout.h"
 #include "kernels/cuda/runtime/box_tree.h"
 #include "kernels/cuda/runtime/host_rows.h"
 #include "kernels/cuda/runtime/memory.h"
+#include "kernels/cuda/runtime/observations.h"
 #include "kernels/cuda/runtime/screen_path.h"
 #include "kernels/cuda/runtime/sent_blocks.h"
 
@@ -100,37 +101,16 @@ struct Fp16Rows {
   std::vector<std::int32_t> longer_rows_on_host;  // the same
   double shortest_longer = 0.0;                   // |x'| of the longer rows, at least
   float usual_norm = 0.0F;                        // half of the rows are not longer
-  bool low_precision_ineffective = false;         // a screening pass found unusually many ambiguous rows
   mutable SearchColumns search;
 };
 
 /// Bounds that the last assignment proved (assign/bounds.h): how much nearer each row is to its centroid than to any
 /// other, in the unit of the fp16 rows.
 struct LabelBounds {
-  /// Restores the state before the first assignment. The memory stays allocated.
-  void reset() {
-    clusters = 0;
-    backoff = {};
-    wanted = false;
-  }
-
   Buffer<float> bound;        // (n)
   Buffer<double> centroids;   // (k, d) for which the bounds hold
   std::int64_t clusters = 0;  // k; 0: there are no bounds
-  bool wanted = false;        // few labels change, so assignments should keep bounds
   bool refused = false;       // there was no memory for bounds
-  Backoff backoff;            // of bounds, which did not pay if they certified too few rows
-};
-
-/// Which screen the next assignment takes first, from the costs of earlier ones (assign/screen_choice.h).
-struct ScreenChoice {
-  std::int64_t labelled_clusters = 0;  // k of the last assignment, whose labels are guesses for the next; 0: none
-  double screened_cost = 0.0;          // per row, of the last assignment with a screen of all centroids
-  bool pruned = false;                 // rows are decided near their label, without a screen of all centroids
-  std::int64_t screened = 0;           // of PrunedRows, for these
-  bool merged = false;                 // the same
-  Backoff estimate;                    // of estimates; they did not pay if rows were not decided near their labels
-  Backoff lists;                       // of lists of centroids for a block, which did not pay if they decided little
 };
 
 /// The most recent seeding candidates.
@@ -175,7 +155,7 @@ struct HeldRows {
   LargestNorms largest;         // of the screened rows
   Fp16Rows fp16;                // of all rows; or empty
   LabelBounds bounds;
-  ScreenChoice choice;
+  AssignmentObservations observed;
   mutable SearchIndex<T> index;
   mutable LongRows<T> long_rows;
   mutable DistanceTotals totals;

@@ -1,0 +1,384 @@
+// The cost model of assignments. Constants say what a method does besides the operations that its definition counts;
+// they were measured on an H200 and are in units of its own work, so that they hold where rates differ.
+#include "kernels/cuda/choice/assignment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "kernels/cuda/device/fp16_layout.h"
+
+namespace kith::cuda {
+namespace {
+
+// Sorting a score takes as long as the multiply-adds of so many columns.
+constexpr double kFp16Score = 192, kGroupedScore = 136, kNarrowScore = 4;
+constexpr double kNarrowColumn = 2.0;   // a difference, and its square
+constexpr double kFloat32Column = 2.0;  // tiles reach half of the rate
+constexpr double kLeastTileColumns = 16;
+// Bytes that a screen in fp16 moves for a row besides its copies; with groups, rows are sorted by group.
+constexpr double kFp16RowBytes = 160, kGroupedRowBytes = 128;
+constexpr double kSortedRowBytes = 32;  // of a row that is sorted by its guess
+constexpr double kRoundedRow = 2.0;  // a row is rounded for the local screen in the time in which it is read so often
+constexpr double kLocalProducts = 2.0;  // products of fp16 screens in the time of one of the local screen
+
+constexpr std::int64_t kFewClusters = 128;   // against which the narrow screen decides more than kMostFloat32Columns
+constexpr std::int64_t kLeastGrouped = 128;  // clusters
+constexpr double kMuchLonger = 4.0;          // than half of the rows
+constexpr std::int64_t kSampledRows = 128;   // of an estimate
+constexpr double kEstimateSteps = 10;        // of an estimate, which waits
+constexpr double kNearSteps = 10;            // of an assignment near labels: eight launches and two waits
+constexpr double kListSteps = 8;             // of lists for ambiguous rows
+constexpr double kBoundSteps = 140;          // keeping bounds took 0.7 ms, mostly waits
+constexpr int kRecheck = 8, kLongest = 16;   // assignments
+constexpr int kLongestWithoutBounds = 8;     // the same
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+/// The work of a screen of `rows` rows. Passes are queued behind each other, so their steps take no time.
+Cost screen_cost(const AssignmentShape& shape, AssignmentMethod method, double rows) {
+  const double d = number(shape.columns), scores = rows * number(shape.clusters),
+               copies = number(fp16_row_bytes(shape.columns)), values = d * number(shape.value_bytes);
+  Cost cost;
+  switch (method) {
+    case AssignmentMethod::narrow:
+      cost.float32 = scores * (kNarrowColumn * d + kNarrowScore);
+      cost.copied = rows * values;
+      break;
+    case AssignmentMethod::fp16:
+      cost.fp16 = scores * (d + kFp16Score);
+      cost.copied = rows * (copies + kFp16RowBytes);
+      break;
+    case AssignmentMethod::fp16_groups:
+      cost.fp16 = scores * (d + kGroupedScore);
+      cost.copied = rows * (2 * copies + kFp16RowBytes + kGroupedRowBytes);
+      break;
+    case AssignmentMethod::float32:
+      cost.float32 = scores * kFloat32Column * std::max(d, kLeastTileColumns);
+      cost.copied = rows * values;
+      break;
+    case AssignmentMethod::near_labels:
+      break;
+  }
+  return cost;
+}
+
+constexpr AssignmentMethod kMethods[] = {AssignmentMethod::narrow, AssignmentMethod::near_labels,
+                                         AssignmentMethod::fp16, AssignmentMethod::fp16_groups,
+                                         AssignmentMethod::float32};
+
+AssignmentMethod method_of(const std::string& name) {
+  return *std::find_if(std::begin(kMethods), std::end(kMethods),
+                       [&](AssignmentMethod method) { return name == name_of(method); });
+}
+
+bool is_screen_in_fp16(AssignmentMethod method) {
+  return method == AssignmentMethod::fp16 || method == AssignmentMethod::fp16_groups;
+}
+
+std::string percent_of(std::int64_t part, std::int64_t all) {
+  return fmt::format("{:.2g} %", 100.0 * number(part) / number(std::max<std::int64_t>(all, 1)));
+}
+
+}  // namespace
+
+const char* name_of(AssignmentMethod method) {
+  switch (method) {
+    case AssignmentMethod::narrow:
+      return "narrow float32";
+    case AssignmentMethod::near_labels:
+      return "near labels";
+    case AssignmentMethod::fp16:
+      return "fp16";
+    case AssignmentMethod::fp16_groups:
+      return "fp16 in groups";
+    case AssignmentMethod::float32:
+      return "float32";
+  }
+  return "unknown";
+}
+
+std::int64_t most_local_lists(std::int64_t length, std::int64_t columns) {
+  constexpr double kMostBytes = 0x1p30;  // of rounded lists
+  return static_cast<std::int64_t>(kMostBytes / number((length + kLocalColumns) * fp16_row_bytes(columns)));
+}
+
+double Candidates::beyond(std::int64_t most) const {
+  const auto first = std::upper_bound(counts.begin(), counts.end(), most);
+  return std::accumulate(first, counts.end(), 0.0) / static_cast<double>(std::max<std::size_t>(counts.size(), 1));
+}
+
+AssignmentChoice::AssignmentChoice(const AssignmentShape& shape, const Machine& machine, const ForcedPaths& forced,
+                                   AssignmentObservations& observed, Decisions& decisions)
+    : shape_(shape),
+      machine_(machine),
+      forced_(forced),
+      observed_(observed),
+      decisions_(decisions),
+      columns_(number(shape.columns)) {}
+
+/// A screen of all rows, with its time or the reason why it cannot be taken.
+Option AssignmentChoice::screen_option(AssignmentMethod method) const {
+  Option option{name_of(method), seconds(screen_cost(shape_, method, number(shape_.rows)), machine_)};
+  if (method == AssignmentMethod::narrow) {
+    if (shape_.columns > kMostNarrowColumns) {
+      option.excluded = fmt::format("more than {} columns", kMostNarrowColumns);
+    } else if (shape_.columns > kMostFloat32Columns && shape_.clusters > kFewClusters) {
+      option.excluded = fmt::format("more than {} clusters", kFewClusters);
+    }
+  } else if (method == AssignmentMethod::float32) {
+    if (shape_.has_fp16) option.excluded = "there are copies in fp16";
+  } else if (!shape_.has_fp16) {
+    option.excluded = "no copies in fp16";
+  } else if (method == AssignmentMethod::fp16_groups) {
+    if (shape_.clusters < kLeastGrouped) option.excluded = fmt::format("fewer than {} clusters", kLeastGrouped);
+  } else if (shape_.longest > kMuchLonger * shape_.usual_length && shape_.clusters >= kLeastGrouped) {
+    // Quantized scores are on a grid for rows of all lengths, which would leave many usual rows ambiguous.
+    option.excluded = "rows much longer than half of them";
+  }
+  return option;
+}
+
+/// screen: the best one.
+Option AssignmentChoice::near_option(const Option& screen, const std::function<CandidateSample()>& sample) {
+  AssignmentObservations& observed = observed_;
+  Option option{name_of(AssignmentMethod::near_labels)};
+  const auto excluded = [&](const char* reason, bool forgets) {
+    option.excluded = reason;
+    if (forgets) observed.near_labels = false;
+    return option;
+  };
+  if (screen.method == name_of(AssignmentMethod::narrow)) return excluded("few columns", true);
+  if (shape_.sends_rows) return excluded("the rows are not on the device", true);
+  if (observed.labelled_clusters != shape_.clusters) return excluded("no labels of as many clusters", true);
+  if (forced_.local_screen) {
+    observed.near_lists = {std::max<std::int64_t>(shape_.clusters / 2, 1), shape_.clusters % 2 == 0};
+    return option;
+  }
+  if (observed.screen_seconds == 0.0) return excluded("no screen of all rows before", true);
+  Cost estimate;
+  estimate.definitions = 2 * kWalked * number(kSampledRows) * number(shape_.clusters) * columns_;
+  estimate.steps = kEstimateSteps;
+  if (screen.seconds < seconds(estimate, machine_)) return excluded("an estimate takes longer than a screen", true);
+  if (observed.estimate.skips()) {
+    if (!observed.near_labels) return excluded("it did not pay lately", false);
+  } else {
+    const CandidateSample candidates = sample();
+    const NearChoice near = near_choice(shape_.rows, candidates, observed.screen_seconds);
+    observed.near_labels = near.seconds < observed.screen_seconds;
+    observed.near_seconds = near.seconds;
+    observed.near_candidates = candidates.own.mean;
+    observed.near_lists = near.lists;
+    if (observed.near_labels) {
+      observed.estimate.wait(kRecheck);
+    } else {
+      observed.estimate.delay(kLongest);
+    }
+  }
+  option.seconds = observed.near_seconds * number(shape_.rows);
+  return option;
+}
+
+AssignmentMethod AssignmentChoice::choose(const std::function<CandidateSample()>& sample) {
+  std::vector<Option> options;
+  for (const AssignmentMethod method : kMethods) {
+    if (method != AssignmentMethod::near_labels) options.push_back(screen_option(method));
+  }
+  Option* best = nullptr;
+  for (Option& option : options) {
+    if (option.excluded.empty() && (best == nullptr || option.seconds < best->seconds)) best = &option;
+  }
+  // What the last screen took for the same rows includes their ambiguous ones.
+  const bool is_observed = observed_.labelled_clusters == shape_.clusters && observed_.screen_seconds > 0.0;
+  const Option near = near_option(*best, sample);
+  if (is_observed && best->method != name_of(AssignmentMethod::narrow)) {
+    best->seconds = observed_.screen_seconds * number(shape_.rows);
+    for (Option& option : options) {
+      if (&option != best && option.excluded.empty()) option.excluded = "another screen takes less time";
+    }
+  }
+  options.insert(options.begin() + 1, near);
+  if (near.excluded.empty() && forced_.local_screen) {
+    method_ = AssignmentMethod::near_labels;
+    decisions_.add({"assignment", name_of(method_), "forced", std::move(options)});
+    return method_;
+  }
+  return take(options);
+}
+
+AssignmentMethod AssignmentChoice::choose_screen() {
+  observed_.near_labels = false;
+  std::vector<Option> options{
+      {.method = name_of(AssignmentMethod::near_labels), .excluded = "no memory for its lists"}};
+  for (const AssignmentMethod method : kMethods) {
+    if (method != AssignmentMethod::near_labels) options.push_back(screen_option(method));
+  }
+  return take(options);
+}
+
+/// Takes the method of the least time.
+AssignmentMethod AssignmentChoice::take(const std::vector<Option>& options) {
+  const Option* best = nullptr;
+  for (const Option& option : options) {
+    if (option.excluded.empty() && (best == nullptr || option.seconds < best->seconds)) best = &option;
+  }
+  method_ = method_of(best->method);
+  decisions_.add({"assignment", best->method,
+                  method_ == AssignmentMethod::near_labels
+                      ? fmt::format("{:.3g} of {} centroids are near the label of a row", observed_.near_candidates,
+                                    shape_.clusters)
+                      : fmt::format("{} rows of {} columns, {} clusters", shape_.rows, shape_.columns, shape_.clusters),
+                  options});
+  return method_;
+}
+
+bool AssignmentChoice::keeps_bounds() {
+  if (!observed_.few_change || !shape_.has_fp16 || method_ == AssignmentMethod::narrow) return false;
+  // Rows that are decided near their labels need no work that only bounds do.
+  if (!forced_.bounds && method_ != AssignmentMethod::near_labels) {
+    Cost bounds;
+    bounds.steps = kBoundSteps;
+    if (seconds(screen_cost(shape_, method_, number(shape_.rows)), machine_) < seconds(bounds, machine_)) return false;
+  }
+  return !observed_.bounds.skips();
+}
+
+bool AssignmentChoice::skips_certified(std::int64_t uncertified) {
+  const bool skips = uncertified <= shape_.rows / 2;
+  decisions_.add({"bounds", skips ? "some rows" : "all rows",
+                  percent_of(uncertified, shape_.rows) + " of the rows may change their label"});
+  return skips;
+}
+
+/// The time per row of deciding all rows near their labels with so many distances each. Lists and steps are for all.
+double AssignmentChoice::near_seconds(double distances) const {
+  // Distances between centroids share their operands, and sorting them takes as long.
+  const double k = number(shape_.clusters), lists = kWalked / 2 * k * k * columns_;
+  Cost each, all;
+  each.copied = columns_ * number(shape_.value_bytes) + kSortedRowBytes;
+  each.definitions = kWalked * distances * columns_;
+  all.definitions = lists;
+  all.steps = kNearSteps;
+  return seconds(each, machine_) + seconds(all, machine_) / number(std::max<std::int64_t>(shape_.rows, 1));
+}
+
+/// The cheaper of the local screen and the definition for `count` rows with such candidates; the screen only if it
+/// takes less than `other` seconds per row.
+NearChoice AssignmentChoice::near_choice(std::int64_t count, const CandidateSample& candidates, double other) const {
+  const double measured = near_seconds(candidates.own.mean), rows = number(count);
+  if (!shape_.has_local_screen) return {measured, {}};
+  NearChoice best{std::numeric_limits<double>::infinity(), {}};
+  for (const bool merged : {false, true}) {
+    const Candidates& sample = merged ? candidates.merged : candidates.own;
+    const double filled = rows / (rows + sample.guesses * number(kLocalRows) / 2);  // of the tiles
+    for (const std::int64_t held : {sample.usual, sample.most()}) {
+      const std::int64_t length = std::min(held + held / 8 + 8, shape_.clusters - 1);  // a few more cost little
+      if (sample.guesses > number(most_local_lists(length, shape_.columns))) continue;
+      const double columns = number(length + kLocalColumns);
+      const double beyond = length < shape_.clusters - 1 ? sample.beyond(length) : 0.0;
+      Cost of_row, of_lists;
+      of_row.copied = kRoundedRow * columns_ * number(shape_.value_bytes);
+      of_row.fp16 = kLocalProducts * columns * (columns_ + kFp16Score);
+      of_lists.gathered = sample.guesses * columns * columns_ * sizeof(double);
+      const double screened =
+          near_seconds(beyond) + seconds(of_row, machine_) / filled + seconds(of_lists, machine_) / rows;
+      if (screened < best.seconds) best = {screened, {length, merged}};
+    }
+  }
+  const bool forced = forced_.local_screen && best.lists.screened > 0;
+  return forced || best.seconds < std::min(measured, other) ? best : NearChoice{measured, {}};
+}
+
+/// The work per row of deciding ambiguous rows without lists.
+Cost AssignmentChoice::next_tier(const Ambiguous& rows) const {
+  Cost cost = screen_cost(shape_, is_screen_in_fp16(method_) ? method_ : AssignmentMethod::float32, 1.0);
+  cost.definitions = kPair * rows.within_margin * columns_;
+  return cost;
+}
+
+bool AssignmentChoice::takes_lists(const Ambiguous& rows) {
+  constexpr std::int64_t kShareOfSent = 8;
+  if (rows.count == 0) return false;
+  if (rows.count < rows.sent_rows / kShareOfSent) return false;  // refine() sends these rows alone
+  if (forced_.local_screen) return true;
+  if (observed_.lists.skips()) return false;
+  const double k = number(shape_.clusters);
+  Cost pairs, lists;
+  pairs.definitions = kPair * number(rows.count) * rows.within_margin * columns_;
+  lists.definitions = kWalked / 2 * k * k * columns_;
+  lists.steps = kListSteps;
+  return seconds(pairs, machine_) > seconds(lists, machine_);
+}
+
+NearChoice AssignmentChoice::choose_near(const Ambiguous& rows, const CandidateSample& candidates) {
+  const NearChoice choice = near_choice(rows.count, candidates, seconds(next_tier(rows), machine_));
+  decisions_.add({"ambiguous rows", choice.lists.screened > 0 ? "local screen" : "lists of centroids",
+                  fmt::format("{:.3g} centroids near the guess of a row, {:.3g} within its margin", candidates.own.mean,
+                              rows.within_margin)});
+  return choice;
+}
+
+std::int64_t AssignmentChoice::most_walked(const Ambiguous& rows) const {
+  constexpr double kLeast = 64;
+  Cost distance;
+  distance.definitions = kWalked * columns_;
+  const double most = kLeast + seconds(next_tier(rows), machine_) / seconds(distance, machine_);
+  return static_cast<std::int64_t>(std::min(most, number(shape_.clusters) + kLeast));
+}
+
+bool AssignmentChoice::takes_float32(const Ambiguous& rows) {
+  constexpr std::int64_t kShare = 64;  // of the screened rows; fewer would leave most of the device idle
+  Cost float32 = screen_cost(shape_, AssignmentMethod::float32, 1.0);
+  float32.definitions = kPair * kExpectedWithinMargin * columns_;
+  const bool takes =
+      rows.count > rows.of_rows / kShare && seconds(float32, machine_) < seconds(next_tier(rows), machine_);
+  decisions_.add({"ambiguous rows", takes ? "float32" : "fp16 scores",
+                  fmt::format("{:.3g} centroids within the margin of a row", rows.within_margin)});
+  return takes;
+}
+
+void AssignmentChoice::add_float32(std::int64_t rows) {
+  other_.float32 += screen_cost(shape_, AssignmentMethod::float32, number(rows)).float32;
+}
+
+void AssignmentChoice::note_screen(std::int64_t ambiguous, bool overflowed, bool made_lists) {
+  constexpr std::int64_t kTypical = 32;  // at most one row in this many is ambiguous where a screen is effective
+  constexpr double kDear = 0.25;         // the share of a pass that other work may cost there
+  const double rows = number(std::max<std::int64_t>(shape_.rows, 1));
+  const double screen =
+      is_screen_in_fp16(method_) ? seconds(screen_cost(shape_, method_, rows), machine_) : 0.0;  // float32 is in other_
+  const double other = seconds(other_, machine_) + local_seconds_;
+  observed_.left_many = overflowed || ambiguous > shape_.rows / kTypical || other > kDear * screen;
+  observed_.screen_seconds = (screen + other) / rows;
+  if (made_lists) observed_.screen_seconds += near_seconds(0.0);
+}
+
+void AssignmentChoice::note_near(double distances) {
+  // The rows of the estimate may not be typical, and memory may be short for local screens.
+  if (near_seconds(distances / number(std::max<std::int64_t>(shape_.rows, 1))) > observed_.screen_seconds) {
+    observed_.near_labels = false;
+    observed_.estimate.delay(kLongest);
+  } else {
+    observed_.estimate.reward();
+  }
+}
+
+void AssignmentChoice::note_lists(std::int64_t count, std::int64_t rest) {
+  if (rest > count - count / 8) {
+    observed_.lists.delay(kLongest);
+  } else {
+    observed_.lists.reward();
+  }
+}
+
+void AssignmentChoice::note_bounds(std::int64_t assigned) {
+  if (assigned <= shape_.rows / 2) {
+    observed_.bounds = {};
+  } else {
+    observed_.bounds.delay(kLongestWithoutBounds);
+  }
+}
+
+}  // namespace kith::cuda
