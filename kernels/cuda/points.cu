@@ -9,6 +9,8 @@
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/parts.h"
+#include "kernels/cuda/screen/prepare.h"
+#include "kernels/cuda/search/operations.h"
 
 namespace kith::cuda {
 namespace {

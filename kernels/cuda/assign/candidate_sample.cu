@@ -1,7 +1,6 @@
 // Counts the candidates of a sample of rows. Without lists of the centroids, a block measures a row's guess against all
 // of them, and the guess that stands for it: 256 rows of 128 columns and 1024 centroids took 0.11 ms on an H100, which
 // reads the centroids from its L2 cache. In a list, a warp finds the number by bisection.
-#include "kernels/cuda/assign/candidate_sample.h"
 
 #include <algorithm>
 #include <limits>
@@ -10,7 +9,7 @@
 #include <vector>
 
 #include "core/kmeans/bounds.h"
-#include "kernels/cuda/assign/merged_guesses.h"
+#include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/assign/pruned_assign.h"
 #include "kernels/cuda/device/definition.h"
 

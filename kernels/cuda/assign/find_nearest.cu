@@ -12,9 +12,9 @@
 #include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/assign/longer_rows.h"
 #include "kernels/cuda/assign/narrow_screen.h"
-#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/assign/pruned_assign.h"
 #include "kernels/cuda/choice/assignment.h"
+#include "kernels/cuda/operations.h"
 #include "kernels/cuda/screen/float32_screen.h"
 #include "kernels/cuda/screen/refinement.h"
 

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "core/runtime/clock.h"
-#include "kernels/cuda/assign/operations.h"
-#include "kernels/cuda/assign/relocation.h"
 #include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {

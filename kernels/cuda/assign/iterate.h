@@ -6,7 +6,7 @@
 #include "core/kmeans/cluster_update.h"
 #include "core/numbers/fixed_point.h"
 #include "kernels/cuda/assign/part_exchange.h"
-#include "kernels/cuda/assign/update.h"
+#include "kernels/cuda/assign/update_sums.h"
 
 namespace kith::cuda {
 
@@ -45,5 +45,11 @@ class DeviceLloyd {
   Buffer<int> shift_;                          // (d)
   Buffer<Word> totals_;
 };
+
+/// What relocate_empty_clusters() (core/kmeans/cluster_update.h) does, for rows of one device that are all rows and
+/// have no weights: measures them, and changes labels; sums and counts of `lloyd` stay. Returns the number of relocated
+/// rows. Waits.
+template <class T>
+std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd);
 
 }  // namespace kith::cuda

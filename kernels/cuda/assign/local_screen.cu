@@ -5,14 +5,13 @@
 #include <bit>
 #include <limits>
 
-#include "kernels/cuda/assign/local_rounding.h"
 #include "kernels/cuda/assign/local_tile.h"
 #include "kernels/cuda/screen/fp16_rows.h"
 
 namespace kith::cuda {
 namespace {
 
-constexpr std::int64_t kMostDepth = 3840;  // so that kUp of local_rows.h covers the roundings of a row
+constexpr std::int64_t kMostDepth = 3840;  // so that kUp of local_tile.h covers the roundings of a row
 constexpr int kStreamingBlocks = 2;        // of a multiprocessor, whose shared memory holds two stages of each
 
 std::int64_t depth_of(std::int64_t d) { return depth_tiles_of(d) * kFp16TileColumns; }

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "kernels/cuda/assign/centroid_lists.h"
-#include "kernels/cuda/assign/rows_by_guess.h"
 #include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/refinement.h"

@@ -13,21 +13,344 @@
 // tensor cores can do: sorting the scores binds, not the products.
 #pragma once
 
+#include <cuda_fp16.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
-#include "kernels/cuda/assign/local_rows.h"
-#include "kernels/cuda/assign/local_scores.h"
+#include "core/kmeans/bounds.h"
+#include "core/numbers/screen.h"
+#include "kernels/cuda/assign/centroid_lists.h"
 #include "kernels/cuda/assign/local_screen.h"
 #include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/device/fp16_layout.h"
 #include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/quantized_score.h"
+#include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {
 
+// Rows and centroids relative to a guess, rounded to fp16: what was lost, and how far centroids matter.
+
+/// What the kernels share. Distances of lists are in units of 1 / unit.
+struct LocalLists {
+  const double* centroids;  // (clusters, d)
+  std::int64_t clusters, d;
+  CentroidListsView lists;
+  std::int64_t length, padded;
+  int depth;  // d, padded
+  double unit;
+  int exponent;  // unit = 2^-exponent
+};
+
+/// Rows and centroids relative to a guess are multiplied by unit 2^shift, so that they are normal numbers in fp16.
+__device__ inline int shift_of(const LocalLists& in, std::int64_t guess) {
+  constexpr int kTarget = 10;  // the farthest centroid of a list then has a length of about 2^10
+  const float farthest = in.lists.entries[guess * in.lists.length + in.length - 1].distance;
+  return farthest > 0x1p-100F && farthest < 0x1p100F ? kTarget - ilogbf(farthest) : 0;
+}
+
+/// Loads eight values, zeros beyond `count`. aligned: whether rows begin at multiples of 16 bytes.
+template <class X>
+__device__ inline void load_chunk(const X* x, std::int64_t count, bool aligned, X (&out)[kChunkValues]) {
+  if (aligned && count >= kChunkValues) {
+    using Part = std::conditional_t<sizeof(X) == 1, uint2, uint4>;
+    constexpr int kParts = sizeof(X) * kChunkValues / sizeof(Part);
+    Part parts[kParts];
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) parts[i] = __ldg(reinterpret_cast<const Part*>(x) + i);
+    memcpy(out, parts, sizeof out);
+    return;
+  }
+#pragma unroll
+  for (int t = 0; t < kChunkValues; ++t) out[t] = t < count ? x[t] : X{};
+}
+template <class X>
+__device__ inline bool is_aligned(std::int64_t d) {
+  return d % (sizeof(X) == 1 ? 8 : 16 / sizeof(X)) == 0;
+}
+
+/// Rounds eight values; adds to the squared norms of the values and of the rounding errors.
+template <class X>
+__device__ inline uint4 round_chunk(const X (&values)[kChunkValues], X& squares, X& lost) {
+  __half packed[kChunkValues];
+#pragma unroll
+  for (int t = 0; t < kChunkValues; ++t) {
+    packed[t] = static_cast<__half>(values[t]);
+    const X error = values[t] - static_cast<X>(__half2float(packed[t]));
+    squares = fma(values[t], values[t], squares);
+    lost = fma(error, error, lost);
+  }
+  uint4 bits;
+  memcpy(&bits, packed, sizeof bits);
+  return bits;
+}
+
+/// A bound of centroids that matter to a row: those farther from the guess have a larger D than it. norm: |x'|.
+__device__ inline float reach_of(float norm, float back) {
+  const float own = __fmul_ru(norm, back);
+  return __fmul_ru(2.0F * own, 1.0F + kBoundOutward);
+}
+
+/// Eight components of a guess as sums of two floats, of which the error is at most 2^-48, times a power of two.
+struct GuessChunk {
+  float high[kChunkValues], low[kChunkValues];
+
+  __device__ void load(const double* guess, std::int64_t count, bool aligned, double scale) {
+    double c[kChunkValues];
+    load_chunk(guess, count, aligned, c);
+#pragma unroll
+    for (int t = 0; t < kChunkValues; ++t) {
+      high[t] = static_cast<float>(c[t] * scale);
+      low[t] = static_cast<float>(c[t] * scale - static_cast<double>(high[t]));
+    }
+  }
+  /// x scale - guess; its error is at most 2^-23 of it, and that of the guess.
+  template <class T>
+  __device__ float difference(T x, T scale, int t) const {
+    if constexpr (sizeof(T) == sizeof(double)) {
+      return static_cast<float>((x * scale - static_cast<double>(high[t])) - static_cast<double>(low[t]));
+    } else {
+      return fmaf(x, scale, -high[t]) - low[t];
+    }
+  }
+};
+
+// Scores of local screens: their error bounds, which belong to a row and a column, and the smallest ones.
+//
+// A score is a lower bound: the column's error is subtracted from it. With s the score of the best column and E its
+// error, every column whose score exceeds s + 2 E is farther than the best.
+
+/// The length of the rounding error of a row of fp16, relative to the row's, that the errors of columns contain.
+inline constexpr float kRowRounding = 0x1p-12F;
+
+/// The factor of ColumnErrors::linear for a row with |x'| and |x' - x^| at most: its error is at most kRowRounding of
+/// it.
+__device__ inline float row_error_norm(float norm, float residual) {
+  return fmaxf(norm + residual, residual * (1 / kRowRounding)) * (1 + 0x1p-20F);
+}
+
+/// The error of the score of a column is at most linear * n + constant for rows with n = row_error_norm().
+struct ColumnErrors {
+  float linear, constant;
+
+  __device__ bool is_usable() const { return linear < 0x1p60F && constant < 0x1p60F; }
+
+  /// norm, residual: |c'| and |c' - c^| at most. mask: the bits of scores that are replaced by places.
+  __device__ ColumnErrors(double norm, double residual, std::int64_t d, int exponent, double accumulation,
+                          unsigned mask) {
+    // One more rounding of scores, when the error is subtracted.
+    const ScreenMargin margin =
+        screen_margin({norm, residual}, d, exponent, {0.0, accumulation, 0.0, (mask + 1.0) * 0x1p-23});
+    constant = __fmul_ru(margin.constant, 0.5F);
+    linear =
+        __fmul_ru(__fadd_ru(margin.linear, __double2float_ru(2.01 * static_cast<double>(kRowRounding) * norm)), 0.5F);
+  }
+};
+
+/// The rounded centroids of the lists. A list has `padded` columns: the guess itself, then its entries.
+struct ListColumns {
+  uint4* values;    // (lists, padded, depth) fp16, swizzled
+  float* base;      // (lists, padded) |c'|^2 / 2 less the constant error
+  float* error;     // (lists, padded) ColumnErrors::linear
+  float* constant;  // (lists, padded) ColumnErrors::constant
+  unsigned mask;    // of the bits of a place
+  float quadratic;  // ScreenMargin::quadratic
+
+  /// 2 E of a row and a column.
+  __device__ float margin(std::int64_t column, float error_norm) const {
+    const float linear = __fmul_ru(error_norm, __fadd_ru(error[column], __fmul_ru(error_norm, quadratic)));
+    return 2.0F * __fadd_ru(constant[column], linear);
+  }
+};
+
+/// Where the rounded lists of guesses are.
+struct ListSlots {
+  std::int32_t* slot;   // (clusters) -1: the guess has no list
+  std::int32_t* guess;  // (lists) of each slot
+  std::uint32_t* used;  // (2) slots in use before the most recent rows, and with them
+  std::uint32_t lists;  // at most
+};
+
+/// The three smallest scores that a lane has of a row. The low bits of a score are its place in the list.
+struct LaneScores {
+  float first, second, third;
+
+  __device__ void clear() { first = second = third = QuantizationGrid::kNever; }
+  __device__ void add(float a, float b) {
+    const float low = fminf(a, b), high = fmaxf(a, b);
+    const float x = fmaxf(first, low), y = fminf(second, high);
+    first = fminf(first, low);
+    second = fminf(x, y);
+    third = fminf(third, fmaxf(x, y));
+  }
+};
+
+/// Replaces the low bits of a score by a place.
+__device__ inline float marked(float score, unsigned mask, unsigned place) {
+  return __uint_as_float((__float_as_uint(score) & ~mask) | place);
+}
+
+/// A lower bound of how much farther every other centroid is than the nearest, in units of 1 / unit. own: an upper
+/// bound of the squared distance of the nearest, and difference: a lower bound of what the others that were multiplied
+/// have more, both scaled; beyond: the distance of the centroids that were not from the guess; guess: that of the row.
+__device__ inline float local_bound(float own, float difference, float beyond, float guess, float back) {
+  const float nearest = sqrtf(own) * back * (1 + kBoundOutward);
+  const float others =
+      lowered_bound(beyond, guess, nearest);  // NaN where `beyond` is infinite, which fminf passes over
+  const float bound = fminf(bound_of(own, difference) * back, others);
+  return bound > 0.0F ? bound : 0.0F;
+}
+
+__device__ inline float quad_min(float value) {
+  value = fminf(value, __shfl_xor_sync(kAllLanes, value, 1));
+  return fminf(value, __shfl_xor_sync(kAllLanes, value, 2));
+}
+__device__ inline bool quad_any(bool value) {
+  const unsigned lanes = __ballot_sync(kAllLanes, value);
+  return (lanes >> (lane_index() & ~3) & 15U) != 0;
+}
+
+// The tasks of local screens, and the rows of a tile, which a block rounds relative to their guess.
+
+inline constexpr int kLocalThreads = 128, kLocalWarps = kLocalThreads / kWarp;
+inline constexpr int kLocalWarpRows = kLocalRows / kLocalWarps;
+inline constexpr int kResidentDepth = 256;  // columns of rows that stay in shared memory
+inline constexpr int kSlabChunks = 16, kChunkBytes = 16;
+inline constexpr int kSlabBytes = (kLocalRows + kLocalColumns) * kSlabChunks * kChunkBytes;  // of one of two stages
+static_assert(kLocalWarpRows == 32, "two products of 16 rows");
+
+template <class T>
+struct LocalTask {
+  LocalLists lists;
+  ListColumns columns;
+  const T* points;  // (rows of the block, d)
+  RowChoice rows;
+  const std::int32_t* order;        // (rows.count) indices of the choice, by guess
+  const std::uint32_t* ends;        // (clusters)
+  const std::uint32_t* first_tile;  // (clusters + 1)
+  const std::int32_t* guess;        // (tiles)
+  const std::int32_t* slot;         // (clusters) of ListSlots
+  uint4* rounded;                   // (blocks, kLocalRows, depth) the rows of a tile; null: they stay in shared memory
+  const float* limit;
+  std::int32_t* nearest;
+  float* bound;
+  AmbiguousRows rest;
+  Word* distances;
+};
+
+inline constexpr int kMostPlaces = 8;  // of a row: two for each of the four lanes that share it
+
+/// What a block knows of its rows, in shared memory.
+struct TileRows {
+  std::int32_t index[kLocalRows], position[kLocalRows];
+  float norm[kLocalRows];                                 // upper bounds of |x'|, relative to the guess
+  float error_norm[kLocalRows];                           // of row_error_norm()
+  float base[2][kLocalColumns], error[2][kLocalColumns];  // of the columns at hand
+  float reach[kLocalWarps];
+  int open;  // rows with several candidates
+  int open_row[kLocalRows], open_candidates[kLocalRows];
+  std::uint16_t place[kLocalRows][kMostPlaces];  // of their candidates
+};
+
 #ifdef KITH_AMPERE
+
+/// The number of columns of the guess's list that are within a distance, itself included. All threads call it.
+__device__ inline int columns_within(const LocalLists& in, std::int64_t guess, float distance) {
+  const ListedCentroid* list = in.lists.entries + guess * in.lists.length;
+  int columns = 1, within = kLocalThreads;
+  for (int first = 0; within == kLocalThreads; first += kLocalThreads) {
+    const int i = first + static_cast<int>(threadIdx.x);
+    within = __syncthreads_count(i < in.length && !(list[i].distance > distance));
+    columns += within;
+  }
+  return columns;
+}
+
+/// Each warp rounds its 32 rows of the tile to `points`, several at a time.
+template <class T>
+__device__ void round_rows(const LocalTask<T>& task, std::int64_t guess, std::uint32_t first, int count, int shift,
+                           uint4* points, TileRows& tile) {
+  const LocalLists& in = task.lists;
+  const int chunks = in.depth / kChunkValues, warp = static_cast<int>(threadIdx.x) / kWarp;
+  using Real = std::conditional_t<sizeof(T) == sizeof(double), double, float>;
+  const double scale = ldexp(in.unit, shift);
+  const auto back = static_cast<float>(ldexp(1.0, -shift));
+  const bool aligned = is_aligned<T>(in.d);
+  const float farthest = in.lists.entries[guess * in.lists.length + in.length - 1].distance;
+  const bool complete = in.lists.complete && in.length == in.lists.length;
+  const int lanes = lanes_sharing(chunks), turns = (chunks + kWarp - 1) / kWarp;
+  const int lane = lane_index() % lanes;
+  const auto column_of = [&](int turn) { return (lane + static_cast<std::int64_t>(turn) * kWarp) * kChunkValues; };
+
+  GuessChunk center;  // stays if a row takes one turn
+  float guess_norm = 0.0F;
+  const auto load_center = [&](int turn) {
+    const std::int64_t j = column_of(turn);
+    center.load(in.centroids + guess * in.d + min(j, in.d), in.d - j, is_aligned<double>(in.d), scale);
+  };
+  for (int turn = 0; turn < turns; ++turn) {
+    load_center(turn);
+#pragma unroll
+    for (int t = 0; t < kChunkValues; ++t) guess_norm = fmaf(center.high[t], center.high[t], guess_norm);
+  }
+  guess_norm = group_total(guess_norm, lanes);
+  const float lost_guess = sqrtf(guess_norm) * 0x1p-46F + 0x1p-100F;
+
+  const int mine = warp * kLocalWarpRows + lane_index();
+  const std::int32_t index = task.order[first + min(mine, count - 1)], position = task.rows.position(index);
+  tile.index[mine] = index;
+  tile.position[mine] = position;
+  constexpr int kTogether = sizeof(T) <= 4 ? 4 : 2;  // by registers
+  const int step = kWarp / lanes;
+  float reach = 0.0F;
+  for (int first_row = lane_index() / lanes; first_row < kLocalWarpRows; first_row += kTogether * step) {
+    float squares[kTogether] = {}, lost[kTogether] = {};
+    for (int turn = 0; turn < turns; ++turn) {
+      if (turns > 1) load_center(turn);
+      const std::int64_t j = column_of(turn);
+      T x[kTogether][kChunkValues];
+#pragma unroll
+      for (int s = 0; s < kTogether; ++s) {
+        const std::int64_t row = __shfl_sync(kAllLanes, position, first_row + s * step);
+        load_chunk(task.points + row * in.d + min(j, in.d), in.d - j, aligned, x[s]);
+      }
+      const int chunk = lane + turn * kWarp;
+      if (chunk >= chunks) continue;
+#pragma unroll
+      for (int s = 0; s < kTogether; ++s) {
+        const int r = warp * kLocalWarpRows + first_row + s * step;
+        float value[kChunkValues];
+#pragma unroll
+        for (int t = 0; t < kChunkValues; ++t)
+          value[t] = center.difference(static_cast<Real>(x[s][t]), static_cast<Real>(scale), t);
+        points[r * chunks + (chunk ^ (r & 7))] = round_chunk(value, squares[s], lost[s]);
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < kTogether; ++s) {
+      const int r = warp * kLocalWarpRows + first_row + s * step;
+      squares[s] = group_total(squares[s], lanes);
+      lost[s] = group_total(lost[s], lanes);
+      // The sums of float32, at most 128 additions, have relative errors below 2^-16, the differences 2^-22. A value
+      // beyond the range of fp16 or float32 makes the bounds infinite or NaN, which certify nothing.
+      constexpr float kUp = 1 + 0x1p-16F;
+      const float norm = sqrtf(squares[s]) * kUp + lost_guess;
+      const float needed = reach_of(norm, back);
+      // A row that needs more than the list is not decided, so that it need not lengthen the work of the others.
+      if (r < count && (complete || needed < farthest)) reach = fmaxf(reach, needed);
+      if (lane != 0) continue;
+      tile.norm[r] = norm;
+      tile.error_norm[r] = row_error_norm(norm, (sqrtf(lost[s]) + sqrtf(squares[s]) * 0x1p-21F) * kUp + lost_guess);
+    }
+  }
+  for (int w = kWarp / 2; w > 0; w /= 2) reach = fmaxf(reach, __shfl_xor_sync(kAllLanes, reach, w));
+  if (lane_index() == 0) tile.reach[warp] = reach;
+}
 
 /// Adds the products of the warp's 32 rows with the columns at hand. Rows and columns have `pitch` chunks in shared
 /// memory, the first `chunks` of which exist.

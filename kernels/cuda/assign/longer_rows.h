@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/assign/fp16_groups.h"
+#include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/float32_screen.h"
 #include "kernels/cuda/screen/refinement.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/numbers/fixed_point.h"
-#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/device/definition.h"
+#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/choice/assignment.h"
+#include "kernels/cuda/device/word.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/refinement.h"
 
@@ -15,6 +16,14 @@ namespace kith::cuda {
 
 inline constexpr int kNarrowGroup = 8;         // centroids that are screened together
 inline constexpr float kNarrowAbsent = 3e38F;  // first terms of the scores of a centroid that does not exist
+
+/// Transforms and rounds centroids (clusters, d) into groups (groups, d + 2, kNarrowGroup): the first terms of
+/// differences, 0; d columns; the first terms of products, |c'|^2 / 2. Both are kNarrowAbsent for missing centroids of
+/// the last group and for those that equal an earlier one, since ties go to the lowest. center: (d) on the device;
+/// scale: 2^-exponent of the screen; largest: (2) raised to the bits of the largest |c'|^2 and |c' - c^|^2. Queues
+/// only.
+void pack_narrow_centroids(const Context& context, const double* centroids, std::int64_t clusters, std::int64_t d,
+                           double scale, const float* center, float* groups, Word* largest);
 
 /// The centroids of an assignment in float32, in groups, and the counts of the assignment.
 class NarrowScreen {

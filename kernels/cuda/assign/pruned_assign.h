@@ -4,12 +4,10 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/assign/candidate_sample.h"
 #include "kernels/cuda/assign/centroid_lists.h"
-#include "kernels/cuda/assign/fp16_groups.h"
+#include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/assign/local_screen.h"
-#include "kernels/cuda/assign/merged_guesses.h"
-#include "kernels/cuda/assign/rows_by_guess.h"
+#include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/runtime/held_rows.h"
 #include "kernels/cuda/screen/refinement.h"
 
@@ -18,6 +16,18 @@ namespace kith::cuda {
 /// The unit in which lists and bounds of an assignment measure distances, that of the fp16 rows: 1 / unit.
 template <class T>
 double distance_unit(const HeldRows<T>& held);
+
+/// Samples the chosen rows, with `nearest` as guesses. It overestimates, since the candidates of a row decrease as
+/// nearer ones are found. values: of the block. Waits for the device.
+template <class T>
+CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
+                                  const std::int32_t* nearest, const double* centroids, std::int64_t clusters);
+
+/// The same where the lists of the centroids exist. standing: (clusters) of MergedGuesses.
+template <class T>
+CandidateSample sample_listed(const HeldRows<T>& held, const T* values, const RowChoice& rows,
+                              const std::int32_t* nearest, const double* centroids, std::int64_t clusters,
+                              const CentroidListsView& lists, const std::int32_t* standing);
 
 /// Rows to decide, and where results go.
 struct PrunedRows {

@@ -3,16 +3,15 @@
 // Rows that are alone in their clusters, or at D = 0, cannot move, and are not selected. Of the others, twice as many
 // as there are empty clusters suffice: a row that moves leaves at most one other alone in its cluster, which is passed
 // over then. Reads n d values, and four times n distances.
-#include "kernels/cuda/assign/relocation.h"
+#include "kernels/cuda/assign/iterate.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "core/kmeans/cluster_update.h"
-#include "kernels/cuda/assign/farthest.h"
 #include "kernels/cuda/assign/measure.h"
-#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {

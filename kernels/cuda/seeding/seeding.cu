@@ -10,7 +10,7 @@
 
 #include "core/numbers/fixed_point.h"
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/seeding/operations.h"
+#include "kernels/cuda/operations.h"
 #include "kernels/cuda/seeding/seed_screen.h"
 
 namespace kith::cuda {

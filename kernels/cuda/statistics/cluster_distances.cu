@@ -12,7 +12,7 @@
 #include "core/kmeans/rows_by_label.h"
 #include "core/neighbors/tree_order.h"
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/statistics/operations.h"
+#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {

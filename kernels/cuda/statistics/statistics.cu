@@ -4,18 +4,94 @@
 // of rows in a few columns, neighbouring threads in neighbouring columns. Threads combine their partial results with
 // 64-bit integer atomics, so that the order does not affect the result.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
 #include "core/numbers/fixed_point.h"
+#include "core/points/data_plan.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/statistics/column_magnitudes.h"
-#include "kernels/cuda/statistics/column_walk.h"
-#include "kernels/cuda/statistics/operations.h"
+#include "kernels/cuda/operations.h"
+#include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
 namespace {
+
+// The threads divide a matrix: each walks down a range of rows in a few columns, so that neighbouring threads read
+// neighbouring values and a sum over rows stays in a register.
+
+constexpr std::int64_t kRangeRows = 64;  // default number of rows that a thread walks
+
+/// A thread block is `width` columns wide and kBlock / width row ranges high.
+struct WalkShape {
+  int width = 1;  // a power of two up to kBlock / 2
+  dim3 grid;      // x: row ranges, y: columns
+};
+
+WalkShape walk_shape(const Context& context, std::int64_t rows, std::int64_t d, std::int64_t range_rows = kRangeRows) {
+  WalkShape shape;
+  shape.width = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(d, 1, kBlock / 2))));
+  const std::int64_t ranges = (rows + range_rows - 1) / range_rows;
+  const std::int64_t block_ranges = kBlock / shape.width;
+  const std::int64_t blocks = std::max<std::int64_t>((ranges + block_ranges - 1) / block_ranges, 1);
+  // With few rows, divide the columns among blocks as well.
+  const std::int64_t column_groups = (d + shape.width - 1) / shape.width;
+  const std::int64_t column_blocks = std::max<std::int64_t>(std::int64_t{context.multiprocessors} * 16 / blocks, 1);
+  shape.grid = dim3(static_cast<unsigned>(blocks),
+                    static_cast<unsigned>(std::min<std::int64_t>({column_groups, column_blocks, 65535})));
+  return shape;
+}
+
+/// The columns and the row range of this thread.
+struct ColumnWalk {
+  __device__ ColumnWalk(std::int64_t rows, int width, std::int64_t range_rows = kRangeRows) {
+    const std::int64_t range = static_cast<std::int64_t>(blockIdx.x) * (kBlock / width) + threadIdx.x / width;
+    first = range * range_rows;
+    last = first + range_rows < rows ? first + range_rows : rows;
+    column = static_cast<std::int64_t>(blockIdx.y) * width + threadIdx.x % width;
+    column_step = static_cast<std::int64_t>(gridDim.y) * width;
+  }
+  std::int64_t first, last;          // rows first .. last - 1; none when first >= last
+  std::int64_t column, column_step;  // columns column, column + column_step, ...
+};
+
+/// The sums that a kernel adds to, and the limits of scaled values that count as small or lost.
+struct MagnitudeSums {
+  Word* sum;           // (d)
+  Word* absolute_sum;  // (d)
+  Word* off_grid;      // (d) not 0: some row is not on the grid
+  Word* small;         // (d)
+  Word* lost;          // (d)
+  double small_limit, lost_limit;
+};
+
+/// ADDS to magnitudes the sums that launch(factors, sums) computes over the rows. factors: (2, d) the two factors of
+/// each column's grid, on the device.
+template <class T, class Launch>
+void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes,
+                    const Launch& launch) {
+  const std::int64_t d = held.columns();
+  const Stream& stream = held.stream();
+  Buffer<double> factors(held.pool(), 2 * d);
+  Buffer<Word> sums(held.pool(), 5 * d);
+  stream.upload(factors.data(), scales.first.data(), d);
+  stream.upload(factors.data() + d, scales.second.data(), d);
+  stream.fill(sums.data(), 0, 5 * d);
+  launch(static_cast<const double*>(factors.data()),
+         MagnitudeSums{sums.data(), sums.data() + d, sums.data() + 2 * d, sums.data() + 3 * d, sums.data() + 4 * d,
+                       scales.small_limit(), scales.lost_limit()});
+  std::vector<Word> host_sums(5 * d);
+  stream.download(host_sums.data(), sums.data(), 5 * d);
+  for (std::int64_t j = 0; j < d; ++j) {
+    magnitudes.sum[j] += static_cast<std::int64_t>(host_sums[j]);
+    magnitudes.absolute_sum[j] += static_cast<std::int64_t>(host_sums[d + j]);
+    magnitudes.on_grid[j] &= static_cast<std::uint8_t>(host_sums[2 * d + j] == 0);
+    magnitudes.small[j] += static_cast<std::int64_t>(host_sums[3 * d + j]);
+    magnitudes.lost[j] += static_cast<std::int64_t>(host_sums[4 * d + j]);
+  }
+}
 
 constexpr Word kSign = Word{1} << 63;
 
@@ -27,7 +103,7 @@ __device__ Word ordered(double value) {
 
 double unordered(Word order) { return std::bit_cast<double>((order & kSign) != 0 ? order & ~kSign : ~order); }
 
-/// How the threads divide rows and columns (statistics/column_walk.h).
+/// How the threads divide rows and columns.
 struct WalkArguments {
   int width;
   std::int64_t range_rows;
@@ -148,6 +224,52 @@ void with_packs(const Context& context, const T* values, std::int64_t rows, std:
     check(cudaGetLastError());
   };
   d % kLargest == 0 ? walk(std::integral_constant<int, kLargest>{}) : walk(std::integral_constant<int, 1>{});
+}
+
+/// factors: (2, d) the two factors of each column's grid.
+template <class T>
+__global__ void weighted_magnitude_kernel(const T* values, std::int64_t rows, std::int64_t d, int width,
+                                          RowWeights weights, const double* factors, MagnitudeSums out) {
+  const ColumnWalk walk(rows, width);
+  if (walk.first >= walk.last) return;
+  for (std::int64_t j = walk.column; j < d; j += walk.column_step) {
+    const double first = factors[j], second = factors[d + j];
+    Word sum = 0, absolute_sum = 0, off_grid = 0, small = 0, lost = 0;
+    for (std::int64_t i = walk.first; i < walk.last; ++i) {
+      const RowWeight weight = weights.of(i);
+      const auto value = static_cast<double>(values[i * d + j]);
+      const double scaled = value * first * (second * weight.factor);
+      const double rounded = rint(scaled);
+      const auto q = static_cast<std::int64_t>(rounded);
+      const auto copies = static_cast<Word>(weight.copies);
+      sum += static_cast<Word>(q) * copies;
+      absolute_sum += static_cast<Word>(q < 0 ? -q : q) * copies;
+      if (rounded != scaled) off_grid = 1;
+      if (value == 0.0) continue;
+      if (fabs(scaled) < out.small_limit) small += copies;
+      if (fabs(scaled) < out.lost_limit) lost += copies;
+    }
+    atomicAdd(&out.sum[j], sum);
+    atomicAdd(&out.absolute_sum[j], absolute_sum);
+    if (off_grid != 0) atomicOr(&out.off_grid[j], off_grid);
+    if (small != 0) atomicAdd(&out.small[j], small);
+    if (lost != 0) atomicAdd(&out.lost[j], lost);
+  }
+}
+
+/// add_magnitudes() for weighted rows: a weight of w has the same effect as repeating the row w times
+/// (core/points/weights.h). Integer weights multiply the rounded values, others the values.
+template <class T>
+void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
+  const RowWeights weights{held.weight.data(), scales.integral_weights};
+  sum_magnitudes(held, scales, magnitudes, [&](const double* factors, const MagnitudeSums& out) {
+    held.for_blocks([&](const Block<T>& block) {
+      const WalkShape shape = walk_shape(*held.context, block.rows, held.columns());
+      weighted_magnitude_kernel<<<shape.grid, kBlock, 0, held.stream()>>>(
+          held.on_device(block), block.rows, held.columns(), shape.width, weights.from(block.first), factors, out);
+      check(cudaGetLastError());
+    });
+  });
 }
 
 }  // namespace

@@ -5,14 +5,14 @@
 // points once: 0.11 ms for 10^6 x 128 float32 on an H200. The conversions to float64 and to integers, 16 per clock and
 // multiprocessor, take 0.07 ms; bytes are added without conversion. When few rows are reassigned, the labels are
 // the cost.
-#include "kernels/cuda/assign/update.h"
+#include "kernels/cuda/assign/update_sums.h"
 
 #include <bit>
 #include <type_traits>
 #include <vector>
 
 #include "core/numbers/fixed_point.h"
-#include "kernels/cuda/assign/operations.h"
+#include "kernels/cuda/operations.h"
 
 namespace kith::cuda {
 namespace {
@@ -299,6 +299,54 @@ int lanes_for(std::int64_t vectors) {
   return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(vectors, kWarp))));
 }
 
+// Weighted rows: each reassigned row is added by 64-bit integer atomics, one per column and limb, whose order does not
+// matter: n d of them the first time, few later. Whole weights multiply integers, others multiply values
+// (core/points/weights.h).
+
+/// The grid of the sums of weights. Their low limbs have the scale of those of the columns.
+struct WeightGrid {
+  double first, second;
+};
+
+/// Adds a row to a cluster, or subtracts it (sign -1). All lanes of a warp call it.
+template <class T>
+__device__ void add_row(const T* x, std::int64_t d, std::int64_t cluster, std::int64_t sign, RowWeight weight,
+                        const SumGrid& grid, const WeightGrid& weight_grid, const WeightedTotals& totals) {
+  for (std::int64_t j = lane_index(); j < d; j += kWarp) {
+    const auto value = static_cast<double>(x[j]);
+    const std::int64_t at = cluster * d + j;
+    if (totals.low != nullptr) {
+      const Limbs limbs = weighted_limbs(value, grid.first[j], grid.second[j], grid.low_scale, weight);
+      atomicAdd(&totals.high[at], static_cast<Word>(sign * limbs.high));
+      atomicAdd(&totals.low[at], static_cast<Word>(sign * limbs.low));
+    } else {
+      const std::int64_t q = weighted_fixed(value, grid.first[j], grid.second[j], weight);
+      atomicAdd(&totals.high[at], static_cast<Word>(sign * q));
+    }
+  }
+  if (lane_index() != 0) return;
+  const Limbs own = weighted_limbs(1.0, weight_grid.first, weight_grid.second, grid.low_scale, weight);
+  atomicAdd(&totals.weights[2 * cluster], static_cast<Word>(sign * own.high));
+  atomicAdd(&totals.weights[2 * cluster + 1], static_cast<Word>(sign * own.low));
+}
+
+/// A warp processes a row at a time.
+template <class T>
+__global__ void update_kernel(const T* values, std::int64_t rows, std::int64_t d, RowWeights weights,
+                              const std::int32_t* label, std::int32_t* summed, SumGrid grid, WeightGrid weight_grid,
+                              WeightedTotals totals) {
+  for (std::int64_t row = warp_index(); row < rows; row += warp_count()) {
+    const std::int32_t now = label[row], before = summed[row];
+    __syncwarp();  // every lane has read summed[row] before lane 0 overwrites it
+    if (now == before) continue;
+    const RowWeight weight = weights.of(row);
+    const T* x = values + row * d;
+    if (before >= 0) add_row(x, d, before, -1, weight, grid, weight_grid, totals);
+    add_row(x, d, now, 1, weight, grid, weight_grid, totals);
+    if (lane_index() == 0) summed[row] = now;
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -355,7 +403,84 @@ void SumUpdater<T>::update(HeldRows<T>& held, const Block<T>& block, const Clust
   check(cudaGetLastError());
 }
 
-#define KITH_INSTANTIATE(T) template class SumUpdater<T>;
+template <class T>
+WeightedSumUpdater<T>::WeightedSumUpdater(const HeldRows<T>& held) : factors_(held.pool(), 2 * held.columns()) {
+  held.stream().upload(factors_.data(), held.plan.scales.first.data(), held.columns());
+  held.stream().upload(factors_.data() + held.columns(), held.plan.scales.second.data(), held.columns());
+}
+
+template <class T>
+void WeightedSumUpdater<T>::update(HeldRows<T>& held, const Block<T>& block, const WeightedTotals& totals) const {
+  const std::int64_t d = held.columns();
+  const FixedScale weight_scale = held.plan.weights.grid();
+  update_kernel<<<held.context->grid(block.rows, kBlockWarps), kBlock, 0, held.stream()>>>(
+      held.on_device(block), block.rows, d, held.weights(block.first), held.label.data() + block.first,
+      held.summed.data() + block.first, SumGrid{factors_.data(), factors_.data() + d, held.plan.scales.low_scale()},
+      WeightGrid{weight_scale.first, weight_scale.second}, totals);
+  check(cudaGetLastError());
+}
+
+template <class T>
+SumChanges<T>::SumChanges(const HeldRows<T>& held, const ClusterSums& sums)
+    : cells_(static_cast<std::int64_t>(sums.high.size())),
+      clusters_(cells_ / held.columns()),
+      limbs_(sums.limbs),
+      changes_(held.pool(), limbs_ * cells_ + 2 * clusters_ + 1) {
+  if (held.weight.size() > 0) {
+    weighted_.emplace(held);
+  } else {
+    updater_.emplace(held, clusters_);
+  }
+  held.stream().fill(changes_.data(), 0, changes_.size());
+}
+
+template <class T>
+void SumChanges<T>::update(HeldRows<T>& held, const Block<T>& block) {
+  Word* const low = limbs_ == 2 ? changes_.data() + cells_ : nullptr;
+  Word* const counts = changes_.data() + limbs_ * cells_;
+  if (updater_) {
+    updater_->update(held, block, {changes_.data(), low, counts, counts + clusters_});
+  } else {
+    weighted_->update(held, block, {changes_.data(), low, counts});
+  }
+}
+
+template <class T>
+void SumChanges<T>::add_to(const HeldRows<T>& held, ClusterSums& sums) const {
+  const Word* const counts = changes_.data() + limbs_ * cells_;
+  if (updater_) {
+    Word changed = 0;
+    held.stream().download(&changed, counts + clusters_, 1);
+    if (changed == 0) return;
+  }
+  std::vector<Word> downloaded(static_cast<std::size_t>(changes_.size()));
+  held.stream().download(downloaded.data(), changes_.data(), changes_.size());
+  const auto number = [&](std::int64_t i) {
+    return static_cast<std::int64_t>(downloaded[static_cast<std::size_t>(i)]);
+  };
+  for (std::int64_t i = 0; i < cells_; ++i) {
+    sums.high[i] += number(i);
+    if (limbs_ == 2) sums.low[i] += number(cells_ + i);
+  }
+  if (updater_) return;
+  for (std::int64_t c = 0; c < clusters_; ++c) {
+    sums.weights[c].high += number(limbs_ * cells_ + 2 * c);
+    sums.weights[c].low += number(limbs_ * cells_ + 2 * c + 1);
+  }
+}
+
+template <class T>
+void update_sums(HeldRows<T>& held, ClusterSums& sums) {
+  SumChanges<T> changes(held, sums);
+  held.for_blocks([&](const Block<T>& block) { changes.update(held, block); });
+  changes.add_to(held, sums);
+}
+
+#define KITH_INSTANTIATE(T)             \
+  template class SumUpdater<T>;         \
+  template class WeightedSumUpdater<T>; \
+  template class SumChanges<T>;         \
+  template void update_sums(HeldRows<T>&, ClusterSums&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -5,13 +5,12 @@
 // thread block to finish chooses the byte, so that the host waits once; passes after one that separates the rows do
 // nothing. The first two passes read n distances, the others those of the rows that are selected or may be. If
 // these are few, one thread block makes all choices.
-#include "kernels/cuda/assign/farthest.h"
+#include "kernels/cuda/operations.h"
 
 #include <algorithm>
 #include <tuple>
 #include <vector>
 
-#include "kernels/cuda/assign/operations.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {

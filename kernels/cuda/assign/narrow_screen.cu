@@ -1,12 +1,11 @@
-// A warp packs a centroid after it has compared it with all earlier ones.
+// Packs centroids for the screen of few columns, and the screen of float32 and float64 points. A warp packs a centroid
+// after it has compared it with all earlier ones.
 //
 // k^2 / 2 comparisons, most of one value: 0.01 ms for 4096 centroids on an H200.
-#include "kernels/cuda/assign/narrow_centroids.h"
-
 #include <limits>
 #include <vector>
 
-#include "kernels/cuda/assign/narrow_screen.h"
+#include "kernels/cuda/assign/narrow_kernel.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {
@@ -67,5 +66,8 @@ RefinementCounts NarrowScreen::download_counts(const Stream& stream) const {
     total.rows += static_cast<std::int64_t>(counts[block]);
   return total;
 }
+
+KITH_INSTANTIATE_NARROW(float)
+KITH_INSTANTIATE_NARROW(double)
 
 }  // namespace kith::cuda
