@@ -6,7 +6,6 @@
 #include "kernels/backends.h"
 #include "kernels/cuda/choice/machine.h"
 #include "kernels/cuda/points.h"
-#include "kernels/cuda/runtime/probe.h"
 
 namespace kith::cuda {
 namespace {

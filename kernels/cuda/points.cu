@@ -204,6 +204,11 @@ class CudaPoints final : public Points {
 
 }  // namespace
 
+cudaError_t probe_device() {
+  cudaFuncAttributes attributes;
+  return cudaFuncGetAttributes(&attributes, fill_kernel);
+}
+
 std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const PointBlock& block,
                                     std::int64_t block_rows) {
   check(cudaSetDevice(context->device));

@@ -7,6 +7,10 @@
 
 namespace kith::cuda {
 
+/// Whether this program has code for the current device: cudaErrorNoKernelImageForDevice or
+/// cudaErrorInvalidDeviceFunction if there is none. Launches nothing.
+cudaError_t probe_device();
+
 /// Throws OutOfMemory when not even the state of the rows fits on the device.
 std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const PointBlock& block, std::int64_t block_rows);
 

@@ -9,7 +9,7 @@
 #include <cuda_pipeline.h>
 
 #include "bench/ladders/cuda/distances.h"
-#include "kernels/cuda/device/fragments.h"
+#include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {

@@ -72,7 +72,7 @@ __device__ Word candidates_near(const SampleTask<T>& task, std::int64_t row, std
   return block_sum(near);
 }
 
-/// A block per sampled row. Merges guesses by the rule of standing_kernel in merged_guesses.cu.
+/// A block per sampled row. Merges guesses by the rule of standing_kernel in centroid_lists.cu.
 template <class T>
 __global__ void sample_kernel(SampleTask<T> task, SampledRow* sampled) {
   __shared__ unsigned nearest_bits;

@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "kernels/cuda/device/ampere.h"
-#include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {

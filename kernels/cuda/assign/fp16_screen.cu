@@ -3,7 +3,7 @@
 //
 // One step compares every score with the best two so far. Two steps keep only the smallest score of each group of 32
 // columns, with a third of the instructions, and then multiply only the one or two groups that may contain the nearest
-// column (fp16_groups.h), which reads the rows once more. The refinement pass gathers the ambiguous rows, multiplies
+// column (fp16_groups.cu), which reads the rows once more. The refinement pass gathers the ambiguous rows, multiplies
 // them again and lists every column within their limits; its cost is their share of the screening pass.
 //
 // The epilogues of an assignment's fp16 products (screen/epilogue.h): the nearest column of each row, its

@@ -28,7 +28,6 @@
 #include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/fp16_layout.h"
-#include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/quantized_score.h"
 #include "kernels/cuda/device/reduce.h"
 

@@ -14,9 +14,8 @@
 
 #include "core/numbers/difference_margin.h"
 #include "kernels/cuda/assign/narrow_screen.h"
-#include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/device/screened_value.h"
+#include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 
 namespace kith::cuda {

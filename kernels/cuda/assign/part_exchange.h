@@ -11,7 +11,7 @@
 #include "core/points/communicator.h"
 #include "core/points/point_clustering.h"
 #include "kernels/cuda/device/word.h"
-#include "kernels/cuda/runtime/shared_memory.h"
+#include "kernels/cuda/runtime/memory.h"
 
 namespace kith::cuda {
 

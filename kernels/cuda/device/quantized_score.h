@@ -1,5 +1,5 @@
 // Quantized scores: scores on a grid whose last five bits are free for a column's number, so that integer minima
-// keep the best two of many. KeepTwo (assign/nearest_epilogues.h) and the local screen (assign/local_tile.h) use them.
+// keep the best two of many. KeepTwo (assign/fp16_screen.cu) and the local screen (assign/local_tile.h) use them.
 //
 // A bias makes every score positive; (score + 32 scale) - 31 scale rounds it to 2^-18 scale and yields a float in
 // [scale, 2 scale) whose last five bits are zero. Positive floats order like their bits.

@@ -15,7 +15,6 @@
 #include "core/points/decision.h"
 #include "kernels/cuda/device/fp16_layout.h"
 #include "kernels/cuda/runtime/box_tree.h"
-#include "kernels/cuda/runtime/host_rows.h"
 #include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/runtime/observations.h"
 #include "kernels/cuda/runtime/screen_path.h"

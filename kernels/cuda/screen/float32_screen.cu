@@ -12,7 +12,6 @@
 
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/device/screened_value.h"
 #include "kernels/cuda/device/tile.h"
 
 namespace kith::cuda {

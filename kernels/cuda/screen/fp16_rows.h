@@ -12,7 +12,6 @@
 #include <cstdint>
 
 #include "core/numbers/screen.h"
-#include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/fp16_layout.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"

@@ -15,8 +15,6 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/ampere.h"
-#include "kernels/cuda/device/count.h"
-#include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/epilogue.h"
 #include "kernels/cuda/screen/fp16_columns.h"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 
-#include "kernels/cuda/device/count.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/runtime/held_rows.h"

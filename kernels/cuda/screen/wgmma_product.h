@@ -16,9 +16,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cuda/device/count.h"
+#include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/fp16_layout.h"
-#include "kernels/cuda/device/fragments.h"
 #include "kernels/cuda/device/hopper.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/epilogue.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/runtime/shared_memory.h"
+#include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/screen/prepare.h"
 #include "kernels/cuda/search/cells.h"
 #include "kernels/cuda/search/fp16_search.h"

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "kernels/cuda/device/fragments.h"
+#include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/screen/float32_screen.h"
 #include "kernels/cuda/screen/fp16_rows.h"
