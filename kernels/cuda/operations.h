@@ -63,7 +63,7 @@ void sweep(HeldRows<T>& held, const SweepRequest& request, Assignment& assignmen
 // assign/iterate.cu
 /// iterate_parts() of core/points/point_clustering.h.
 template <class T>
-IterateResult iterate(std::span<HeldRows<T>* const> parts, PartThreads& threads, Communicator& processes,
+IterateResult iterate(std::span<HeldRows<T>* const> shards, PartThreads& threads, Communicator& processes,
                       const IterateRequest& request, LloydState& state);
 
 // seeding/seeding.cu

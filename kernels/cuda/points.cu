@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "core/neighbors/neighbors.h"
-#include "kernels/cuda/assign/part_exchange.h"
+#include "kernels/cuda/assign/shard_exchange.h"
+#include "kernels/cuda/block_search.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/operations.h"
-#include "kernels/cuda/parts.h"
 #include "kernels/cuda/screen/prepare.h"
 #include "kernels/cuda/search/operations.h"
 
@@ -84,13 +84,13 @@ class CudaPoints final : public Points {
     SingleProcess process;
     return iterate_parts({&self, 1}, alone, process, request, state);
   }
-  IterateResult iterate_parts(std::span<Points* const> parts, PartThreads& threads, Communicator& processes,
+  IterateResult iterate_parts(std::span<Points* const> shards, PartThreads& threads, Communicator& processes,
                               const IterateRequest& request, LloydState& state) override {
     std::vector<HeldRows<T>*> held;
-    for (Points* part : parts) held.push_back(&dynamic_cast<CudaPoints&>(*part).held_);
+    for (Points* shard : shards) held.push_back(&dynamic_cast<CudaPoints&>(*shard).held_);
     return cuda::iterate<T>(held, threads, processes, request, state);
   }
-  bool iterates_in_parts(std::int64_t count) const override { return held_.weight.size() == 0 && count <= kMostParts; }
+  bool iterates_in_parts(std::int64_t count) const override { return held_.weight.size() == 0 && count <= kMostShards; }
   void relabel(std::int64_t row, std::int32_t label) override {
     check(cudaSetDevice(held_.context->device));
     const std::int64_t position = row - held_.first_row;
@@ -160,8 +160,8 @@ class CudaPoints final : public Points {
   }
 
   void search(const Queries& queries, NeighborLists& lists) const override {
-    if (searches_in_parts(held_, queries))
-      return for_parts<T>(held_, queries.measure, [&](const Points& part) { part.search(queries, lists); });
+    if (searches_in_blocks(held_, queries))
+      return search_blocks<T>(held_, queries.measure, [&](const Points& block) { block.search(queries, lists); });
     plan_kept_rows();
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
     if (known_ != nullptr) *known_ = held_.index.knowledge();
@@ -171,15 +171,16 @@ class CudaPoints final : public Points {
     if (lists && !complete_join(*this, held_.first_row, join, *lists)) return std::nullopt;
     return lists;
   }
-  std::optional<NeighborLists> join_parts(std::span<const PointNeighbors* const> parts, PartThreads& threads,
+  std::optional<NeighborLists> join_parts(std::span<const PointNeighbors* const> shards, PartThreads& threads,
                                           const SelfJoin& join) const override {
     std::vector<const HeldRows<T>*> held;
-    for (const PointNeighbors* part : parts) held.push_back(&dynamic_cast<const CudaPoints&>(*part).held_);
+    for (const PointNeighbors* shard : shards) held.push_back(&dynamic_cast<const CudaPoints&>(*shard).held_);
     return cuda::join_parts<T>(held, threads, join);
   }
   void search_radius(const Queries& queries, RadiusLists& found) const override {
-    if (searches_in_parts(held_, queries))
-      return for_parts<T>(held_, queries.measure, [&](const Points& part) { part.search_radius(queries, found); });
+    if (searches_in_blocks(held_, queries))
+      return search_blocks<T>(held_, queries.measure,
+                              [&](const Points& block) { block.search_radius(queries, found); });
     plan_kept_rows();
     with_memory(held_, [&] { cuda::search_radius(held_, queries, found); });
   }
@@ -191,7 +192,7 @@ class CudaPoints final : public Points {
   }
 
  private:
-  /// The first search has read the rows and planned part by part; the next ones need a plan of all.
+  /// The first search has read the rows and planned block by block; the next ones need a plan of all.
   void plan_kept_rows() const {
     if (held_.plan.columns > 0) return;
     const DataPlan plan = make_plan(*this);
@@ -220,15 +221,16 @@ std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const Poin
 }
 
 template <class T>
-std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const DevicePart<T>& part, SearchKnowledge& known) {
-  Buffer<T> values(const_cast<T*>(part.values), part.count * part.d);  // nothing writes them
-  HeldRows<T> held(std::move(context), std::move(values), part.count, part.d);
-  held.first_row = part.first_row;
+std::unique_ptr<Points> hold_block(std::shared_ptr<Context> context, const DeviceBlock<T>& block,
+                                   SearchKnowledge& known) {
+  Buffer<T> values(const_cast<T*>(block.values), block.count * block.d);  // nothing writes them
+  HeldRows<T> held(std::move(context), std::move(values), block.count, block.d);
+  held.first_row = block.first_row;
   return std::make_unique<CudaPoints<T>>(std::move(held), known);
 }
 
 #define KITH_INSTANTIATE(T) \
-  template std::unique_ptr<Points> hold_part(std::shared_ptr<Context>, const DevicePart<T>&, SearchKnowledge&);
+  template std::unique_ptr<Points> hold_block(std::shared_ptr<Context>, const DeviceBlock<T>&, SearchKnowledge&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -16,15 +16,16 @@ std::unique_ptr<Points> hold_points(std::shared_ptr<Context> context, const Poin
 
 /// Rows that are on the device, in memory of another owner that outlives the points.
 template <class T>
-struct DevicePart {
+struct DeviceBlock {
   const T* values = nullptr;  // (count, d)
   std::int64_t count = 0, d = 0;
   std::int64_t first_row = 0;
 };
 
-/// Rows that can be searched, once prepared. known: in and out, what searches of the parts before and of this one have
+/// Rows that can be searched, once prepared. known: in and out, what searches of the blocks before and of this one have
 /// shown; it outlives the points. Throws OutOfMemory.
 template <class T>
-std::unique_ptr<Points> hold_part(std::shared_ptr<Context> context, const DevicePart<T>& part, SearchKnowledge& known);
+std::unique_ptr<Points> hold_block(std::shared_ptr<Context> context, const DeviceBlock<T>& block,
+                                   SearchKnowledge& known);
 
 }  // namespace kith::cuda

@@ -44,7 +44,7 @@ __global__ void count_kernel(const std::int32_t* label, const std::int32_t* summ
 }
 
 /// Labels of rows, and the labels that the sums include.
-struct LabelledRows {
+struct LabelSpan {
   const std::int32_t* label;   // (count)
   const std::int32_t* summed;  // (count)
   std::int64_t count;
@@ -58,7 +58,7 @@ class LabelCounts {
   Word* changed() const { return counts_.data() + clusters_; }  // (1) rows whose label is not the one in the sums
 
   /// Queues only.
-  void add(const Context& context, const LabelledRows& rows) const;
+  void add(const Context& context, const LabelSpan& rows) const;
   /// Restores the state before add() except for the changed labels. Queues only.
   void forget_counts(const Stream& stream) const { stream.fill(counts_.data(), 0, clusters_); }
   /// ADDS the counts to the assignment, and returns the number of changed labels. Waits.
@@ -74,7 +74,7 @@ LabelCounts::LabelCounts(Pool& pool, const Stream& stream, std::int64_t clusters
   stream.fill(counts_.data(), 0, clusters + 1);
 }
 
-void LabelCounts::add(const Context& context, const LabelledRows& rows) const {
+void LabelCounts::add(const Context& context, const LabelSpan& rows) const {
   const std::int64_t counters =
       clusters_ <= kSharedClusters ? clusters_ * static_cast<std::int64_t>(sizeof(std::uint32_t)) : 0;
   count_kernel<<<context.multiprocessors * 4, kBlock, counters, context.stream>>>(rows.label, rows.summed, rows.count,

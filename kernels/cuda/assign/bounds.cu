@@ -110,9 +110,9 @@ struct RowState {
   std::int32_t* label;
 };
 
-__global__ void gather_state_kernel(RowState from, RowList rows, RowState to) {
+__global__ void gather_state_kernel(RowState from, RowChoice rows, RowState to) {
   for (std::int64_t i = thread_index(); i < rows.count; i += thread_count()) {
-    const std::int32_t row = rows.position[i];
+    const std::int32_t row = rows.chosen[i];
     to.norm[i] = from.norm[row];
     to.residual[i] = from.residual[row];
     to.half_sq_norm[i] = from.half_sq_norm[row];
@@ -204,19 +204,19 @@ std::int64_t BoundWorkspace::lower(const HeldRows<T>& held, const Fp16Columns& c
 
 template <class T>
 ScreeningInput BoundWorkspace::gather(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                                      const RowList& rows) const {
+                                      const RowChoice& rows) const {
   const std::int64_t batch = nearest_.size();
   const RowState from{held.fp16.norm.data() + block.first, held.fp16.residual.data() + block.first,
                       held.half_sq_norm.data() + block.first, held.label.data() + block.first};
   const RowState to{state_.data(), state_.data() + batch, state_.data() + 2 * batch, nearest_.data()};
-  gather_fp16_rows(held, screen, block, rows.position, rows.count);
+  gather_fp16_rows(held, screen, block, rows.chosen, rows.count);
   gather_state_kernel<<<held.context->grid(rows.count, kBlock), kBlock, 0, held.stream()>>>(from, rows, to);
   check(cudaGetLastError());
   return {rows.count,
           screen.gathered(),
           to.norm,
           to.residual,
-          rows.position,
+          rows.chosen,
           to.label,
           {state_.data() + 3 * batch, to.half_sq_norm}};
 }
@@ -234,7 +234,7 @@ void BoundWorkspace::scatter(HeldRows<T>& held, const Block<T>& block, const Scr
   template void BoundWorkspace::begin(HeldRows<T>&, const double*);                                                 \
   template std::int64_t BoundWorkspace::lower(const HeldRows<T>&, const Fp16Columns&);                              \
   template ScreeningInput BoundWorkspace::gather(const HeldRows<T>&, const Fp16Screen&, const Block<T>&,            \
-                                                 const RowList&) const;                                             \
+                                                 const RowChoice&) const;                                           \
   template void BoundWorkspace::scatter(HeldRows<T>&, const Block<T>&, const ScreeningInput&, const AmbiguousRows&, \
                                         std::int64_t) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

@@ -10,12 +10,6 @@
 
 namespace kith::cuda {
 
-/// Positions of rows in their block, on the device.
-struct RowList {
-  const std::int32_t* position;
-  std::int64_t count;
-};
-
 /// Device memory of an assignment that keeps bounds; empty if it keeps none.
 class BoundWorkspace {
  public:
@@ -37,14 +31,14 @@ class BoundWorkspace {
   std::int64_t lower(const HeldRows<T>& held, const Fp16Columns& columns);
   /// The rows of a block whose label may have changed, in any order.
   template <class T>
-  RowList uncertified_rows(const HeldRows<T>& held, const Block<T>& block) const {
+  RowChoice uncertified_rows(const HeldRows<T>& held, const Block<T>& block) const {
     return {uncertified_.data() + block.first, static_cast<std::int64_t>(counts_[block.first / held.block_rows])};
   }
 
   /// Gathers rows of a block, at most Fp16Screen::kBatch, for the screening pass. Queues only.
   template <class T>
   ScreeningInput gather(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                        const RowList& rows) const;
+                        const RowChoice& rows) const;
   /// Scatters labels and bounds of the gathered rows to the block, and replaces the indices of ambiguous rows by
   /// positions in the block. Queues only.
   template <class T>

@@ -10,7 +10,7 @@
 
 #include "core/kmeans/bounds.h"
 #include "kernels/cuda/assign/centroid_lists.h"
-#include "kernels/cuda/assign/pruned_assign.h"
+#include "kernels/cuda/assign/near_labels.h"
 #include "kernels/cuda/device/definition.h"
 
 namespace kith::cuda {

@@ -12,7 +12,7 @@
 #include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/assign/longer_rows.h"
 #include "kernels/cuda/assign/narrow_screen.h"
-#include "kernels/cuda/assign/pruned_assign.h"
+#include "kernels/cuda/assign/near_labels.h"
 #include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/screen/float32_screen.h"
@@ -135,8 +135,7 @@ class NearestFinder {
   void assign_near_labels(bool skips) {
     const ListUse& lists = held_.observed.near_lists;
     held_.for_blocks([&](const Block<T>& block) {
-      const RowList uncertified = skips ? bounds_.uncertified_rows(held_, block) : RowList{nullptr, block.rows};
-      const RowChoice chosen{uncertified.position, uncertified.count};
+      const RowChoice chosen = skips ? bounds_.uncertified_rows(held_, block) : RowChoice{nullptr, block.rows};
       lists_.decide(held_, held_.on_device(block), centroids_,
                     {chosen, nullptr, nearest(block), bound(block), 0, lists.screened, lists.merged});
       record_.ambiguous += chosen.count;
@@ -151,9 +150,9 @@ class NearestFinder {
   /// Assigns the rows that no bound certifies, gathered, by the fp16 screen.
   void assign_uncertified() {
     held_.for_blocks([&](const Block<T>& block) {
-      const RowList uncertified = bounds_.uncertified_rows(held_, block);
+      const RowChoice uncertified = bounds_.uncertified_rows(held_, block);
       for (std::int64_t first = 0; first < uncertified.count; first += Fp16Screen::kBatch) {
-        const RowList batch{uncertified.position + first, std::min(uncertified.count - first, Fp16Screen::kBatch)};
+        const RowChoice batch{uncertified.chosen + first, std::min(uncertified.count - first, Fp16Screen::kBatch)};
         screen_rows(block, bounds_.gather(held_, fp16_, block, batch));
       }
       decide_longer(block);
@@ -333,7 +332,7 @@ class NearestFinder {
                   {rows, ambiguous.limit, nearest(block), bound(block), choice_.most_walked(which), near.lists.screened,
                    near.lists.merged});
     ambiguous = lists_.rest();
-    const PrunedCounts counts = lists_.download_counts(held_.stream());
+    const NearCounts counts = lists_.download_counts(held_.stream());
     const Word distances = counts.distances - walked_;
     walked_ = counts.distances;
     choice_.add_walked(static_cast<double>(distances));
@@ -348,7 +347,7 @@ class NearestFinder {
   /// Makes the lists of centroids unless that is done. False if there is no memory for them.
   bool make_lists() {
     try {
-      if (!lists_) lists_ = PrunedAssignment(held_, centroids_, clusters_);
+      if (!lists_) lists_ = NearAssignment(held_, centroids_, clusters_);
       return true;
     } catch (const OutOfMemory&) {  // they are optional
       return false;
@@ -406,7 +405,7 @@ class NearestFinder {
   Fp16Screen fp16_;
   LongerRows longer_;
   BoundWorkspace bounds_;
-  PrunedAssignment lists_;
+  NearAssignment lists_;
   Word walked_ = 0;  // distances that the lists have taken so far
 };
 

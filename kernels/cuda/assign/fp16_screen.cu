@@ -387,7 +387,7 @@ void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const B
                       const std::int32_t* chosen, Count count) {
   const Fp16Layout shape = held.fp16.shape;
   if (held.fp16.by_block && !held.is_on_device(block) && count.known == nullptr) {
-    const ChosenRows<T> rows = held.chosen_on_device(block, chosen, count.most);
+    const ChosenValues<T> rows = held.chosen_on_device(block, chosen, count.most);
     if (rows.chosen == nullptr) return queue_fp16_tiles(held, rows.values, count.most, screen.gathered());
   }
   gather_fp16_tiles(*held.context, fp16_tiles(held, block), chosen, count, shape, screen.gathered());

@@ -23,9 +23,9 @@ namespace {
 constexpr double kMostSeconds = 0.5;  // before control returns to the caller, which costs k d numbers up and down
 
 /// The sum of the rows of a cluster in one column; at: cluster x d + column.
-__device__ Limbs sum_at(const TotalsInParts& totals, bool two_limbs, std::int64_t at) {
+__device__ Limbs sum_at(const ShardTotals& totals, bool two_limbs, std::int64_t at) {
   Word high = 0, low = 0;
-  for (int p = 0; p < totals.parts; ++p) {
+  for (int p = 0; p < totals.shards; ++p) {
     high += totals.sums[p][at];
     if (two_limbs) low += totals.sums[p][totals.cells + at];
   }
@@ -52,7 +52,7 @@ __device__ ClusterChange update_centroid(const MeanGrid& grid, std::int64_t coun
 
 /// The centroids that one device makes.
 struct CentroidTask {
-  TotalsInParts totals;
+  ShardTotals totals;
   MeanGrid means;
   CentroidPlaces after;
   const double* before;    // (k, d)
@@ -67,7 +67,7 @@ __global__ void centroid_kernel(CentroidTask task) {
   for (std::int64_t i = warp_index(); i < task.clusters.count; i += warp_count()) {
     const std::int64_t c = task.clusters.first + i, first = c * task.d;
     Word count = 0;
-    for (int p = 0; p < task.totals.parts; ++p) count += task.totals.counts[p][c];
+    for (int p = 0; p < task.totals.shards; ++p) count += task.totals.counts[p][c];
     const auto place = [&](std::int64_t j, double value) {
       for (int p = 0; p < task.after.count; ++p) task.after.centroids[p][first + j] = value;
     };
@@ -152,18 +152,18 @@ namespace {
 
 /// The iterations of the rows of one device.
 template <class T>
-class PartIterations {
+class ShardIterations {
  public:
-  PartIterations(HeldRows<T>& held, const LloydState& state, int part, bool with_totals)
+  ShardIterations(HeldRows<T>& held, const LloydState& state, int shard, bool with_totals)
       : held_(held),
-        part_(part),
+        shard_(shard),
         lloyd_(held, state, with_totals),
         updater_(held, lloyd_.clusters()),
         changed_(held.pool(), 1),
         changes_(held.pool(), lloyd_.clusters()) {}
 
-  /// The result is the same in all parts, except for times.
-  IterateResult run(const IterateRequest& request, PartExchange& exchange) {
+  /// The result is the same in all shards, except for times.
+  IterateResult run(const IterateRequest& request, ShardExchange& exchange) {
     const auto begin = Clock::now();
     const std::int64_t k = lloyd_.clusters();
     IterateResult result;
@@ -172,10 +172,10 @@ class PartIterations {
       IterationRecord own;
       assign_and_sum(own);
       const double assigned = seconds_since(iteration_begin);
-      if (!exchange.share_sums(part_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()})) return result;
+      if (!exchange.share_sums(shard_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()})) return result;
       const std::vector<ClusterChange> changes = make_centroids(exchange, own);
       note_changed(held_.observed, held_.rows(), own.changed);
-      if (!exchange.share_changes(part_, changes, own, seconds_since(begin) >= kMostSeconds)) return result;
+      if (!exchange.share_changes(shard_, changes, own, seconds_since(begin) >= kMostSeconds)) return result;
 
       IterationRecord record = exchange.counts();
       TotalChange change(exchange.changes());
@@ -214,9 +214,9 @@ class PartIterations {
     if (!at_once) held_.for_blocks(update);
   }
 
-  /// Relocates rows of the only part to empty clusters, and makes the centroids again; clusters that stay empty keep
+  /// Relocates rows of the only shard to empty clusters, and makes the centroids again; clusters that stay empty keep
   /// theirs. Returns the number of these rows.
-  std::int64_t fill_empty_clusters(PartExchange& exchange) {
+  std::int64_t fill_empty_clusters(ShardExchange& exchange) {
     const std::int64_t moved = with_memory(held_, [&] { return relocate(held_, lloyd_); });
     if (moved > 0) {
       const ClusterTotals totals = lloyd_.totals(changed_.data());
@@ -224,16 +224,16 @@ class PartIterations {
     }
     constexpr bool kKeepsEmpty = true;
     IterationRecord unused;
-    exchange.share_sums(part_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()});
-    exchange.share_changes(part_, make_centroids(exchange, unused, kKeepsEmpty), unused, exchange.is_last());
+    exchange.share_sums(shard_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()});
+    exchange.share_changes(shard_, make_centroids(exchange, unused, kKeepsEmpty), unused, exchange.is_last());
     return moved;
   }
 
-  /// Makes the centroids of the part's clusters, and waits for them.
-  std::vector<ClusterChange> make_centroids(const PartExchange& exchange, IterationRecord& record,
+  /// Makes the centroids of the shard's clusters, and waits for them.
+  std::vector<ClusterChange> make_centroids(const ShardExchange& exchange, IterationRecord& record,
                                             bool keeps_empty = false) {
     const Stream& stream = held_.stream();
-    const RowShare clusters = exchange.clusters_of(part_);
+    const RowShare clusters = exchange.clusters_of(shard_);
     std::vector<ClusterChange> changes(static_cast<std::size_t>(clusters.count));
     if (clusters.count > 0) {
       centroid_kernel<<<held_.context->grid(clusters.count, kBlockWarps), kBlock, 0, stream>>>(
@@ -249,59 +249,59 @@ class PartIterations {
   }
 
   HeldRows<T>& held_;
-  int part_;
+  int shard_;
   DeviceLloyd<T> lloyd_;
   SumUpdater<T> updater_;
   Buffer<Word> changed_;           // (1)
   Buffer<ClusterChange> changes_;  // (k)
 };
 
-/// Downloads centroids and totals after iterations, those of each part added.
+/// Downloads centroids and totals after iterations, those of each shard added.
 template <class T>
-void store(std::span<HeldRows<T>* const> parts, std::span<const std::optional<PartIterations<T>>> iterations,
-           const PartExchange& exchange, LloydState& state) {
-  const auto in_part = [&](std::size_t p, const auto& work) {
-    check(cudaSetDevice(parts[p]->context->device));
-    work(iterations[p]->lloyd(), *parts[p]);
+void store(std::span<HeldRows<T>* const> shards, std::span<const std::optional<ShardIterations<T>>> iterations,
+           const ShardExchange& exchange, LloydState& state) {
+  const auto in_shard = [&](std::size_t p, const auto& work) {
+    check(cudaSetDevice(shards[p]->context->device));
+    work(iterations[p]->lloyd(), *shards[p]);
   };
-  in_part(0, [&](const auto& lloyd, const auto& held) { lloyd.store_centroids(held, state); });
+  in_shard(0, [&](const auto& lloyd, const auto& held) { lloyd.store_centroids(held, state); });
   if (exchange.copy_totals(state)) return;
-  in_part(0, [&](const auto& lloyd, const auto& held) { lloyd.store_totals(held, state); });
-  if (parts.size() == 1) return;
+  in_shard(0, [&](const auto& lloyd, const auto& held) { lloyd.store_totals(held, state); });
+  if (shards.size() == 1) return;
   const auto add = [](const std::vector<std::int64_t>& from, std::vector<std::int64_t>& to) {
     std::transform(from.begin(), from.end(), to.begin(), to.begin(), std::plus<>());
   };
-  LloydState part{Matrix<double>(0, 0), state.sums, state.counts};
-  for (std::size_t p = 1; p < parts.size(); ++p) {
-    in_part(p, [&](const auto& lloyd, const auto& held) { lloyd.store_totals(held, part); });
-    add(part.sums.high, state.sums.high);
-    add(part.sums.low, state.sums.low);
-    add(part.counts, state.counts);
+  LloydState shard{Matrix<double>(0, 0), state.sums, state.counts};
+  for (std::size_t p = 1; p < shards.size(); ++p) {
+    in_shard(p, [&](const auto& lloyd, const auto& held) { lloyd.store_totals(held, shard); });
+    add(shard.sums.high, state.sums.high);
+    add(shard.sums.low, state.sums.low);
+    add(shard.counts, state.counts);
   }
 }
 
 }  // namespace
 
 template <class T>
-IterateResult iterate(std::span<HeldRows<T>* const> parts, PartThreads& threads, Communicator& processes,
+IterateResult iterate(std::span<HeldRows<T>* const> shards, PartThreads& threads, Communicator& processes,
                       const IterateRequest& request, LloydState& state) {
-  HeldRows<T>& first = *parts.front();
+  HeldRows<T>& first = *shards.front();
   if (first.weight.size() > 0) return {};
   const std::int64_t k = state.centroids.rows();
   std::vector<int> devices;
-  for (const HeldRows<T>* part : parts) devices.push_back(part->context->device);
-  PartExchange exchange(devices, {k, first.columns(), state.sums.limbs}, processes, !first.context->forced.no_peers);
-  std::vector<std::optional<PartIterations<T>>> iterations(parts.size());
+  for (const HeldRows<T>* shard : shards) devices.push_back(shard->context->device);
+  ShardExchange exchange(devices, {k, first.columns(), state.sums.limbs}, processes, !first.context->forced.no_peers);
+  std::vector<std::optional<ShardIterations<T>>> iterations(shards.size());
   IterateResult result;
   threads.run([&](std::size_t p) {
-    PartExchange::Attendance attendance(exchange);
+    ShardExchange::Attendance attendance(exchange);
     const bool has_totals = p == 0 && processes.is_first();
-    with_memory(*parts[p], [&] { iterations[p].emplace(*parts[p], state, static_cast<int>(p), has_totals); });
+    with_memory(*shards[p], [&] { iterations[p].emplace(*shards[p], state, static_cast<int>(p), has_totals); });
     IterateResult own = iterations[p]->run(request, exchange);
     if (p == 0) result = std::move(own);
     attendance.finish();
   });
-  store<T>(parts, iterations, exchange, state);
+  store<T>(shards, iterations, exchange, state);
   if (result.unfinished) result.unfinished->counts = state.counts;
   return result;
 }

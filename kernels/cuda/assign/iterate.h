@@ -5,7 +5,7 @@
 
 #include "core/kmeans/cluster_update.h"
 #include "core/numbers/fixed_point.h"
-#include "kernels/cuda/assign/part_exchange.h"
+#include "kernels/cuda/assign/shard_exchange.h"
 #include "kernels/cuda/assign/update_sums.h"
 
 namespace kith::cuda {

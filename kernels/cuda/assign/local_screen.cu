@@ -96,7 +96,7 @@ template <class T>
 __global__ void __launch_bounds__(kLocalThreads, 3) local_kernel(const __grid_constant__ LocalTask<T> task) {
 #ifdef KITH_AMPERE
   extern __shared__ uint4 shared[];
-  __shared__ TileRows tile;
+  __shared__ SharedTile tile;
   const std::uint32_t tiles = task.first_tile[task.lists.clusters];
   for (std::uint32_t number = blockIdx.x; number < tiles; number += gridDim.x) {
     decide_tile(task, number, shared, tile);
@@ -170,7 +170,7 @@ ListSlots LocalScreen::slots() const {
 
 template <class T>
 void LocalScreen::decide(const HeldRows<T>& held, const T* values, const double* centroids,
-                         const CentroidListsView& lists, const LocalRows& rows) {
+                         const CentroidListsView& lists, const LocalRequest& rows) {
   const Context& context = *held.context;
   const LocalLists local = lists_of(held, centroids, clusters_, lists, length_, padded_);
   context.stream.fill(count_.data(), 0, 1);
@@ -196,7 +196,7 @@ void LocalScreen::decide(const HeldRows<T>& held, const T* values, const double*
   template bool LocalScreen::supports(const HeldRows<T>&);                                                 \
   template LocalScreen::LocalScreen(const HeldRows<T>&, std::int64_t, std::int64_t, std::int64_t);         \
   template void LocalScreen::decide(const HeldRows<T>&, const T*, const double*, const CentroidListsView&, \
-                                    const LocalRows&);
+                                    const LocalRequest&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

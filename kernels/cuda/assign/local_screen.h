@@ -15,7 +15,7 @@ struct ListColumns;
 struct ListSlots;
 
 /// Rows of a block, sorted by guess, and where results go.
-struct LocalRows {
+struct LocalRequest {
   RowChoice rows;
   const RowsByGuess& order;         // of these rows
   const float* limit = nullptr;     // (count) passed on with rows that are not decided; null: none
@@ -43,7 +43,7 @@ class LocalScreen {
   /// unless a call before did. values: of the block. Queues only.
   template <class T>
   void decide(const HeldRows<T>& held, const T* values, const double* centroids, const CentroidListsView& lists,
-              const LocalRows& rows);
+              const LocalRequest& rows);
   AmbiguousRows rest() const { return {row_.data(), limit_.data(), count_.data()}; }
 
  private:

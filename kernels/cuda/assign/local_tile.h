@@ -245,7 +245,7 @@ struct LocalTask {
 inline constexpr int kMostPlaces = 8;  // of a row: two for each of the four lanes that share it
 
 /// What a block knows of its rows, in shared memory.
-struct TileRows {
+struct SharedTile {
   std::int32_t index[kLocalRows], position[kLocalRows];
   float norm[kLocalRows];                                 // upper bounds of |x'|, relative to the guess
   float error_norm[kLocalRows];                           // of row_error_norm()
@@ -273,7 +273,7 @@ __device__ inline int columns_within(const LocalLists& in, std::int64_t guess, f
 /// Each warp rounds its 32 rows of the tile to `points`, several at a time.
 template <class T>
 __device__ void round_rows(const LocalTask<T>& task, std::int64_t guess, std::uint32_t first, int count, int shift,
-                           uint4* points, TileRows& tile) {
+                           uint4* points, SharedTile& tile) {
   const LocalLists& in = task.lists;
   const int chunks = in.depth / kChunkValues, warp = static_cast<int>(threadIdx.x) / kWarp;
   using Real = std::conditional_t<sizeof(T) == sizeof(double), double, float>;
@@ -381,7 +381,7 @@ __device__ inline void multiply(const uint4* points, const uint4* columns, int p
 /// Decides the open rows of a tile by the definition, a warp per row. column(place): of the list. Returns the number of
 /// distances.
 template <class T, class ColumnOf>
-__device__ Word decide_open(const LocalTask<T>& task, const TileRows& tile, const ColumnOf& column) {
+__device__ Word decide_open(const LocalTask<T>& task, const SharedTile& tile, const ColumnOf& column) {
   const LocalLists& in = task.lists;
   Word distances = 0;
   for (int i = static_cast<int>(threadIdx.x) / kWarp; i < tile.open; i += kLocalWarps) {
@@ -424,7 +424,7 @@ __device__ void leave_tile(const LocalTask<T>& task, std::uint32_t first, int co
 }
 
 template <class T>
-__device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint4* shared, TileRows& tile) {
+__device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint4* shared, SharedTile& tile) {
   const LocalLists& in = task.lists;
   const std::int64_t guess = task.guess[number];
   const std::uint32_t begin = guess == 0 ? 0 : task.ends[guess - 1];

@@ -166,7 +166,7 @@ __device__ inline float candidate_limit(const ScreenMargin& margin, float differ
 inline constexpr int kNarrowLanes = 8;  // that share an ambiguous row
 
 template <class T, int D>
-struct AmbiguousNarrowRows {
+struct NarrowRefinement {
   PointOperand<T> rows;
   const float4* groups;     // (groups, 2 (D + 2))
   const double* centroids;  // (clusters, D)
@@ -196,7 +196,7 @@ __device__ double narrow_distance(const double (&x)[D], const double* centroid) 
 /// Eight lanes process a row, and each every eighth group: the definition decides among the centroids within the limit.
 template <class T, int D>
 __global__ void __launch_bounds__(kBlock)
-    decide_narrow_kernel(const __grid_constant__ AmbiguousNarrowRows<T, D> arguments) {
+    decide_narrow_kernel(const __grid_constant__ NarrowRefinement<T, D> arguments) {
   constexpr int kTogether = kWarp / kNarrowLanes;
   const PointOperand<T>& rows = arguments.rows;
   const int own_lane = lane_index() % kNarrowLanes,

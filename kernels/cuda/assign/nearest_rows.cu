@@ -183,7 +183,7 @@ struct RowTask {
 
 /// A warp tests a listed row against 32 centroids and measures those that pass. rows: of the block, or the listed ones.
 template <class T, Pass P>
-__global__ void row_kernel(const __grid_constant__ RowTask task, ChosenRows<T> rows) {
+__global__ void row_kernel(const __grid_constant__ RowTask task, ChosenValues<T> rows) {
   const Nearest& nearest = task.nearest;
   Word total = 0;
   for (std::int64_t item = warp_index(); item < task.count * nearest.parts(); item += warp_count()) {
@@ -384,7 +384,7 @@ class NearestRowFinder {
       const auto count = static_cast<std::int64_t>(lengths[block.first / held_.block_rows]);
       if (count == 0) return;
       const std::int32_t* list = list_.data() + block.first;
-      const ChosenRows<T> rows = P == Pass::count ? ChosenRows<T>{} : held_.chosen_on_device(block, list, count);
+      const ChosenValues<T> rows = P == Pass::count ? ChosenValues<T>{} : held_.chosen_on_device(block, list, count);
       const RowTask task{state_of(block), list, count, pivots_, slab, nearest_, counts_.data() + (P == Pass::count)};
       row_kernel<T, P><<<warps(count * ((k_ + kWarp - 1) / kWarp)), kBlock, 0, stream()>>>(task, rows);
       check(cudaGetLastError());

@@ -18,7 +18,7 @@ namespace kith::cuda {
 
 enum class AssignmentMethod {
   narrow,       // float32 with whole rows in registers (assign/narrow_screen.h)
-  near_labels,  // among the centroids near each row's label (assign/pruned_assign.h)
+  near_labels,  // among the centroids near each row's label (assign/near_labels.h)
   fp16,         // the best two scores of each row (assign/fp16_screen.h)
   fp16_groups,  // the best groups of 32 centroids, and then these again (assign/fp16_groups.cu)
   float32       // tiles of products (screen/float32_screen.h)

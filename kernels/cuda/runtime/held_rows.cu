@@ -137,8 +137,8 @@ void HeldRows<T>::divide(std::int64_t count) {
 }
 
 template <class T>
-ChosenRows<T> HeldRows<T>::chosen_on_device(const Block<T>& block, const std::int32_t* chosen,
-                                            std::int64_t count) const {
+ChosenValues<T> HeldRows<T>::chosen_on_device(const Block<T>& block, const std::int32_t* chosen,
+                                              std::int64_t count) const {
   if (is_on_device(block) || !can_gather(count)) return {on_device(block), chosen};
   std::vector<std::int32_t> positions(static_cast<std::size_t>(count));
   stream().download(positions.data(), chosen, count);

@@ -29,13 +29,13 @@ struct Context {
   int device = 0;
   int multiprocessors = 1;
   ScreenPath screen = ScreenPath::float32;
-  Machine machine;            // by which methods are chosen (kernels/cuda/choice)
+  Machine machine;  // by which methods are chosen (kernels/cuda/choice)
   mutable Decisions decisions;
   ForcedPaths forced;
   Pool pool;
   Stream stream;
   Stream link{&stream};  // for copies that overlap the work
-  Stream ahead;          // for parts of rows that a thread sends while others are searched
+  Stream ahead;          // for blocks that a thread sends while others are searched
 
   /// The blocks of a grid-stride kernel: enough for `items` at `per_block` each, and no more than keep the device busy.
   unsigned grid(std::int64_t items, std::int64_t per_block) const {
@@ -53,7 +53,7 @@ struct Block {
 
 /// Chosen rows of a block on the device: row i is at values + chosen[i] d, or at values + i d where `chosen` is null.
 template <class T>
-struct ChosenRows {
+struct ChosenValues {
   const T* values = nullptr;
   const std::int32_t* chosen = nullptr;
 };
@@ -142,7 +142,7 @@ struct HeldRows {
   Buffer<T> gathered;                           // a few rows of a block; only where blocks are sent
   std::int64_t block_rows = 0;
   std::int64_t working_bytes = 0;  // of device memory that the operations should have
-  bool unread = false;             // nothing is on the device: each search reads the rows, part by part (parts.h)
+  bool unread = false;  // nothing is on the device: each search reads the rows, block by block (block_search.h)
 
   Buffer<double> weight;        // (n); empty: every row weighs 1
   Buffer<std::int32_t> label;   // (n) -1 before the first assignment
@@ -195,7 +195,7 @@ struct HeldRows {
 
   /// `count` rows of the block; `chosen` (their positions) is on the device. Few rows of a block that is not there are
   /// gathered on the host and sent instead of the block. Valid until the next call of this function or of on_device.
-  ChosenRows<T> chosen_on_device(const Block<T>& block, const std::int32_t* chosen, std::int64_t count) const;
+  ChosenValues<T> chosen_on_device(const Block<T>& block, const std::int32_t* chosen, std::int64_t count) const;
   /// The same for positions on the host, of a block that is not there and of which so few rows can be gathered.
   bool can_gather(std::int64_t count) const { return count <= gathered.size() / columns(); }
   const T* gather(const Block<T>& block, std::span<const std::int32_t> chosen) const;

@@ -7,7 +7,7 @@
 
 namespace kith::cuda {
 
-/// How the lists of centroids near guesses are used (assign/pruned_assign.h).
+/// How the lists of centroids near guesses are used (assign/near_labels.h).
 struct ListUse {
   std::int64_t screened = 0;  // candidates of a row that the local screen scores; 0: it is not used
   bool merged = false;        // guesses near each other share a list of the local screen

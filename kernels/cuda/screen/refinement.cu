@@ -177,7 +177,7 @@ RefinementCounts refine(const HeldRows<T>& held, const Block<T>& block, const Re
       continue;
     }
 
-    const ChosenRows<T> chosen = held.chosen_on_device(block, positions, rows);
+    const ChosenValues<T> chosen = held.chosen_on_device(block, positions, rows);
     PointOperand<T> operand = point_operand(held, chosen.values, rows);
     operand.chosen = chosen.chosen;
     decide_batch(held, workspace, {operand, positions, rows, count}, centroids, nearest);

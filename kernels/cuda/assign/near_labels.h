@@ -30,7 +30,7 @@ CandidateSample sample_listed(const HeldRows<T>& held, const T* values, const Ro
                               const CentroidListsView& lists, const std::int32_t* standing);
 
 /// Rows to decide, and where results go.
-struct PrunedRows {
+struct NearTask {
   RowChoice rows;
   const float* limit = nullptr;     // (count) of AmbiguousRows, passed on with rows that are not decided; null: none
   std::int32_t* nearest = nullptr;  // (rows of the block) in: guesses; out: labels
@@ -40,18 +40,18 @@ struct PrunedRows {
   bool merged = false;              // guesses near each other share a list of the local screen
 };
 
-struct PrunedCounts {
+struct NearCounts {
   Word rest = 0;       // rows that the most recent decide() left ambiguous
   Word distances = 0;  // computed since the construction
 };
 
 /// Device memory of pruned assignments to one set of centroids.
-class PrunedAssignment {
+class NearAssignment {
  public:
-  PrunedAssignment() = default;
+  NearAssignment() = default;
   /// Allocates, and makes the lists of centroids (clusters, d) on the device. Queues only. Throws OutOfMemory.
   template <class T>
-  PrunedAssignment(const HeldRows<T>& held, const double* centroids, std::int64_t clusters);
+  NearAssignment(const HeldRows<T>& held, const double* centroids, std::int64_t clusters);
   explicit operator bool() const { return lists_.view().length > 0; }
 
   /// The numbers of candidates of a sample of rows of a block, which `nearest` has guesses for. values: of the block.
@@ -67,12 +67,12 @@ class PrunedAssignment {
   /// Decides rows of a block: nearest[position] = argmin of D, ties to the lowest. values: of the block. Rows with too
   /// many candidates are appended to rest() instead. Queues only.
   template <class T>
-  void decide(const HeldRows<T>& held, const T* values, const double* centroids, const PrunedRows& rows);
+  void decide(const HeldRows<T>& held, const T* values, const double* centroids, const NearTask& rows);
 
   /// The rows of the most recent decide() that it left ambiguous.
   AmbiguousRows rest() const { return {row_.data(), limit_.data(), counters_.data()}; }
   /// Waits for the device.
-  PrunedCounts download_counts(const Stream& stream) const;
+  NearCounts download_counts(const Stream& stream) const;
   /// Whether no row can have more candidates than its list.
   bool complete() const { return lists_.view().complete; }
 
@@ -88,7 +88,7 @@ class PrunedAssignment {
   MergedGuesses merged_;
   Buffer<std::int32_t> row_;  // (rows of a block)
   Buffer<float> limit_;       // (rows of a block)
-  Buffer<Word> counters_;     // those of PrunedCounts
+  Buffer<Word> counters_;     // those of NearCounts
 };
 
 /// Replaces labels that are no guesses (guess_of) by the best column of the row's best group, by the fp16 rows. groups:

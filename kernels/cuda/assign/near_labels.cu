@@ -6,7 +6,7 @@
 // multiply-adds of float64: 0.02 ms for 10^6 x 128 at the 34 TFLOP/s of an H200, more than reading the centroids from
 // the first-level cache. The rows are read once, 0.12 ms. A few rows with long lists would keep a few warps busy for
 // long: all warps of a block share such rows, and divide their lists.
-#include "kernels/cuda/assign/pruned_assign.h"
+#include "kernels/cuda/assign/near_labels.h"
 
 #include <cuda_fp16.h>
 
@@ -60,7 +60,7 @@ struct WalkTask {
   double unit;
   int together;               // rows of the order that a warp takes at a time, up to kWarp
   const std::int32_t* order;  // (rows.count) indices of the choice, by guess
-  PrunedRows rows;
+  NearTask rows;
   AmbiguousRows rest;  // out
   Word* distances;     // (1) out
 };
@@ -284,7 +284,7 @@ double distance_unit(const HeldRows<T>& held) {
 }
 
 template <class T>
-PrunedAssignment::PrunedAssignment(const HeldRows<T>& held, const double* centroids, std::int64_t clusters)
+NearAssignment::NearAssignment(const HeldRows<T>& held, const double* centroids, std::int64_t clusters)
     : clusters_(clusters),
       lists_(held.pool(), clusters),
       order_(held.pool(), held.largest_block(), clusters),
@@ -297,7 +297,7 @@ PrunedAssignment::PrunedAssignment(const HeldRows<T>& held, const double* centro
 }
 
 template <class T>
-bool PrunedAssignment::make_local(const HeldRows<T>& held, std::int64_t length) {
+bool NearAssignment::make_local(const HeldRows<T>& held, std::int64_t length) {
   length = std::min(length, lists_.view().length);
   if (local_ && local_.length() >= length) return true;
   try {
@@ -310,10 +310,9 @@ bool PrunedAssignment::make_local(const HeldRows<T>& held, std::int64_t length) 
 }
 
 template <class T>
-void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const double* centroids,
-                              const PrunedRows& chosen) {
+void NearAssignment::decide(const HeldRows<T>& held, const T* values, const double* centroids, const NearTask& chosen) {
   const Context& context = *held.context;
-  PrunedRows rows = chosen;
+  NearTask rows = chosen;
   context.stream.fill(counters_.data(), 0, 1);
   if (rows.rows.count == 0) return;
   const CentroidListsView lists = lists_.view();
@@ -347,9 +346,9 @@ void PrunedAssignment::decide(const HeldRows<T>& held, const T* values, const do
   check(cudaGetLastError());
 }
 
-PrunedCounts PrunedAssignment::download_counts(const Stream& stream) const {
-  PrunedCounts counts;
-  stream.download(&counts, reinterpret_cast<const PrunedCounts*>(counters_.data()), 1);
+NearCounts NearAssignment::download_counts(const Stream& stream) const {
+  NearCounts counts;
+  stream.download(&counts, reinterpret_cast<const NearCounts*>(counters_.data()), 1);
   return counts;
 }
 
@@ -365,8 +364,8 @@ void guess_in_groups(const HeldRows<T>& held, const Block<T>& block, const Fp16C
 
 #define KITH_INSTANTIATE(T)                                                                                \
   template double distance_unit(const HeldRows<T>&);                                                       \
-  template PrunedAssignment::PrunedAssignment(const HeldRows<T>&, const double*, std::int64_t);            \
-  template void PrunedAssignment::decide(const HeldRows<T>&, const T*, const double*, const PrunedRows&);  \
+  template NearAssignment::NearAssignment(const HeldRows<T>&, const double*, std::int64_t);                \
+  template void NearAssignment::decide(const HeldRows<T>&, const T*, const double*, const NearTask&);      \
   template void guess_in_groups(const HeldRows<T>&, const Block<T>&, const Fp16Columns&, const RowChoice&, \
                                 const RowGroups&, std::int32_t*);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

@@ -1,11 +1,11 @@
-// The meetings of the parts of a run, and the sums and centroids that go through the memory of the host.
-#include "kernels/cuda/assign/part_exchange.h"
+// The meetings of the shards of a run, and the sums and centroids that go through the memory of the host.
+#include "kernels/cuda/assign/shard_exchange.h"
 
 #include <algorithm>
 
 namespace kith::cuda {
 
-PartExchange::PartExchange(std::span<const int> devices, const Sizes& sizes, Communicator& processes, bool peers)
+ShardExchange::ShardExchange(std::span<const int> devices, const Sizes& sizes, Communicator& processes, bool peers)
     : sizes_(sizes),
       processes_(processes),
       direct_(processes.is_alone() && peers && make_peers(devices)),
@@ -22,18 +22,18 @@ PartExchange::PartExchange(std::span<const int> devices, const Sizes& sizes, Com
   centroids_.emplace(sizes.cells());
 }
 
-PartExchange::Attendance::~Attendance() {
+ShardExchange::Attendance::~Attendance() {
   if (!finished_) exchange_.failed_ = true;
   exchange_.barrier_.arrive_and_drop();
 }
 
-bool PartExchange::meet() {
-  if (parts() > 1) barrier_.arrive_and_wait();
+bool ShardExchange::meet() {
+  if (shards() > 1) barrier_.arrive_and_wait();
   return !failed_;
 }
 
-void PartExchange::add_mirrors(int part) {
-  const RowShare words = row_share(sizes_.words(), part, parts());
+void ShardExchange::add_mirrors(int shard) {
+  const RowShare words = row_share(sizes_.words(), shard, shards());
   for (std::int64_t i = words.first; i < words.first + words.count; ++i) {
     Word sum = 0;
     for (const PageLocked<Word>& mirror : mirrors_) sum += mirror.data()[i];
@@ -43,8 +43,8 @@ void PartExchange::add_mirrors(int part) {
   }
 }
 
-bool PartExchange::share_sums(int part, const Shown& shown) {
-  shown_[static_cast<std::size_t>(part)] = shown;
+bool ShardExchange::share_sums(int shard, const Shown& shown) {
+  shown_[static_cast<std::size_t>(shard)] = shown;
   if (direct_) {
     shown.stream->mark();
     if (!meet()) return false;
@@ -53,25 +53,25 @@ bool PartExchange::share_sums(int part, const Shown& shown) {
     }
     return true;
   }
-  const PageLocked<Word>& mirror = mirrors_[static_cast<std::size_t>(part)];
+  const PageLocked<Word>& mirror = mirrors_[static_cast<std::size_t>(shard)];
   check(cudaMemcpyAsync(mirror.data(), shown.totals, static_cast<std::size_t>(mirror.size()) * sizeof(Word),
                         cudaMemcpyDeviceToHost, *shown.stream));
   shown.stream->wait();
   if (!meet()) return false;
-  add_mirrors(part);
+  add_mirrors(shard);
   if (!meet()) return false;
-  if (part == 0) {
+  if (shard == 0) {
     add_sparse(processes_, added_);
     for (std::size_t i = 0; i < added_.size(); ++i) all_->data()[i] += static_cast<Word>(added_[i]);
   }
   return meet();
 }
 
-TotalsInParts PartExchange::totals() const {
-  TotalsInParts totals{.cells = sizes_.cells()};
+ShardTotals ShardExchange::totals() const {
+  ShardTotals totals{.cells = sizes_.cells()};
   const auto add = [&](const Word* words) {
-    totals.sums[totals.parts] = words;
-    totals.counts[totals.parts++] = words + sizes_.limbs * sizes_.cells();
+    totals.sums[totals.shards] = words;
+    totals.counts[totals.shards++] = words + sizes_.limbs * sizes_.cells();
   };
   if (!direct_) {
     add(all_->data());
@@ -81,7 +81,7 @@ TotalsInParts PartExchange::totals() const {
   return totals;
 }
 
-CentroidPlaces PartExchange::places() const {
+CentroidPlaces ShardExchange::places() const {
   CentroidPlaces places;
   if (!direct_) {
     places.centroids[places.count++] = centroids_->data();
@@ -91,24 +91,24 @@ CentroidPlaces PartExchange::places() const {
   return places;
 }
 
-RowShare PartExchange::clusters_of(int part) const { return row_share(sizes_.clusters, part, parts()); }
+RowShare ShardExchange::clusters_of(int shard) const { return row_share(sizes_.clusters, shard, shards()); }
 
-bool PartExchange::share_changes(int part, std::span<const ClusterChange> changes, const IterationRecord& record,
-                                 bool is_last) {
-  std::copy(changes.begin(), changes.end(), changes_.begin() + clusters_of(part).first);
-  records_[static_cast<std::size_t>(part)] = record;
-  if (part == 0) is_last_ = is_last;
+bool ShardExchange::share_changes(int shard, std::span<const ClusterChange> changes, const IterationRecord& record,
+                                  bool is_last) {
+  std::copy(changes.begin(), changes.end(), changes_.begin() + clusters_of(shard).first);
+  records_[static_cast<std::size_t>(shard)] = record;
+  if (shard == 0) is_last_ = is_last;
   if (!meet()) return false;
   if (direct_) return true;
-  if (part == 0) share_counts();
+  if (shard == 0) share_counts();
   if (!meet()) return false;
-  check(cudaMemcpyAsync(shown_[static_cast<std::size_t>(part)].next_centroids, centroids_->data(),
+  check(cudaMemcpyAsync(shown_[static_cast<std::size_t>(shard)].next_centroids, centroids_->data(),
                         static_cast<std::size_t>(centroids_->size()) * sizeof(double), cudaMemcpyHostToDevice,
-                        *shown_[static_cast<std::size_t>(part)].stream));
+                        *shown_[static_cast<std::size_t>(shard)].stream));
   return true;
 }
 
-void PartExchange::share_counts() {
+void ShardExchange::share_counts() {
   IterationRecord all = counts();
   std::int64_t numbers[] = {all.changed,   all.screened,   all.products,
                             all.ambiguous, all.candidates, processes_.is_first() && is_last_ ? 1 : 0};
@@ -123,7 +123,7 @@ void PartExchange::share_counts() {
   records_.front() = all;
 }
 
-IterationRecord PartExchange::counts() const {
+IterationRecord ShardExchange::counts() const {
   IterationRecord all;
   for (const IterationRecord& one : records_) {
     all.changed += one.changed;
@@ -135,7 +135,7 @@ IterationRecord PartExchange::counts() const {
   return all;
 }
 
-bool PartExchange::copy_totals(LloydState& state) const {
+bool ShardExchange::copy_totals(LloydState& state) const {
   if (direct_) return false;
   const Word* from = all_->data();
   for (std::vector<std::int64_t>* to : {&state.sums.high, &state.sums.low, &state.counts}) {
