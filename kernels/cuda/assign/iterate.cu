@@ -291,6 +291,13 @@ IterateResult iterate(std::span<HeldRows<T>* const> shards, PartThreads& threads
   std::vector<int> devices;
   for (const HeldRows<T>* shard : shards) devices.push_back(shard->context->device);
   ShardExchange exchange(devices, {k, first.columns(), state.sums.limbs}, processes, !first.context->forced.no_peers);
+  if (shards.size() > 1 || !processes.is_alone()) {
+    const bool direct = exchange.is_direct();
+    first.context->decisions.add({"sums of all GPUs", direct ? "in their memory" : "in the memory of the host",
+                                  direct                 ? "they reach each other's"
+                                  : processes.is_alone() ? "some do not reach each other's"
+                                                         : "there are several processes"});
+  }
   std::vector<std::optional<ShardIterations<T>>> iterations(shards.size());
   IterateResult result;
   threads.run([&](std::size_t p) {

@@ -92,6 +92,8 @@ class ShardExchange {
   std::span<const ClusterChange> changes() const { return changes_; }  // (k)
   IterationRecord counts() const;
   bool is_last() const { return is_last_; }
+  /// Whether sums and centroids stay in the memory of the devices.
+  bool is_direct() const { return direct_; }
   /// Whether there is one shard, in one process.
   bool is_alone() const { return shards() == 1 && processes_.is_alone(); }
 
