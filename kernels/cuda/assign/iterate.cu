@@ -294,8 +294,8 @@ IterateResult iterate(std::span<HeldRows<T>* const> shards, PartThreads& threads
   if (shards.size() > 1 || !processes.is_alone()) {
     const bool direct = exchange.is_direct();
     first.context->decisions.add({"sums of all GPUs", direct ? "in their memory" : "in the memory of the host",
-                                  direct                 ? "they reach each other's"
-                                  : processes.is_alone() ? "some do not reach each other's"
+                                  direct                 ? "the GPUs reach each other's memory"
+                                  : processes.is_alone() ? "some GPUs do not reach each other's memory"
                                                          : "there are several processes"});
   }
   std::vector<std::optional<ShardIterations<T>>> iterations(shards.size());
