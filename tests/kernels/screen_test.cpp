@@ -297,7 +297,7 @@ TEST_CASE("rows of separate clusters are certified on every path", "[screen]") {
     points->prepare(plan);
     Assignment result(s.k);
     points->assign({centroids.view()}, result);
-    if (tested.name != "cuda auto") CHECK(result.screened == s.n);  // auto does not screen so few rows
+    CHECK(result.screened == s.n);
     CHECK(result.ambiguous * 50 <= s.n);
   }
 }
