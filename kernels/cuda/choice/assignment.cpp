@@ -30,7 +30,7 @@ constexpr double kMuchLonger = 4.0;          // than half of the rows
 constexpr std::int64_t kSampledRows = 128;   // of an estimate
 constexpr double kEstimateSteps = 10;        // of an estimate, which waits
 constexpr double kNearSteps = 10;            // of an assignment near labels: eight launches and two waits
-constexpr double kListSteps = 8;             // of lists for ambiguous rows
+constexpr double kListSteps = 4;             // of lists for ambiguous rows, which wait twice
 constexpr double kBoundSteps = 140;          // keeping bounds took 0.7 ms, mostly waits
 constexpr int kRecheck = 8, kLongest = 16;   // assignments
 constexpr int kLongestWithoutBounds = 8;     // the same
