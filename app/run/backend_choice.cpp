@@ -1,4 +1,6 @@
 // Which backend computes a run, and on which devices.
+#include "app/run/backend_choice.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +17,40 @@ namespace kith::app {
 namespace {
 
 constexpr std::int64_t kLeastRows = 1024;  // of a device; smaller blocks of rows are not divided
-// Of each GPU where none is named: opening one more takes 0.1 s, which fewer values do not win back.
-constexpr std::int64_t kLeastValues = std::int64_t{1} << 29;
+constexpr std::int64_t kMostGpus = 16;     // that a run takes without --devices
+constexpr double kFirstOpening = 0.2;      // seconds for which a process initialises CUDA, besides opening each device
+
+/// A thread of a processor with AVX-512, nominally.
+constexpr Machine kThread{
+    {.copied = 10e9, .gathered = 1.7e9, .sent = 0.0, .fp16 = 1.7e11, .int8 = 0.0, .float32 = 1e11, .definitions = 1e10},
+    5e-6,
+    0.0};
+/// An H200, than which no GPU that kith knows is faster: what it does not win, no GPU is opened for.
+constexpr Machine kFastestGpu{{.copied = 3.6e12,
+                               .gathered = 2.7e12,
+                               .sent = 50e9,
+                               .fp16 = 4e14,
+                               .int8 = 4e14,
+                               .float32 = 2.5e13,
+                               .definitions = 6e12},
+                              5e-6,
+                              0.1};
+
+Machine processor(std::int64_t threads) {
+  Machine machine = kThread;
+  const auto count = static_cast<double>(threads);
+  for (double* rate : {&machine.copied, &machine.gathered, &machine.fp16, &machine.float32, &machine.definitions}) {
+    *rate *= count;
+  }
+  return machine;
+}
+
+/// Of a limit of iterations, those that most runs take.
+std::int64_t expected_times(const Work& work) {
+  constexpr std::int64_t kLeast = 10, kShare = 10;
+  if (work.operation != Operation::iterate || !work.at_most) return work.times;
+  return std::min(work.times, std::max(kLeast, work.times / kShare));
+}
 
 /// As given, else those that this process may use; processes that may use the same ones divide them.
 int threads_of(const CommonOptions& common) {
@@ -52,15 +86,22 @@ std::vector<int> first_devices(const BackendEntry& entry, const BackendOptions& 
 }
 
 /// The devices of --devices or --device that this backend is to use, perhaps without some that are missing; without
-/// these options as many GPUs as the number of values is worth.
+/// these options as many GPUs as are worth it.
 std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& options, const CommonOptions& common,
-                            std::int64_t values) {
+                            const RunShape& shape, std::vector<Decision>& decisions) {
   constexpr std::int64_t kMost = 1023;
   std::vector<int> devices;
   if (common.devices.empty() && !entry.has_gpus) return {0};
   const bool is_named = common.set == nullptr || common.set->source("--device") != Source::none;
   if (common.devices.empty() && !is_named && processes().is_alone()) {
-    return first_devices(entry, options, values / kLeastValues);
+    Decision decision = choose_gpus_by_cost(shape, kFastestGpu, kMostGpus);
+    devices = first_devices(entry, options, parse_integer(decision.method, "GPUs", {1, kMostGpus}));
+    if (std::to_string(devices.size()) != decision.method) {
+      decision.reason = fmt::format("there {} no more", devices.size() == 1 ? "is" : "are");
+      decision.method = std::to_string(devices.size());
+    }
+    decisions.push_back(std::move(decision));
+    return devices;
   }
   if (common.devices.empty()) {
     // Processes on one machine take a device each, as far as there are some.
@@ -110,10 +151,82 @@ const BackendEntry& chosen_entry(const Job& job) {
 std::vector<int> named_or_all(const Job& job, const BackendEntry& entry) {
   CommonOptions common = job.common;
   if (common.devices.empty()) common.devices = "all";
-  return devices_of(entry, backend_options(common), common, 0);
+  std::vector<Decision> decisions;
+  return devices_of(entry, backend_options(common), common, {}, decisions);
+}
+
+/// What the options say about the backend, or else what the shape of the run does. The method is the backend to try
+/// first, empty: the first that works.
+Decision wanted_backend(const Job& job, const std::string& gpu, const RunShape& shape) {
+  Decision decision{.subject = "backend", .method = {}, .reason = {}};
+  if (job.common.backend != "auto") {
+    decision.method = job.common.backend;
+    decision.reason = "--backend " + job.common.backend;
+  } else if (!gpu.empty()) {
+    decision.reason = gpu;
+  } else if (shape.is_known()) {
+    return choose_backend_by_cost(shape, processor(planned_threads(job.common)), kFastestGpu);
+  } else {
+    decision.reason = "the first that works";
+  }
+  return decision;
 }
 
 }  // namespace
+
+Cost cost_of(const RunShape& shape) {
+  constexpr double kSteps = 8.0;                              // of an operation on all rows
+  constexpr double kCandidates = 32.0;                        // of a query, that the definition decides
+  constexpr std::int64_t kFewColumns = 16, kTreeRows = 8192;  // with so few columns a tree leaves so many rows
+  const auto rows = static_cast<double>(shape.rows), columns = static_cast<double>(shape.columns);
+  Cost cost;
+  for (const Work& work : shape.work) {
+    const auto times = static_cast<double>(expected_times(work));
+    const auto size = static_cast<double>(std::max<std::int64_t>(work.size, 1));
+    const bool joins = work.operation == Operation::join, searches = joins || work.operation == Operation::search;
+    const bool prunes = searches && shape.columns <= kFewColumns;
+    const double compared = prunes ? static_cast<double>(std::min(shape.rows, kTreeRows)) : rows;
+    const double products = times * size * compared * columns / (joins && !prunes ? 2.0 : 1.0);
+    (work.operation == Operation::seed ? cost.float32 : cost.fp16) += products;
+    cost.definitions += times * columns * (searches ? size * kCandidates : rows);
+    cost.copied += times * static_cast<double>(shape.bytes);
+    cost.steps += times * kSteps;
+  }
+  return cost;
+}
+
+Decision choose_backend_by_cost(const RunShape& shape, const Machine& processor, const Machine& gpu) {
+  Cost cost = cost_of(shape);
+  const double here = seconds(cost, processor);
+  cost.sent = static_cast<double>(shape.bytes);
+  const double opening = kFirstOpening + gpu.opening, there = opening + seconds(cost, gpu);
+  Decision decision{.subject = "backend", .method = {}, .reason = {}};
+  decision.considered = {{.method = "cpu", .seconds = here},
+                         {.method = "cuda", .seconds = there, .bytes = shape.bytes}};
+  decision.method = here <= there ? "cpu" : "cuda";
+  decision.reason = here <= opening ? fmt::format("opening a GPU alone takes {}", show_seconds(opening))
+                    : here <= there ? "sending the rows to a GPU takes longer than it saves"
+                                    : "a GPU saves more time than it takes to open";
+  return decision;
+}
+
+Decision choose_gpus_by_cost(const RunShape& shape, const Machine& gpu, std::int64_t most) {
+  Cost cost = cost_of(shape);
+  cost.sent = static_cast<double>(shape.bytes);
+  const double work = seconds(cost, gpu);
+  Decision decision{.subject = "GPUs", .method = {}, .reason = {}};
+  double least = 0.0;
+  for (std::int64_t count = 1; count <= most; count *= 2) {
+    const auto gpus = static_cast<double>(count);
+    const double time = kFirstOpening + gpus * gpu.opening + work / gpus;
+    decision.considered.push_back({.method = std::to_string(count), .seconds = time});
+    if (!decision.method.empty() && time >= least) continue;
+    least = time;
+    decision.method = std::to_string(count);
+  }
+  decision.reason = fmt::format("opening one more takes {}", show_seconds(gpu.opening));
+  return decision;
+}
 
 std::int64_t planned_threads(const CommonOptions& common) {
   const int threads = threads_of(common);
@@ -137,10 +250,16 @@ std::unique_ptr<Backend> open_devices(const Job& job, int count) {
   return open(entry, options, devices);
 }
 
-std::unique_ptr<Backend> choose_backend(Job& job, std::int64_t values) {
+std::unique_ptr<Backend> choose_backend(Job& job, const RunShape& shape) {
   job.progress.phase("open", 0);
   const BackendOptions options = backend_options(job.common);
   const std::string gpu = named_gpu(job.common);
+  Decision decision = wanted_backend(job, gpu, shape);
+  const auto exclude = [&](const BackendEntry& entry, const std::string& reason) {
+    for (kith::Option& option : decision.considered) {
+      if (option.method == entry.name) option.excluded = reason;
+    }
+  };
   std::string refusal;
   for (const BackendEntry& entry : backends()) {
     const bool named = job.common.backend == entry.name;
@@ -149,7 +268,9 @@ std::unique_ptr<Backend> choose_backend(Job& job, std::int64_t values) {
       if (named) refusal = fmt::format("--backend {} has no GPUs; leave one of the two options out", entry.name);
       continue;
     }
-    const std::vector<int> devices = devices_of(entry, options, job.common, values);
+    if (entry.has_gpus && decision.method == "cpu") continue;  // without asking for it, which takes time, too
+    std::vector<Decision> decisions;
+    const std::vector<int> devices = devices_of(entry, options, job.common, shape, decisions);
     std::string reason;
     for (const int device : devices) {
       if (reason.empty()) reason = missing(entry, options, device);
@@ -158,8 +279,10 @@ std::unique_ptr<Backend> choose_backend(Job& job, std::int64_t values) {
       refusal = fmt::format("{}: {}; without {} another backend may be used", entry.name, reason, gpu);
       if (named) throw Error(ExitCode::device, fmt::format("--backend {}: {}", entry.name, reason));
       // The remedy, behind the semicolon, is in `kith devices`.
-      job.passed_over +=
-          fmt::format("{}{}: {}", job.passed_over.empty() ? "" : "; ", entry.name, reason.substr(0, reason.find(';')));
+      const std::string why = reason.substr(0, reason.find(';'));
+      job.passed_over += fmt::format("{}{}: {}", job.passed_over.empty() ? "" : "; ", entry.name, why);
+      decision.reason = fmt::format("{}: {}", entry.name, why);
+      exclude(entry, why);
       continue;
     }
     std::unique_ptr<Backend> backend = open(entry, options, devices);
@@ -168,6 +291,9 @@ std::unique_ptr<Backend> choose_backend(Job& job, std::int64_t values) {
     job.report.device = text_of(device);
     job.report.threads = device.uses_threads ? planned_threads(job.common) : 1;
     job.device = device;
+    decision.method = entry.name;
+    decisions.insert(decisions.begin(), std::move(decision));
+    job.report.decisions.insert(job.report.decisions.end(), decisions.begin(), decisions.end());
     Terminal& terminal = Terminal::instance();
     if (!job.common.dry_run) terminal.say(fmt::format("backend {}: {}", entry.name, job.report.device));
     if (!job.passed_over.empty()) terminal.detail("not used   " + job.passed_over);

@@ -32,6 +32,24 @@ Json to_object(const Phase& phase) {
   return object;
 }
 
+Json to_object(const kith::Option& option) {
+  Json object{{"method", option.method}};
+  if (option.seconds > 0.0) object["seconds"] = option.seconds;
+  if (option.bytes > 0) object["bytes"] = option.bytes;
+  if (!option.excluded.empty()) object["excluded"] = option.excluded;
+  return object;
+}
+
+Json to_object(const Decision& decision) {
+  Json object{{"subject", decision.subject},
+              {"method", decision.method},
+              {"reason", decision.reason},
+              {"times", decision.times},
+              {"considered", Json::array()}};
+  for (const kith::Option& option : decision.considered) object["considered"].push_back(to_object(option));
+  return object;
+}
+
 Json to_object(const ProcessReport& process) {
   Json object{{"rows", process.rows},
               {"messages", process.messages},
@@ -149,6 +167,7 @@ std::string to_json(const Report& report) {
         {"name", report.weights->name}, {"total", report.weights->total}, {"rows_of_weight_0", report.weights->absent}};
   }
   if (report.plan) object["plan"] = to_object(*report.plan);
+  object["decisions"] = to_array(report.decisions);
   object["phases"] = to_array(report.phases);
   object["iterations"] = to_array(report.iterations);
   if (!report.runs.empty()) {

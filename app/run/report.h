@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/plan/plan.h"
+#include "core/points/decision.h"
 #include "core/points/observer.h"
 #include "data/format/point_source.h"
 
@@ -134,6 +135,7 @@ struct Report {
   std::optional<StreamReport> streamed{};
   std::vector<ProcessReport> processes{};  // if there are several
   std::optional<Plan> plan{};              // with --verbose
+  std::vector<Decision> decisions{};       // of the run, then those of its backend
   std::vector<Phase> phases{};
   std::vector<IterationRecord> iterations{};  // of the run with the lowest inertia
   std::vector<RunRecord> runs{};

@@ -82,6 +82,29 @@ std::string show_skipped(const data::SkippedLines& skipped) {
          " skipped";
 }
 
+std::vector<std::string> decision_lines(const std::vector<Decision>& decisions) {
+  std::vector<std::string> lines;
+  for (const Decision& decision : decisions) {
+    std::string text = decision.method;
+    if (decision.times > 1) text += fmt::format(", {} times", decision.times);
+    if (!decision.reason.empty()) text += fmt::format(" ({})", decision.reason);
+    std::vector<std::string> considered;
+    for (const kith::Option& option : decision.considered) {
+      std::string one = option.method;
+      if (option.seconds > 0.0) one += " " + show_seconds(option.seconds);
+      if (option.bytes > 0) one += fmt::format(" with {}", data::show_bytes(option.bytes));
+      if (!option.excluded.empty()) one += fmt::format(" (not possible: {})", option.excluded);
+      considered.push_back(one);
+    }
+    if (considered.size() > 1) text += fmt::format("; considered: {}", fmt::join(considered, ", "));
+    const std::string subject = decision.subject + ": ";
+    std::string line = hang(subject, wrap(visible(text), prose_width(Stream::error) - subject.size()));
+    line.pop_back();  // the terminal ends the line
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 std::string summary(const Report& report, const std::string& next) {
   std::string out;
   const std::size_t width = prose_width(Stream::error) - kNameWidth;

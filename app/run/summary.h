@@ -12,6 +12,10 @@ namespace kith::app {
 /// command that continues from the result, or empty.
 std::string summary(const Report& report, const std::string& next);
 
+/// A line for each decision, which continues below its beginning: "search: tree (a query measures 0.4 % of the rows);
+/// considered: products 12 ms, tree 1.3 ms".
+std::vector<std::string> decision_lines(const std::vector<Decision>& decisions);
+
 /// "2 comment lines and 1 blank line skipped"; empty if none was.
 std::string show_skipped(const data::SkippedLines& skipped);
 
