@@ -153,9 +153,8 @@ Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids,
                 centroid_distance_bytes(options.distances, points, centroids, run.common);
   needs.use = {needs.bytes - points.rows() * needs.held_row_bytes, needs.bytes, "by the screens that the data allow"};
   if (!only_assigns) needs.all_rows = "distances to several centroids need all rows in memory";
-  if (only_assigns) {
-    needs.work = {preparing(), {.phase = "assign", .operation = Operation::assign, .size = centroids.rows}};
-  }
+  needs.work = {preparing(), {.phase = "assign", .operation = Operation::assign, .size = centroids.rows}};
+  needs.is_all_work = only_assigns;
   needs.result_bytes = label_bytes(points, options.save_distances);
   return needs;
 }

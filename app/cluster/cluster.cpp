@@ -98,7 +98,7 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
               options.common);
   open_points(run, options.points, {{}, indexed_columns_of(options.init_file(), 0)});
   check_label_output(run.common, options.write_obs, *run.source);
-  if (run.set.source("--init") == Source::none) options.init = default_start(*run.source);
+  if (run.set.source("--init") == Source::none) options.init = default_start(*run.source, run.report);
   run.report.seed = run.common.seed;
   const Metric metric = metric_of(run.common);
   ClusterInputs inputs{.start = open_start(options.init, options.init_labels, run.common)};
@@ -170,7 +170,9 @@ Needs needs_of(const ClusterOptions& options, const ClusterInputs& inputs, const
   needs.all_rows = options.explain       ? "--explain needs all rows in memory"
                    : inputs.start.labels ? "--init-labels needs all rows in memory"
                                          : needs_memory(options.variant);
-  needs.work = variant_work(options.variant, kmeans);
+  needs.work = kmeans_work(kmeans);
+  needs.work.insert(needs.work.begin(), preparing());
+  needs.is_all_work = is_plain(options.variant);
   needs.result_bytes = label_bytes(points, options.save_distances) + 8 * inputs.clusters * points.columns();
   return needs;
 }

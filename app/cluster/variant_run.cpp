@@ -67,11 +67,8 @@ void warn_of_passes(const HeldPoints& held, const KMeansOptions& options, Job& j
 
 }  // namespace
 
-std::vector<Work> variant_work(const VariantOptions& options, const KMeansOptions& kmeans) {
-  if (options.is_bisecting() || options.batch > 0 || (options.balance && options.sizes.given())) return {};
-  std::vector<Work> work = kmeans_work(kmeans);
-  work.insert(work.begin(), preparing());
-  return work;
+bool is_plain(const VariantOptions& options) {
+  return !options.is_bisecting() && options.batch == 0 && !(options.balance && options.sizes.given());
 }
 
 VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans_options, const VariantOptions& options, Job& job) {

@@ -21,8 +21,8 @@ struct VariantRun {
 /// Clusters the held points; balances sizes with --balance, else warns of sizes beyond the limits.
 VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans, const VariantOptions& options, Job& job);
 
-/// What the run does with all rows; nothing if it is not Lloyd's iteration alone.
-std::vector<Work> variant_work(const VariantOptions& options, const KMeansOptions& kmeans);
+/// Whether the run is Lloyd's iteration alone.
+bool is_plain(const VariantOptions& options);
 
 /// What the run did besides plain k-means, for people; empty: nothing.
 std::string method_of(const VariantRun& run, const VariantOptions& options, std::int64_t rows);

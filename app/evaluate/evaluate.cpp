@@ -244,12 +244,12 @@ LabelInputs open_inputs(EvaluateOptions& options, PointsRun& run) {
   return inputs;
 }
 
-/// Nothing with exact silhouettes. Sums and distances to the means take a pass each, simplified silhouettes another.
-std::vector<Work> work_of(const std::string& silhouette, const data::Labels& labels) {
-  if (silhouette == "exact") return {};
+/// Sums and distances to the means take a pass each, silhouettes another.
+std::vector<Work> work_of(const InternalOptions& options, const data::Labels& labels, const data::PointSource& points) {
   std::vector<Work> work{preparing(),
                          {.phase = "score", .operation = Operation::assign, .times = 2, .size = 1, .passes = 2}};
-  if (silhouette == "simplified") work.push_back(simplified_silhouettes(std::ssize(labels.values)));
+  if (options.silhouette == "simplified") work.push_back(simplified_silhouettes(std::ssize(labels.values)));
+  if (options.silhouette == "exact") work.push_back(exact_silhouettes(points, options.sample));
   return work;
 }
 
@@ -267,7 +267,8 @@ Needs needs_of(const EvaluateOptions& options, const LabelInputs& inputs, const 
                                                   .sample = options.internal.sample,
                                                   .is_weighted = run.common.weighted()});
   needs.all_rows = silhouette_needs_memory(silhouette);
-  needs.work = work_of(silhouette, labels);
+  needs.work = work_of(options.internal, labels, *run.source);
+  needs.is_all_work = silhouette != "exact";
   return needs;
 }
 

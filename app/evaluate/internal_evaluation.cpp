@@ -177,6 +177,11 @@ void check_labelled_points(const data::PointSource& points, const data::Labels& 
                   points.name(), labels.codes.size(), labels.name, points.rows()));
 }
 
+Work exact_silhouettes(const data::PointSource& points, std::int64_t sample) {
+  const std::int64_t scored = sample > 0 ? std::min(sample, points.rows()) : points.rows();
+  return {.phase = "silhouette", .operation = Operation::measure, .size = scored};
+}
+
 InternalScores internal_scores(const HeldPoints& held, const data::Labels& labels, const InternalOptions& options,
                                Job& job) {
   const std::int64_t clusters = std::ssize(labels.values);

@@ -75,6 +75,9 @@ std::int64_t internal_score_bytes(const std::string& silhouette, const ScoreShap
 InternalScores internal_scores(const HeldPoints& held, const data::Labels& labels, const InternalOptions& options,
                                Job& job);
 
+/// The products of exact silhouettes: of all rows, or of a sample, with all rows.
+Work exact_silhouettes(const data::PointSource& points, std::int64_t sample);
+
 /// The rows to score if only `sample` of n are: ascending, drawn with a random stream of their own.
 std::vector<std::int64_t> sampled_rows(std::int64_t rows, std::int64_t sample, std::uint64_t seed);
 

@@ -230,7 +230,7 @@ void open_inputs(SweepOptions& options, const std::vector<std::int64_t>& counts,
   take_file_metric({options.points}, run.set, options.common);
   open_points(run, options.points);
   const data::PointSource& points = *run.source;
-  if (run.set.source("--init") == Source::none) options.init = default_start(points);
+  if (run.set.source("--init") == Source::none) options.init = default_start(points, run.report);
   run.report.seed = run.common.seed;
   if (counts.back() > points.rows()) {
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
@@ -239,15 +239,15 @@ void open_inputs(SweepOptions& options, const std::vector<std::int64_t>& counts,
   read_weights(run);
 }
 
-/// Nothing with scores that take more than the clusters.
-std::vector<Work> work_of(const SweepOptions& options, const std::vector<std::int64_t>& counts) {
-  if (options.references > 0 || options.silhouette == "exact") return {};
+std::vector<Work> work_of(const SweepOptions& options, const std::vector<std::int64_t>& counts,
+                          const data::PointSource& points) {
   std::vector<Work> work{preparing()};
   for (const std::int64_t clusters : counts) {
     const std::vector<Work> next = kmeans_work(run_options({options, nullptr, 0}, clusters, {}));
     work.insert(work.end(), next.begin(), next.end());
     work.push_back({.phase = "score", .operation = Operation::assign, .times = 2, .size = 1, .passes = 2});
     if (options.silhouette == "simplified") work.push_back(simplified_silhouettes(clusters));
+    if (options.silhouette == "exact") work.push_back(exact_silhouettes(points, options.sample));
   }
   return work;
 }
@@ -265,7 +265,8 @@ Needs needs_of(const SweepOptions& options, const std::vector<std::int64_t>& cou
               .held_row_bytes = listed_row_bytes(points, counts.back()),
               .all_rows = options.references > 0 ? "--gap makes as many points in memory"
                                                  : silhouette_needs_memory(options.silhouette),
-              .work = work_of(options, counts)};
+              .work = work_of(options, counts, points),
+              .is_all_work = options.references == 0 && options.silhouette != "exact"};
   const std::int64_t lists = points.rows() * needs.held_row_bytes;
   needs.use = {needs.bytes - lists, needs.bytes, "by the screens that the data allow"};
   if (options.silhouette == "simplified") {

@@ -160,7 +160,15 @@ void ImageJob::find_edges(std::size_t i, Threads& threads) {
 
 ColorClusters ImageJob::clusters_of(const Matrix<float>& rows, const std::vector<double>& counts,
                                     const std::string& name) {
-  if (!backend_) backend_ = choose_backend(*this);
+  if (!backend_) {
+    const Work iterate{.phase = "iterate",
+                       .operation = Operation::iterate,
+                       .times = KMeansOptions().max_iterations,
+                       .size = options_.colors,
+                       .at_most = true};
+    backend_ =
+        choose_backend(*this, {rows.rows(), rows.columns(), rows.size() * std::int64_t{sizeof(float)}, {iterate}});
+  }
   ColorClusters clusters = cluster_colors(rows, counts, given_, options_, name, *backend_, progress);
   const double before = report.inertia.value_or(0.0);
   if (given_.empty() && options_.has_common_palette()) note_iterations(report, clusters.result);

@@ -142,7 +142,9 @@ Needs needs_of(const Blocks& blocks, const PointsRun& run) {
   if (run.inputs.second) words["B"] = stored_name(run.inputs.second->name());
   return {.stored_command = run.set.stored_command(words),
           .writes_result = !run.target.empty(),
-          .bytes = block_memory(blocks, run)};
+          .bytes = block_memory(blocks, run),
+          .work = {{.phase = "search", .operation = Operation::measure, .size = run.inputs.first->rows()}},
+          .is_all_work = false};
 }
 
 /// The rows of A during the computation.

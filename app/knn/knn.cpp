@@ -175,10 +175,8 @@ MemoryUse memory_use(std::int64_t bytes, const KnnOptions& options, const KnnInp
           "by how many rows are neighbours of each other"};
 }
 
-/// Of lists of Euclidean neighbours; nothing for other searches. With few columns, trees make them faster.
+/// With few columns, trees make searches faster.
 std::vector<Work> work_of(const KnnOptions& options, const KnnInputs& inputs, bool only_searches) {
-  const Metric metric = options.metric();
-  if (options.has_radius() || (metric != Metric::euclidean && metric != Metric::cosine)) return {};
   constexpr std::int64_t kFewColumns = 16;
   const std::int64_t count = inputs.queries.rows(), columns = inputs.base.columns();
   const std::int64_t usual = kQueryBlockBytes / bytes_per_query(options.neighbors, columns);
@@ -213,6 +211,8 @@ Needs needs_of(const KnnOptions& options, const KnnInputs& inputs, const PointsR
   // Of inner products, the range is needed before.
   needs.only_searches = has_queries && measure_of(options.metric()) != Measure::inner_product;
   needs.work = work_of(options, inputs, needs.only_searches);
+  const Metric metric = options.metric();
+  needs.is_all_work = !options.has_radius() && (metric == Metric::euclidean || metric == Metric::cosine);
   const std::int64_t place = 8 + (run.inputs.value_class() == ValueClass::f32 ? 4 : 8);
   if (!options.makes_graph()) needs.result_bytes = count * options.neighbors * place;
   return needs;

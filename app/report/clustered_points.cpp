@@ -217,7 +217,8 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   constexpr std::int64_t kBytesPerRow = 64;  // coordinates, distances, and copies to sort
   require_memory(points_bytes(*source) + checked_product(rows, kBytesPerRow, "rows"), source->name(),
                  job.common.memory);
-  const HeldPoints held = hold_points({.source = *source, .given = given}, job);
+  const std::vector<Work> work{simplified_silhouettes(clustering.centroids.rows())};
+  const HeldPoints held = hold_points({.source = *source, .given = given, .work = work}, job);
   ClusteredPoints points;
   for (const std::int64_t row : held.row_numbers()) {
     points.labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);

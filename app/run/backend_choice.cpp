@@ -8,6 +8,7 @@
 
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
+#include "app/run/held_points.h"
 #include "app/run/job.h"
 #include "app/run/processes.h"
 #include "core/points/composed_backend.h"
@@ -173,6 +174,10 @@ Decision wanted_backend(const Job& job, const std::string& gpu, const RunShape& 
 }
 
 }  // namespace
+
+RunShape shape_of(const data::PointSource& points, const std::vector<Work>& work) {
+  return {points.rows(), points.columns(), value_bytes(points), work};
+}
 
 Cost cost_of(const RunShape& shape) {
   constexpr double kSteps = 8.0;                              // of an operation on all rows

@@ -22,6 +22,8 @@ struct RunShape {
   bool is_known() const { return rows > 0; }
 };
 
+RunShape shape_of(const data::PointSource& points, const std::vector<Work>& work);
+
 /// The work of the run where its rows are in memory.
 Cost cost_of(const RunShape& shape);
 

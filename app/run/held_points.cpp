@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/processes.h"
@@ -187,7 +189,7 @@ struct Holding {
 
 /// The backend, once it is open: only then options without effect on it, and the plan of the run, are known.
 std::unique_ptr<Backend> open_backend(const Holding& h) {
-  auto backend = choose_backend(h.job, h.source.rows() * h.source.columns());
+  auto backend = choose_backend(h.job, shape_of(h.source, h.request.work));
   if (h.request.set != nullptr) h.job.warn(*h.request.set);
   if (h.request.plan != nullptr && h.common().verbose) {
     h.job.report.plan = estimate(*h.request.plan, h.job);
@@ -229,12 +231,27 @@ std::span<const double> own_weights(const Weights& weights, const Holding& h) {
   return weights.rows.subspan(static_cast<std::size_t>(share.first), static_cast<std::size_t>(share.count));
 }
 
+/// Records where the rows are, and the memory that decided it.
+void record_place(const Holding& h, const char* place) {
+  if (h.request.plan == nullptr) return;
+  const auto& [required, limit] = std::tie(h.request.plan->required_bytes, h.request.plan->limit);
+  const std::string memory =
+      fmt::format("the run needs {} of {} {}", show_bytes(required), show_bytes(limit.bytes), limit.source);
+  Decision decision{.subject = "rows", .method = place, .reason = memory};
+  if (required > limit.bytes) {
+    decision.considered = {{.method = "in memory", .bytes = required, .excluded = "more than the limit"},
+                           {.method = place, .bytes = h.request.stream ? h.request.stream->bytes : 0}};
+  }
+  h.job.report.decisions.push_back(std::move(decision));
+}
+
 /// Reads all rows while the backend opens and copies them. It is open already if rows could have stayed in their file.
 Weights hold_in_memory(Holding& h) {
   HeldPoints& held = h.held;
   const data::ReadingOptions options = reading_options(h.common());
   held.values = std::make_unique<data::Reading>(h.source, options);
   if (!held.backend) held.backend = open_backend(h);
+  record_place(h, "in memory");
   ShownArrival arrival(*held.values, held.backend->device().has_own_memory, h.job);
   const bool all_at_once = wait_if_needed(h, options, arrival);
   const Weights weights = weights_of(h, rows_of(held.rows()));
@@ -257,6 +274,9 @@ Weights hold_in_memory(Holding& h) {
 Weights hold_from_file(Holding& h, data::PointSource& file, const StreamPlan& stream) {
   HeldPoints& held = h.held;
   const bool direct = file.is_shared() && held.backend->device().has_own_memory;
+  record_place(h, direct         ? "sent from their file to the device"
+                  : held.spooled ? "in passes over a file of --scratch"
+                                 : "in passes over their file");
   data::ReadingOptions options = reading_options(h.common());
   options.spooled = held.spooled.get();
   options.rows =

@@ -75,6 +75,7 @@ struct HoldRequest {
   const Weighting* weighting = nullptr;   // null: every row weighs 1. Rows of weight 0 are not among the points.
   const Preparation* given = nullptr;     // parameters of their preparation; null: those of --scale and --pca
   std::optional<StreamPlan> stream = {};  // by which most rows stay in the file, or go from there to the device
+  const std::vector<Work>& work;          // with the rows, for the choice of a backend
   const OptionSet* set = nullptr;         // not null: warns of its options that have no effect on this backend
   const PlanRequest* plan = nullptr;      // not null: shown with --verbose, once the backend is open
 };

@@ -17,6 +17,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/freshness.h"
 #include "app/run/processes.h"
+#include "app/run/summary.h"
 #include "data/io/output_bytes.h"
 
 namespace kith::app {
@@ -113,6 +114,19 @@ void agree(PointsRun& run) {
   processes().expect_long_wait();
 }
 
+/// The class of values, which follows from their type in the file.
+Decision precision_decision(const data::PointSource& source, const CommonOptions& common) {
+  const std::string type = source.element_type();
+  const bool is_narrow = source.value_class() == ValueClass::f32, is_bytes = data::size_of(source.held_as()) == 1;
+  Decision decision{.subject = "precision", .method = name_of(source.value_class()), .reason = {}};
+  decision.reason = common.precision != "auto"            ? "--precision " + common.precision
+                    : metric_of(common) == Metric::cosine ? "directions are float64"
+                    : is_narrow ? fmt::format("float32 represents every value of type {}", type)
+                                : fmt::format("float32 does not represent every value of type {}", type);
+  if (is_bytes) decision.reason += ", which are kept as bytes";
+  return decision;
+}
+
 PlanRequest plan_request(const PointsRun& run, std::int64_t program_bytes) {
   const Needs& needs = run.needs;
   MemoryUse use = needs.use.value_or(MemoryUse{needs.bytes, needs.bytes, ""});
@@ -121,7 +135,7 @@ PlanRequest plan_request(const PointsRun& run, std::int64_t program_bytes) {
   const bool searches_itself = run.inputs.second.get() == run.source;
   return {.source = run.source,
           .queries = searches_itself ? run.inputs.first.get() : run.inputs.second.get(),
-          .work = needs.work,
+          .work = needs.is_all_work ? needs.work : std::vector<Work>(),
           .stream = run.stream,
           .required_bytes = run.required_bytes,
           .use = use,
@@ -132,7 +146,7 @@ PlanRequest plan_request(const PointsRun& run, std::int64_t program_bytes) {
 }
 
 void print_plan(PointsRun& run) {
-  if (run.source != nullptr) choose_backend(run, run.source->rows() * run.source->columns());
+  if (run.source != nullptr) choose_backend(run, shape_of(*run.source, run.needs.work));
   run.warn(run.set);
   run.progress.finish();
   run.report.plan = estimate(run.plan, run);
@@ -271,6 +285,7 @@ bool begin(PointsRun& run, Needs needs) {
     }
     run.required_bytes = required_by(run, run.needs.bytes);
     run.stream = plan_memory(run);
+    run.report.decisions.push_back(precision_decision(*run.source, run.common));
     if (run.stream) run.stream->only_searched = run.needs.only_searches && processes().is_alone();
   }
   run.plan = plan_request(run, program_bytes);
@@ -287,6 +302,7 @@ void hold_points(PointsRun& run) {
                           .weighting = run.weighting ? &*run.weighting : nullptr,
                           .given = run.given ? &*run.given : nullptr,
                           .stream = run.stream,
+                          .work = run.needs.work,
                           .set = &run.set,
                           .plan = &run.plan},
                          run);
@@ -336,6 +352,11 @@ int finish(PointsRun& run, const std::string& next, ExitCode code) {
   if (run.report.plan) {
     Terminal::instance().detail("plan       " + compared(*run.report.plan, run.report, peak_memory()));
   }
+  if (run.held.backend) {
+    const std::vector<Decision> taken = run.held.backend->decisions();
+    run.report.decisions.insert(run.report.decisions.end(), taken.begin(), taken.end());
+  }
+  for (const std::string& line : decision_lines(run.report.decisions)) Terminal::instance().detail(line);
   if (!run.report_file.empty()) {
     data::OutputBytes file(run.report_file, report_output(run));
     file.write(to_json(run.report));

@@ -26,7 +26,8 @@ struct Needs {
   std::optional<MemoryUse> use = {};  // `bytes` as a processor will use them; nothing: all of them
   std::string all_rows = {};          // why all rows of the points must be in memory; empty: they can be read in passes
   bool only_searches = false;         // the points, by distances, so that rows of a file need no plan of all
-  std::vector<Work> work = {};        // with all rows, for the plan; empty: passes and time are not known
+  std::vector<Work> work = {};        // with all rows, as far as sizes tell
+  bool is_all_work = true;            // else the passes and the time of the plan are not known
   std::int64_t result_bytes = 0;      // of the output
 };
 

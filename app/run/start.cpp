@@ -50,11 +50,17 @@ bool is_start_rule(const std::string& init) {
   return std::find(start_rules().begin(), start_rules().end(), init) != start_rules().end();
 }
 
-std::string default_start(const data::PointSource& points) {
+std::string default_start(const data::PointSource& points, Report& report) {
   const Init init = default_init(points.rows(), points.columns());
-  return std::find_if(std::begin(kStartRules), std::end(kStartRules),
-                      [&](const auto& rule) { return rule.second == init; })
-      ->first;
+  const std::string name = std::find_if(std::begin(kStartRules), std::end(kStartRules), [&](const auto& rule) {
+                             return rule.second == init;
+                           })->first;
+  const bool is_large = init == Init::kmeans_parallel;
+  report.decisions.push_back(
+      {.subject = "seeding",
+       .method = name,
+       .reason = fmt::format("{} than 8.6 billion values (rows x columns)", is_large ? "more" : "not more")});
+  return name;
 }
 
 Reason negative_tolerance(const double& tolerance) {

@@ -16,8 +16,8 @@ namespace kith::app {
 /// Names of the rules of --init.
 const std::vector<std::string>& start_rules();
 bool is_start_rule(const std::string& init);
-/// --init of a run without it, for these points.
-std::string default_start(const data::PointSource& points);
+/// --init of a run without it, for these points: a decision of the report.
+std::string default_start(const data::PointSource& points, Report& report);
 inline constexpr const char* kDefaultStart = "k-means++; k-means|| from 2^33 values on";
 
 /// Rejects --tolerance below 0.
