@@ -148,7 +148,7 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
             .value = "LIST",
             .help = "Divide the rows among several GPUs: all, their number, or a list such as 0,2. Results do not "
                     "depend on it.",
-            .shown_default = "one for each 2^29 values",
+            .shown_default = "as many as shorten the run",
             .excludes = {"--device"}},
            common.devices);
   set.size({.names = "--device-memory",
