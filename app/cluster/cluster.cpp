@@ -2,25 +2,191 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "app/cli/layout.h"
 #include "app/cli/shell_word.h"
-#include "app/cluster/cluster_options.h"
-#include "app/cluster/explain.h"
+#include "app/cli/terminal.h"
 #include "app/cluster/label_output.h"
-#include "app/cluster/variant_run.h"
+#include "app/cluster/variants.h"
 #include "app/commands.h"
-#include "app/run/continuation.h"
+#include "app/run/checkpointing.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/held_points.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
+#include "app/run/preparation.h"
 #include "app/run/results.h"
 #include "app/run/start.h"
+#include "app/run/weighting.h"
+#include "core/kmeans/cluster_means.h"
 #include "core/kmeans/kmeans.h"
+#include "core/preparation/column_deviation.h"
 
 namespace kith::app {
 namespace {
+
+struct ClusterOptions {
+  std::string points;
+  std::int64_t clusters = 0;
+  std::string init = "k-means++";
+  std::string init_labels;
+  std::int64_t runs = 1;
+  std::int64_t max_iterations = 300;
+  double tolerance = 1e-4;
+  bool save_distances = false;
+  bool explain = false;
+  std::string write_obs;
+  VariantOptions variant;
+  CheckpointOptions checkpoint;
+  CommonOptions common;
+
+  std::string fixed_start;  // once the start is open: why it is not random, or empty
+  bool all_frozen = false;  // once --freeze is open
+
+  /// The file that --init names; empty if --init names a rule.
+  std::string init_file() const { return is_start_rule(init) ? "" : init; }
+  /// Whether --balance moves labels after the iterations. Then a row may be nearer to another centroid, and the
+  /// centroids are not those of the last iteration.
+  bool moves_labels() const { return variant.balance && variant.sizes.given(); }
+  bool writes_labels_only() const { return is_label_output(common, write_obs); }
+};
+
+constexpr std::int64_t kLargestInt = std::numeric_limits<std::int32_t>::max();
+
+void declare_start(OptionSet& set, ClusterOptions& options) {
+  const Reason frozen = when([&options] { return options.all_frozen; }, "all centroids are frozen");
+  const Reason fixed = [&options] { return options.fixed_start; };
+  const auto bisecting = [&options] { return options.variant.is_bisecting(); };
+  set.text({.names = "--init",
+            .value = "HOW",
+            .help = "Initial centroids: k-means++, k-means|| (for large K), random (rows), first (rows), farthest "
+                    "(farthest-first traversal), or FILE[:DATASET] of K rows. kith uses the metric of a result, and "
+                    "resumes one that was interrupted or reached its limit if the other options are unchanged.",
+            .shown_default = kDefaultStart,
+            .stored = Stored::always,
+            .no_effect = {frozen},
+            .refused = {when([=, &options] { return bisecting() && !options.init_file().empty(); },
+                             "--init FILE cannot be combined with --algorithm bisecting, which begins with one "
+                             "cluster; leave one of them out")}},
+           options.init);
+  set.text({.names = "--init-labels",
+            .value = "FILE[:DATASET]",
+            .help = "Start with the means of the rows that have the same label here: a vector, a result, or "
+                    "FILE:COLUMN of a text file.",
+            .input = Input::table,
+            .refused = {when([&set] { return set.on_command_line("--init"); },
+                             "--init-labels cannot be combined with --init; leave one of them out"),
+                        when(bisecting,
+                             "--init-labels cannot be combined with --algorithm bisecting, which begins with one "
+                             "cluster; leave one of them out")}},
+           options.init_labels);
+  set.integer({.names = "--n-init",
+               .value = "N",
+               .help = "Number of runs with different starts; kith keeps the run with the lowest inertia.",
+               .no_effect = {frozen, fixed}},
+              {1, 1'000'000}, options.runs);
+}
+
+void declare(OptionSet& set, ClusterOptions& options) {
+  const Reason no_iterations = when([&options] { return options.variant.batch > 0 && options.variant.no_finish; },
+                                    "--no-finish skips the iterations");
+  add_points(set, options.points, "the file to cluster");
+  set.integer({.names = "-k,--clusters",
+               .value = "K",
+               .help = "Number of clusters.",
+               .shown_default = "the number of rows of --init FILE, or of labels in --init-labels",
+               .stored = Stored::always},
+              {1, kLargestInt}, options.clusters);
+  declare_start(set, options);
+  set.integer({.names = "--max-iterations",
+               .value = "N",
+               .help = "Maximum number of iterations per run.",
+               .stored = Stored::always,
+               .position = position::kLimits,
+               .no_effect = {no_iterations}},
+              {1, kLargestInt}, options.max_iterations);
+  set.number({.names = "--tolerance",
+              .value = "T",
+              .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance; 0: only "
+                      "when no label changes.",
+              .stored = Stored::always,
+              .position = position::kLimits,
+              .no_effect = {no_iterations},
+              .refused = {negative_tolerance(options.tolerance)}},
+             options.tolerance);
+  add_variant_options(set, options.variant, options.common, output_reasons(options.common, options.write_obs));
+  add_distance_option(set, options.save_distances, options.common, options.write_obs);
+  set.flag(
+      {.names = "--explain", .help = "Print for every cluster the columns in which it differs most from all points."},
+      options.explain);
+  add_label_option(set, options.write_obs, options.common);
+  add_checkpoint_options(set, options.checkpoint);
+  add_keep_option(set, options.checkpoint);
+  for (const char* name : {"--checkpoint", "--keep-best"}) {
+    set[name].refused = {when([&options] { return options.variant.is_bisecting(); },
+                              std::string(name) +
+                                  " cannot be combined with --algorithm bisecting, whose splits have no "
+                                  "checkpoint; leave one of them out")};
+  }
+  add_weight_options(set, options.common);
+  add_missing_options(set, options.common, true, kFillingHelp);
+  add_preparation_options(set, options.common);
+  add_label_common_options(set, options.common);
+  set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
+  set["--seed"].no_effect = set["--n-init"].no_effect;
+}
+
+/// For each cluster with rows, at most five columns in which its mean (core/kmeans/cluster_means.h) is farthest from
+/// the mean of all rows, in standard deviations of all rows, largest first. Columns without deviation or difference are
+/// omitted. `names`: of the columns, or empty.
+std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& held,
+                                 const std::vector<std::string>& names, Metric metric) {
+  constexpr std::size_t kMost = 5;  // columns of a cluster
+  const DataPlan& plan = held.plan;
+  const std::vector<double> deviations = column_deviations(held.rows(), plan);
+  const bool has_names = std::ssize(names) == plan.columns;
+  const std::vector<double> weights =
+      result.weights.empty() ? std::vector<double>(result.counts.begin(), result.counts.end()) : result.weights;
+  const Matrix<double> means = cluster_means(result.centroids.view(), metric, weights, result.inertia_per_cluster);
+  std::vector<Explanation> all;
+  for (std::int64_t c = 0; c < result.centroids.rows(); ++c) {
+    if (result.counts[c] == 0) continue;
+    std::vector<Explanation> columns;
+    for (std::int64_t j = 0; j < plan.columns; ++j) {
+      const double centroid = means(c, j), difference = (centroid - plan.mean[j]) / deviations[j];
+      if (!(deviations[j] > 0.0) || difference == 0.0) continue;
+      columns.push_back({c, has_names ? names[j] : std::to_string(j + 1), centroid, plan.mean[j], difference});
+    }
+    std::stable_sort(columns.begin(), columns.end(), [](const Explanation& a, const Explanation& b) {
+      return std::abs(a.difference) > std::abs(b.difference);
+    });
+    columns.resize(std::min(columns.size(), kMost));
+    all.insert(all.end(), columns.begin(), columns.end());
+  }
+  return all;
+}
+
+/// A line for each; counts: (k) rows of the clusters.
+std::string explanation_table(const std::vector<Explanation>& explanations, const std::vector<std::int64_t>& counts) {
+  TextTable table{{Align::right, Align::right, Align::left, Align::right, Align::right, Align::right},
+                  {{"cluster", "points", "column", "centroid", "all points", "deviations"}},
+                  3};
+  std::int64_t last = -1;
+  for (const Explanation& e : explanations) {
+    const bool is_new = e.cluster != last;
+    last = e.cluster;
+    table.rows.push_back({is_new ? std::to_string(e.cluster) : "", is_new ? std::to_string(counts[e.cluster]) : "",
+                          visible(e.column), fmt::format("{:.6g}", e.centroid), fmt::format("{:.6g}", e.mean),
+                          fmt::format("{:+.2f}", e.difference)});
+  }
+  return lay_out(table, text_width(Stream::output));
+}
 
 /// What a run of kith cluster finds when its inputs are open.
 struct ClusterInputs {

@@ -2,23 +2,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "app/cli/layout.h"
 #include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "app/commands.h"
-#include "app/evaluate/cluster_counts.h"
 #include "app/evaluate/internal_evaluation.h"
-#include "app/evaluate/sweep_result.h"
 #include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
-#include "app/run/file_metric.h"
+#include "app/run/model.h"
 #include "app/run/points_run.h"
+#include "app/run/report.h"
 #include "app/run/results.h"
+#include "app/run/scores.h"
 #include "app/run/start.h"
+#include "core/error.h"
+#include "core/kmeans/kmeans.h"
 #include "core/numbers/metric.h"
+#include "core/scores/cluster_number.h"
 #include "core/scores/internal_scores.h"
 #include "core/scores/silhouette.h"
 #include "data/io/file_kind.h"
@@ -26,6 +36,200 @@
 
 namespace kith::app {
 namespace {
+
+/// One number of clusters.
+struct SweepRow {
+  std::int64_t clusters = 0;
+  KMeansResult result;
+  Scores scores;
+};
+
+struct Sweep {
+  std::vector<SweepRow> rows;             // by ascending number of clusters
+  std::string silhouette = "simplified";  // "simplified" or "exact"
+  std::int64_t sample = 0;                // rows with an exact silhouette; 0: all
+  std::int64_t references = 0;            // sets of the gap statistic; 0: no gap statistic
+};
+
+/// The number of clusters that each criterion prefers, and the one to choose.
+struct Suggestion {
+  std::vector<std::pair<std::string, std::int64_t>> criteria;
+  std::int64_t clusters = 0;  // 0: no silhouette is defined
+  std::string reason;
+  std::string disagreement;  // a warning; empty: all criteria agree
+};
+
+std::vector<double> values_of(const Sweep& sweep, double Scores::*value) {
+  std::vector<double> values;
+  for (const SweepRow& row : sweep.rows) values.push_back(row.scores.*value);
+  return values;
+}
+
+/// The place of the best value; none if fewer than two are defined.
+std::optional<std::size_t> best_of(const std::vector<double>& values, bool higher_is_better) {
+  const double sign = higher_is_better ? 1.0 : -1.0;
+  std::optional<std::size_t> best;
+  int defined = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    ++defined;
+    if (!best || sign * values[i] > sign * values[*best]) best = i;
+  }
+  return defined > 1 ? best : std::nullopt;
+}
+
+bool is_gap(const Score& score) { return score.value == &Scores::gap || score.value == &Scores::gap_error; }
+
+/// Up to ten marks, of a value between 0 and `most`.
+std::string bar(double value, double most) {
+  constexpr double kMarks = 10;
+  const double share = most > 0.0 && value > 0.0 ? value / most : 0.0;
+  return std::string(static_cast<std::size_t>(std::lround(kMarks * std::min(share, 1.0))), '#');
+}
+
+std::string cell(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : "-"; }
+
+/// The scores of a sweep; those of the gap statistic only with references.
+std::vector<Score> scores_of(const Sweep& sweep) {
+  std::vector<Score> scores = scores_for(ScoreUse::sweep);
+  if (sweep.references == 0) std::erase_if(scores, is_gap);
+  return scores;
+}
+
+Suggestion suggestion_of(const Sweep& sweep) {
+  Suggestion suggestion;
+  const auto prefer = [&](const std::string& name, std::optional<std::size_t> place) {
+    if (place) suggestion.criteria.emplace_back(name, sweep.rows[*place].clusters);
+  };
+  const std::string silhouette = sweep.silhouette + " silhouette";
+  const auto best = best_of(values_of(sweep, &Scores::silhouette), true);
+  std::vector<double> counts;
+  for (const SweepRow& row : sweep.rows) counts.push_back(static_cast<double>(row.clusters));
+  const auto bend = knee(counts, values_of(sweep, &Scores::inertia));
+  prefer(silhouette, best);
+  prefer("knee of inertia", bend);
+  for (const Score& score : scores_of(sweep)) {
+    if (score.value == &Scores::inertia || score.value == &Scores::silhouette || is_gap(score)) continue;
+    prefer(score.shown, best_of(values_of(sweep, score.value), score.higher_is_better));
+  }
+  if (sweep.references > 0) {
+    std::vector<Gap> gaps;
+    for (const SweepRow& row : sweep.rows) gaps.push_back({row.scores.gap, row.scores.gap_error});
+    prefer("gap statistic", gap_rule(gaps));
+  }
+  if (!best) return suggestion;
+
+  const SweepRow& row = sweep.rows[*best];
+  suggestion.clusters = row.clusters;
+  suggestion.reason = fmt::format("the best {}, {:.4g}", silhouette, row.scores.silhouette);
+  if (bend == best) suggestion.reason += ", and the knee of inertia";
+  if (*best + 1 == sweep.rows.size())
+    suggestion.reason += "; it is the largest number tried, so more clusters may be better";
+  std::string others;
+  for (const auto& [name, clusters] : suggestion.criteria) {
+    if (clusters != suggestion.clusters) others += fmt::format("{}{} {}", others.empty() ? "" : ", ", name, clusters);
+  }
+  if (!others.empty()) {
+    suggestion.disagreement = fmt::format("the criteria disagree: {} {}, but {}; compare the table and the clusters",
+                                          silhouette, suggestion.clusters, others);
+  }
+  return suggestion;
+}
+
+/// A line for each number of clusters, with text bars for inertia and silhouette.
+std::string show(const Sweep& sweep) {
+  const std::vector<Score> scores = scores_of(sweep);
+  TextTable table{{Align::right, Align::right}, {{"k", "iterations"}}};
+  for (const Score& score : scores) table.rows[0].emplace_back(score.heading);
+  table.columns.resize(table.rows[0].size(), Align::right);
+  for (const char* bars : {"inertia", "silhouette"}) {
+    table.rows[0].emplace_back(bars);
+    table.columns.push_back(Align::left);
+  }
+  const std::vector<double> inertia = values_of(sweep, &Scores::inertia);
+  const double most = *std::max_element(inertia.begin(), inertia.end());
+  for (const SweepRow& row : sweep.rows) {
+    std::vector<std::string> cells{std::to_string(row.clusters), std::to_string(row.result.iterations)};
+    for (const Score& score : scores) cells.push_back(cell(row.scores.*score.value));
+    cells.push_back(bar(row.result.inertia, most));
+    cells.push_back(bar(row.scores.silhouette, 1.0));
+    table.rows.push_back(std::move(cells));
+  }
+  return lay_out(table, text_width(Stream::output));
+}
+
+/// The same as CSV, without bars, with all digits.
+std::string csv_of(const Sweep& sweep) {
+  const std::vector<Score> scores = scores_of(sweep);
+  std::string out = "k,iterations,stopped_by";
+  for (const Score& score : scores) out += fmt::format(",{}", score.name);
+  out += "\n";
+  for (const SweepRow& row : sweep.rows) {
+    out += fmt::format("{},{},{}", row.clusters, row.result.iterations, row.result.stopped_by);
+    for (const Score& score : scores) {
+      const double value = row.scores.*score.value;
+      out += std::isfinite(value) ? fmt::format(",{}", value) : ",";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+SweepReport report_of(const Sweep& sweep, const Suggestion& suggestion) {
+  SweepReport report{sweep.silhouette, suggestion.clusters, suggestion.reason, suggestion.criteria, {}};
+  for (const SweepRow& row : sweep.rows) {
+    SweepReport::Row line{row.clusters, row.result.iterations, row.result.stopped_by, {}};
+    for (const Score& score : scores_of(sweep)) line.scores.emplace_back(score.name, row.scores.*score.value);
+    report.rows.push_back(std::move(line));
+  }
+  return report;
+}
+
+constexpr std::size_t kMostCounts = 10'000;
+
+[[noreturn]] void refuse(const std::string& where, const std::string& item) {
+  throw Error(ExitCode::usage,
+              fmt::format("{}: expected numbers of clusters as in 2-10, 2,4,8 or 2-64:log, found '{}'", where, item));
+}
+
+void add_counts_of(const std::string& item, const std::string& where, std::set<std::int64_t>& counts) {
+  const auto number = [&](const std::string& text) {
+    if (text.empty() || text.find_first_not_of("0123456789") != text.npos) refuse(where, item);
+    return parse_integer(text, where, {1, std::numeric_limits<std::int32_t>::max()});
+  };
+  const std::size_t dash = item.find('-'), colon = item.find(':');
+  if (dash == item.npos) {
+    counts.insert(number(item));
+    return;
+  }
+  const std::int64_t first = number(item.substr(0, dash));
+  const std::int64_t last = number(item.substr(dash + 1, colon == item.npos ? colon : colon - dash - 1));
+  const std::string how = colon == item.npos ? "1" : item.substr(colon + 1);
+  if (last < first) refuse(where, item);
+  const std::int64_t step = how == "log" ? 0 : number(how);
+  for (std::int64_t k = first; k <= last && counts.size() <= kMostCounts; k = step == 0 ? 2 * k : k + step) {
+    counts.insert(k);
+  }
+  if (step == 0) counts.insert(last);
+}
+
+/// Parses a list of numbers of clusters. Returns them ascending, each once; all are at least 1. The items between
+/// commas are N, FIRST-LAST, FIRST-LAST:STEP or FIRST-LAST:log (FIRST, its doubles, and LAST). Throws Error(usage)
+/// naming `where` and the item.
+std::vector<std::int64_t> parse_cluster_counts(const std::string& text, const std::string& where) {
+  std::set<std::int64_t> counts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    add_counts_of(text.substr(at, comma - at), where, counts);
+    at = comma + 1;
+  }
+  if (counts.size() > kMostCounts) {
+    throw Error(ExitCode::usage, fmt::format("{}: expected at most {} numbers of clusters, found more; give a step, as "
+                                             "in 2-100000:1000",
+                                             where, kMostCounts));
+  }
+  return {counts.begin(), counts.end()};
+}
 
 struct SweepOptions {
   std::string points;

@@ -1,16 +1,105 @@
 // The state of a run of kith knn, shared by the files that compute lists and graphs.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
-#include "app/knn/graph_output.h"
-#include "app/knn/knn_options.h"
+#include "app/cli/common_options.h"
 #include "app/knn/neighbor_output.h"
+#include "app/run/checkpointing.h"
 #include "app/run/held_points.h"
+#include "app/run/report.h"
+#include "app/run/results.h"
+#include "core/neighbors/class_votes.h"
 #include "core/neighbors/graph.h"
 #include "core/neighbors/neighbors.h"
+#include "data/labels.h"
 
 namespace kith::app {
+
+struct KnnOptions {
+  std::string base;
+  std::string queries;                                       // empty: the base against itself
+  std::int64_t neighbors = 0;                                // 0: not given
+  double radius = std::numeric_limits<double>::quiet_NaN();  // NaN: not given
+  bool graph = false, symmetric = false, mutual = false, components = false;
+  std::string write_obsp;  // the name of a matrix; empty: none
+  bool include_self = false;
+  bool squared = false;
+  std::string truth;
+  std::string classify;  // labels of the base; empty: none
+  std::string vote = "equal";
+  bool outliers = false;
+  std::string format = "auto";
+  CheckpointOptions checkpoint;
+  CommonOptions common;
+
+  bool has_radius() const { return !std::isnan(radius); }
+  bool makes_graph() const { return has_radius() || graph || symmetric || mutual; }
+  GraphEdges edges() const {
+    if (symmetric) return GraphEdges::symmetric;
+    return mutual ? GraphEdges::mutual : GraphEdges::directed;
+  }
+  ListFormat list_format() const { return app::list_format(format, common.output); }
+  /// Whether lists are used for something else than to be written.
+  bool uses_lists() const { return outliers || !classify.empty(); }
+  Metric metric() const { return metric_of(common); }
+  Unit unit() const { return unit_of(metric(), squared); }
+};
+
+/// Adds all options to the set.
+void declare(OptionSet& set, KnnOptions& options);
+
+/// Writes the rows of a graph, which are appended in order.
+class GraphOutput {
+ public:
+  virtual ~GraphOutput() = default;
+  /// part: rows first_row, first_row + 1, ...
+  virtual void append(std::int64_t first_row, const NeighborGraph& part) = 0;
+  /// Completes the output and gives the file its name. Call it once, after the last row.
+  virtual void finish() {}
+};
+
+struct GraphOutputRequest {
+  std::string path;  // empty: standard output
+  data::OutputOptions options;
+  ResultHead head;
+  Unit unit = Unit::root;
+  const data::PointSource* base = nullptr;
+  const data::PointSource* queries = nullptr;  // null: the base itself
+  std::string edges;                           // "directed", "symmetric", "mutual", "radius"
+  const RowIds& ids;
+  std::string write_obsp = {};  // the name of a matrix in a copy of the AnnData file of `base`; empty: none
+  bool each_once = false;       // write the edge x - y without y - x, for x < y
+};
+
+/// begin (rows + 1): index of each row's first edge. Throws Error(output) if the output cannot be written, or lacks
+/// disk space.
+std::unique_ptr<GraphOutput> open_graph_output(const GraphOutputRequest& request, std::span<const std::int64_t> begin);
+
+/// Writes connected components as kith-components, or prints a line for each row: its number, its component. labels:
+/// the lowest row of each row's component. Returns the number of components.
+std::int64_t write_components(const GraphOutputRequest& request, std::span<const std::int64_t> labels, bool shown);
+
+/// The labels of --classify, one for each row of the base. Throws Error(data) if their number differs.
+data::Labels read_classes(const KnnOptions& options, const data::PointSource& base);
+
+/// Classes of the queries by the votes of their neighbours, to the output or, without one, to standard output if
+/// `shown`. Without queries: of each row by its neighbours, and the share of rows whose own label wins, for each number
+/// of neighbours up to k, in `report`.
+std::unique_ptr<NeighborOutput> classify(const NeighborOutputRequest& request, const data::Labels& labels,
+                                         VoteWeight weight, bool shown, Report& report);
+
+/// The distance of each row to its k-th neighbour, and its local outlier factor, to the output or, without one, to
+/// standard output if `shown`: then most outlying rows first.
+std::unique_ptr<NeighborOutput> find_outliers(const NeighborOutputRequest& request, bool shown);
+/// Host bytes of find_outliers().
+std::int64_t outlier_bytes(std::int64_t rows, std::int64_t neighbors);
 
 /// A run whose inputs are read and held.
 struct KnnRun {

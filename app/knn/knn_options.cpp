@@ -1,5 +1,5 @@
 // What each option of kith knn means, and what it cannot be combined with.
-#include "app/knn/knn_options.h"
+#include "app/knn/knn.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Collects votes or lists as they arrive, and writes what follows from them.
-#include "app/knn/neighbor_uses.h"
+#include "app/knn/knn.h"
 
 #include <fmt/format.h>
 

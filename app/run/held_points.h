@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "app/run/job.h"
+#include "app/run/memory.h"
 #include "app/run/planning.h"
 #include "app/run/preparation.h"
-#include "app/run/streaming.h"
 #include "app/run/weighting.h"
 #include "core/points/backend.h"
 #include "core/points/data_plan.h"

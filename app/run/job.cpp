@@ -9,7 +9,7 @@
 
 #include "app/cli/failure.h"
 #include "app/cli/terminal.h"
-#include "app/run/summary.h"
+#include "app/run/report.h"
 
 namespace kith::app {
 namespace {

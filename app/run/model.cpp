@@ -4,11 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <optional>
+#include <utility>
 
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
-#include "app/run/file_metric.h"
 #include "app/run/results.h"
 #include "core/error.h"
+#include "data/hdf5/hdf5_root.h"
+#include "data/io/file_kind.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -33,6 +38,56 @@ std::string metric_of_result(const std::string& location) {
   throw Error(ExitCode::data, fmt::format("{}: expected clusters of --metric euclidean or cosine, found {}, which this "
                                           "version of kith does not support; use the version that wrote it, {}",
                                           location, metric, result.text("kith_version")));
+}
+
+/// What a file names.
+struct FileMetric {
+  std::string location;          // "glove.hdf5:/train"
+  std::string distance;          // "angular"
+  std::optional<Metric> metric;  // if kith supports it
+};
+
+constexpr std::pair<const char*, Metric> kDistances[] = {{"angular", Metric::cosine},
+                                                         {"cosine", Metric::cosine},
+                                                         {"euclidean", Metric::euclidean},
+                                                         {"l2", Metric::euclidean},
+                                                         {"dot", Metric::inner_product},
+                                                         {"ip", Metric::inner_product},
+                                                         {"inner_product", Metric::inner_product},
+                                                         {"inner-product", Metric::inner_product},
+                                                         {"mips", Metric::inner_product},
+                                                         {"manhattan", Metric::manhattan},
+                                                         {"l1", Metric::manhattan},
+                                                         {"chebyshev", Metric::chebyshev}};
+constexpr const char* kOthers[] = {"hamming", "jaccard"};
+
+/// Nothing: the file names no metric of vectors.
+std::optional<FileMetric> metric_of_file(const std::string& location) {
+  const std::string file = location.empty() ? "" : data::parse_location(location).file;
+  if (file.empty() || file == "-" || !data::has_hdf5_signature(file)) return std::nullopt;
+  std::string distance;
+  try {
+    const data::RootFacts root = data::read_root(file);
+    distance = root.text("distance");
+    if (distance.empty() && root.text("format") == "kith-neighbors") distance = root.text("metric");
+  } catch (const Error&) {  // who opens the points says what is wrong with the file
+    return std::nullopt;
+  }
+  std::string name = distance;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto known = std::find_if(std::begin(kDistances), std::end(kDistances),
+                                  [&](const auto& entry) { return name == entry.first; });
+  if (known != std::end(kDistances)) return FileMetric{location, distance, known->second};
+  const bool is_other = std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+  return is_other ? std::optional(FileMetric{location, distance, std::nullopt}) : std::nullopt;
+}
+
+/// A metric of the command that comes near to one that it does not support.
+std::string nearest_supported(const FileMetric& found, const OptionSet& set) {
+  // Of zeros and ones, the city block distance counts the places that differ.
+  const bool counts = found.distance == "hamming" && set.refusal("--metric").empty() &&
+                      (set.command() == "knn" || set.command() == "distances" || set.command() == "dbscan");
+  return counts ? "manhattan" : "euclidean";
 }
 
 }  // namespace
@@ -69,6 +124,59 @@ data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_
   if (location.empty() || !(names_model(location) || names_labels(location))) return indexed;
   indexed.base = data::StoredResult(data::parse_location(location).file).whole(kIndexBase).value_or(-1);
   return indexed;
+}
+
+void take_file_metric(const std::vector<std::string>& points, const OptionSet& set, CommonOptions& common) {
+  if (set.source("--metric") != Source::none) return;
+  std::optional<FileMetric> first;
+  for (const std::string& location : points) {
+    const auto found = metric_of_file(location);
+    if (!found) continue;
+    if (!found->metric) {
+      throw Error(ExitCode::usage,
+                  fmt::format("{}: its attribute distance is {}, which kith does not support; if its rows are numbers, "
+                              "give another metric, as in --metric {}",
+                              found->location, found->distance, nearest_supported(*found, set)));
+    }
+    if (first && first->metric != found->metric) {
+      throw Error(ExitCode::usage,
+                  fmt::format("{}: expected points whose attribute distance is {}, as in {}, found {}; give "
+                              "--metric {} or --metric {}",
+                              found->location, first->distance, first->location, found->distance,
+                              name_of(*first->metric), name_of(*found->metric)));
+    }
+    if (!first) first = found;
+  }
+  if (!first) return;
+  const std::string before = std::exchange(common.metric, name_of(*first->metric));
+  if (const std::string reason = set.refusal("--metric"); !reason.empty()) {
+    common.metric = before;
+    throw Error(ExitCode::usage,
+                fmt::format("{}: its attribute distance is {}, but {}; to use another metric, give it, as in --metric "
+                            "euclidean",
+                            first->location, first->distance, reason));
+  }
+  if (common.metric == before) return;
+  constexpr std::size_t kNameWidth = 11;
+  const std::string said =
+      fmt::format("{}, as {} says (distance {})", common.metric,
+                  visible(stored_name(data::parse_location(first->location).file)), visible(first->distance));
+  std::string line =
+      hang(fmt::format("{:<{}}", "metric", kNameWidth), wrap(said, prose_width(Stream::error) - kNameWidth));
+  line.pop_back();  // the terminal ends the line
+  Terminal::instance().say(line);
+}
+
+void warn_of_truth_metric(const std::string& truth, const OptionSet& set, const CommonOptions& common,
+                          Progress& progress) {
+  const auto found = metric_of_file(truth);
+  if (!found || found->metric == metric_of(common)) return;
+  const std::string remedy = found->metric ? fmt::format("to compare by it, give --metric {}", name_of(*found->metric))
+                                           : "which kith does not support";
+  progress.warning(fmt::format(
+      "--truth {}: its lists are by {}, as the file says; this run is by {}{}, "
+      "so lists may differ; {}",
+      truth, found->distance, common.metric, set.source("--metric") == Source::none ? "" : " (--metric)", remedy));
 }
 
 }  // namespace kith::app

@@ -9,7 +9,7 @@
 #include "app/plan/search_memory.h"
 #include "app/plan/work.h"
 #include "app/run/job.h"
-#include "app/run/streaming.h"
+#include "app/run/memory.h"
 
 namespace kith::app {
 

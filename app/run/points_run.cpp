@@ -17,7 +17,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/freshness.h"
 #include "app/run/processes.h"
-#include "app/run/summary.h"
+#include "app/run/report.h"
 #include "data/io/output_bytes.h"
 
 namespace kith::app {

@@ -1,12 +1,18 @@
 // The report of a run as JSON.
 #include "app/run/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "app/run/memory.h"
+#include "data/io/file_kind.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::app {
 namespace {
@@ -127,6 +133,62 @@ Json to_array(const std::vector<T>& values) {
   return array;
 }
 
+constexpr std::size_t kNameWidth = 11;
+
+std::string phases_of(const Report& report) {
+  constexpr std::int64_t kLeastBytes = 10'000'000;  // the rate of fewer bytes is mostly the time to open a file
+  std::string out;
+  for (const Phase& phase : report.phases) {
+    std::string text = fmt::format("{} {}", phase.name, show_seconds(phase.seconds));
+    if (phase.busy_seconds > 0.0 && phase.bytes >= kLeastBytes) {
+      text += fmt::format(" at {:.3g} GB/s", phase.rate() * 1e-9);
+    }
+    out += (out.empty() ? "" : ", ") + unbreakable(text);
+  }
+  return out;
+}
+
+/// Why the iterations ended.
+std::string stop_of(const Report& report) {
+  if (report.stopped_by == "labels") return "converged (no label changed)";
+  if (report.stopped_by == "tolerance") {
+    return fmt::format("converged (squared shift {:.3g}, threshold {:.3g})", report.stopped_value,
+                       report.shift_threshold);
+  }
+  if (report.stopped_by == "epochs") return "all epochs done (--epochs)";
+  if (report.stopped_by == "splits") return fmt::format("in {:g} splits", report.stopped_value);
+  const char* why = report.stopped_by == "interrupted" ? "interrupted" : "stopped at the limit (--max-iterations)";
+  return fmt::format("{}; {} labels still changed", why, report.changed);
+}
+
+/// The share of the variance that the clusters explain: betweenss / totss in R's kmeans.
+std::string explained_by(const Report& report) {
+  if (!report.total_inertia || !(*report.total_inertia > 0.0)) return "";
+  return fmt::format("; the clusters explain {:.1f} % of the variance",
+                     100.0 * (*report.total_inertia - *report.inertia) / *report.total_inertia);
+}
+
+std::string runs_of(const Report& report) {
+  const auto worst = std::max_element(report.runs.begin(), report.runs.end(),
+                                      [](const RunRecord& a, const RunRecord& b) { return a.inertia < b.inertia; });
+  return fmt::format("{}; run {} has the lowest inertia, the highest is {}", report.runs.size(), report.kept_run + 1,
+                     worst->inertia);
+}
+
+std::string points_of(const PointsReport& points) {
+  const std::string skipped = show_skipped(points.skipped);
+  return fmt::format("{}, {} {}{}{}", visible(points.name), show_shape(points.rows, points.columns),
+                     visible(points.type), points.kept_as_bytes ? ", kept as bytes" : "",
+                     skipped.empty() ? "" : "; " + skipped);
+}
+
+/// The file, marked as HDF5 if its name does not show that.
+std::string result_of(const Report& report) {
+  const auto ends = [&report](const char* ending) { return data::has_ending(report.output, ending); };
+  const bool is_shown = ends(".h5") || ends(".hdf5") || ends(".h5ad");
+  return visible(report.output) + (is_shown || !data::has_hdf5_signature(report.output) ? "" : ", HDF5");
+}
+
 }  // namespace
 
 double Phase::rate() const {
@@ -221,6 +283,99 @@ std::string to_json(const Report& report) {
   object["warnings"] = report.warnings;
   // File names need not be UTF-8; JSON must be.
   return printable_json(object.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
+
+std::string show_skipped(const data::SkippedLines& skipped) {
+  const auto count = [](std::int64_t lines, const char* kind) {
+    return fmt::format("{} {} line{}", lines, kind, lines == 1 ? "" : "s");
+  };
+  if (skipped.comments == 0 && skipped.blank == 0) return "";
+  if (skipped.comments == 0) return count(skipped.blank, "blank") + " skipped";
+  return count(skipped.comments, "comment") + (skipped.blank > 0 ? " and " + count(skipped.blank, "blank") : "") +
+         " skipped";
+}
+
+std::vector<std::string> decision_lines(const std::vector<Decision>& decisions) {
+  std::vector<std::string> lines;
+  for (const Decision& decision : decisions) {
+    std::string text = decision.method;
+    if (decision.times > 1) text += fmt::format(", {} times", decision.times);
+    if (!decision.reason.empty()) text += fmt::format(" ({})", decision.reason);
+    std::vector<std::string> considered;
+    for (const kith::Option& option : decision.considered) {
+      std::string one = option.method;
+      if (option.seconds > 0.0) one += " " + show_seconds(option.seconds);
+      if (option.bytes > 0) one += fmt::format(" with {}", data::show_bytes(option.bytes));
+      if (!option.excluded.empty()) one += fmt::format(" (not possible: {})", option.excluded);
+      considered.push_back(one);
+    }
+    if (considered.size() > 1) text += fmt::format("; considered: {}", fmt::join(considered, ", "));
+    const std::string subject = decision.subject + ": ";
+    std::string line = hang(subject, wrap(visible(text), prose_width(Stream::error) - subject.size()));
+    line.pop_back();  // the terminal ends the line
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string summary(const Report& report, const std::string& next) {
+  std::string out;
+  const std::size_t width = prose_width(Stream::error) - kNameWidth;
+  const auto add = [&out](const char* name, const std::vector<std::string>& lines) {
+    out += hang(fmt::format("{:<{}}", name, kNameWidth), lines);
+  };
+  const auto line = [&](const char* name, const std::string& value) { add(name, wrap(value, width)); };
+  if (report.points) line("points", points_of(*report.points));
+  if (report.queries) line("queries", points_of(*report.queries));
+  if (report.streamed) {
+    const StreamReport& s = *report.streamed;
+    const std::string spooled =
+        s.spooled_bytes > 0 ? fmt::format(" in {} of --scratch", data::show_bytes(s.spooled_bytes)) : "";
+    line("memory",
+         fmt::format("{} of {} rows stayed in memory; {} were read in {} passes over the others{}", s.held_rows,
+                     report.points ? report.points->rows : 0, data::show_bytes(s.bytes), s.passes, spooled));
+  }
+  if (!report.processes.empty()) {
+    const ProcessReport& first = report.processes.front();
+    line("processes", fmt::format("{}, which exchanged {} in {} messages", report.processes.size(),
+                                  data::show_bytes(first.bytes), first.messages));
+  }
+  if (!report.prepared.empty()) line("prepared", report.prepared);
+  if (report.weights) {
+    const WeightReport& w = *report.weights;
+    line("weights", fmt::format("{}; {} in total, {} rows of weight 0", visible(w.name), w.total, w.absent));
+  }
+  if (report.clusters) {
+    const ClusterReport& c = *report.clusters;
+    line("clusters", fmt::format("{}; {} to {} points each, {} empty, imbalance {:.3g}", c.clusters, c.smallest,
+                                 c.largest, c.empty, c.imbalance));
+  }
+  if (report.density) {
+    const DensityReport& d = *report.density;
+    line("clusters",
+         fmt::format("{}; {} core points, {} border points, {} of noise", d.clusters, d.core, d.border, d.noise));
+  }
+  if (report.inertia) line("inertia", fmt::format("{}{}", *report.inertia, explained_by(report)));
+  if (!report.method.empty()) line("method", report.method);
+  if (report.runs.size() > 1) line("runs", runs_of(report));
+  if (!report.stopped_by.empty()) line("iterations", fmt::format("{}; {}", report.iterations_done, stop_of(report)));
+  if (report.seed) line("seed", std::to_string(*report.seed));
+  if (report.truth) {
+    line("truth", fmt::format("{} of {} lists equal, {} with ties; recall {:.6f}", report.truth->equal,
+                              report.truth->lists, report.truth->ties, report.truth->recall));
+  }
+  if (report.edges) line("edges", std::to_string(*report.edges));
+  if (report.components) line("components", std::to_string(*report.components));
+  if (report.evaluation) {
+    const EvaluationReport& e = *report.evaluation;
+    line("labels", fmt::format("{}; {} rows in {} clusters", visible(e.labels), e.rows, e.clusters));
+    if (!e.truth.empty()) line("truth", fmt::format("{}; {} classes", visible(e.truth), e.classes));
+  }
+  line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
+  if (!report.output.empty()) line("result", result_of(report));
+  if (!next.empty()) add("next", wrap_command(visible(next), width));
+  out.pop_back();  // the terminal ends the last line
+  return out;
 }
 
 }  // namespace kith::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -103,5 +104,13 @@ std::int64_t block_bytes(const BlockMemory& block);
 
 /// One line per cluster: points, share, inertia, nearest row if known; then a line for all.
 std::string cluster_table(const KMeansResult& result);
+
+/// The root attributes by name, in a fixed order; texts of several lines, the names of columns and classes, as arrays.
+/// With `k`, the number of clusters, groups or neighbours, where the format has one, and `sizes` of clusters:
+/// {"smallest", "largest", "empty", "counts"}. Throws Error(data) if the file is damaged.
+nlohmann::ordered_json result_facts(const data::StoredResult& result);
+
+/// The same for people, a line each, at most `width` columns wide.
+std::string result_text(const nlohmann::ordered_json& facts, std::size_t width);
 
 }  // namespace kith::app
