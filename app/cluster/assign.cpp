@@ -31,10 +31,10 @@ struct CentroidDistanceOptions {
   bool is_none() const { return top == 0 && !all; }
 };
 
-constexpr std::int64_t kDistanceBytes = std::int64_t{64} << 20;  // of distances as float64 at a time
+constexpr std::int64_t kCentroidDistanceBytes = std::int64_t{64} << 20;  // of distances as float64 at a time
 
 std::int64_t usual_block(std::int64_t centroids, std::int64_t columns) {
-  return std::max<std::int64_t>(1, kDistanceBytes / (8 * std::max(centroids, columns)));
+  return std::max<std::int64_t>(1, kCentroidDistanceBytes / (8 * std::max(centroids, columns)));
 }
 
 /// Squared distances of rows from `first` on, as they are stored.

@@ -108,8 +108,8 @@ Contingency contingency_of(const data::Labels& labels, const data::Labels& truth
   return contingency(clusters, classes, copies);
 }
 
-constexpr std::int64_t kMostCells = std::int64_t{1} << 27;  // of a stored table, 1 GiB
-constexpr std::int64_t kMostShown = 10'000;                 // cells of a table in the report
+constexpr std::int64_t kMostTableCells = std::int64_t{1} << 27;  // of a stored table, 1 GiB
+constexpr std::int64_t kMostShown = 10'000;                      // cells of a table in the report
 
 struct EvaluateOptions {
   std::string labels;
@@ -235,17 +235,17 @@ EvaluationReport report_of(const Evaluation& evaluation) {
   return report;
 }
 
-constexpr std::size_t kMostLines = 100;  // clusters of a table on a terminal
+constexpr std::size_t kMostListedClusters = 100;  // clusters of a table on a terminal
 
 /// A line for each cluster with its rows of each class, if that fits a terminal.
 std::string show_table(const data::Labels& labels, const Compared& external, bool is_written) {
   constexpr std::size_t kMostColumns = 12;
   const auto& [truth, table, scores] = external;
   std::string out;
-  if (truth.values.size() > kMostColumns || labels.values.size() > kMostLines) {
+  if (truth.values.size() > kMostColumns || labels.values.size() > kMostListedClusters) {
     return out + fmt::format("\ncontingency table of {} clusters and {} classes{}\n", labels.values.size(),
                              truth.values.size(),
-                             is_written || !is_small(table, kMostCells) ? "" : ": -o FILE writes it");
+                             is_written || !is_small(table, kMostTableCells) ? "" : ": -o FILE writes it");
   }
   TextTable shown{std::vector<Align>(truth.values.size() + 1, Align::right), {{"cluster"}}};
   for (const std::string& value : truth.values) shown.rows[0].push_back(visible(value));
@@ -267,7 +267,7 @@ std::string show(const Evaluation& evaluation, bool is_written) {
     }
   }
   const data::Labels& labels = evaluation.labels;
-  if (evaluation.internal && labels.values.size() <= kMostLines) {
+  if (evaluation.internal && labels.values.size() <= kMostListedClusters) {
     out += "\n";
     out += show_clusters(*evaluation.internal, labels.values);
   }
@@ -280,7 +280,7 @@ void write_outer(data::ResultFile& file, const data::Labels& labels, const Compa
   file.attribute("truth", stored_name(truth.name));
   for (const Score& score : scores_for(ScoreUse::classes)) file.attribute(score.name, scores.*score.value);
   write_names(file, "classes", truth.values);
-  if (is_small(table, kMostCells)) {
+  if (is_small(table, kMostTableCells)) {
     file.create_matrix<std::int64_t>("contingency", size(labels.values), size(truth.values));
     for_rows(table, [&file](std::int64_t begin, const Matrix<std::int64_t>& block) {
       file.write_rows<std::int64_t>("contingency", begin, block.view());
@@ -289,7 +289,7 @@ void write_outer(data::ResultFile& file, const data::Labels& labels, const Compa
     progress.warning(
         fmt::format("the contingency table of {} clusters and {} classes is not written: more than {} "
                     "cells",
-                    labels.values.size(), truth.values.size(), kMostCells));
+                    labels.values.size(), truth.values.size(), kMostTableCells));
   }
 }
 

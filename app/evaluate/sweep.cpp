@@ -246,7 +246,7 @@ struct SweepOptions {
   CommonOptions common;
 };
 
-constexpr std::int64_t kLargestInt = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kLargestCount = std::numeric_limits<std::int32_t>::max();
 
 Start start_of(const SweepOptions& options) { return open_start(options.init, "", options.common); }
 
@@ -279,7 +279,7 @@ void declare(OptionSet& set, SweepOptions& options) {
                .help = "Maximum number of iterations per run.",
                .stored = Stored::always,
                .position = position::kLimits},
-              {1, kLargestInt}, options.max_iterations);
+              {1, kLargestCount}, options.max_iterations);
   set.number({.names = "--tolerance",
               .value = "T",
               .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance.",

@@ -19,7 +19,7 @@
 namespace kith::app {
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{64} << 20;  // of distances as float64 at a time
+constexpr std::int64_t kDistanceBytes = std::int64_t{64} << 20;  // of distances as float64 at a time
 
 struct DistancesOptions {
   std::string a;
@@ -96,13 +96,13 @@ std::int64_t bytes_of_row(const data::PointSource& a, const data::PointSource& b
 }
 
 /// How the rows of A are divided into blocks.
-struct Blocks {
+struct RowBlocks {
   std::int64_t rows = 0;  // of A at a time
   bool are_read = false;  // A is not in memory
 };
 
 /// Host bytes of the run besides the points.
-std::int64_t block_memory(const Blocks& blocks, const PointsRun& run) {
+std::int64_t block_memory(const RowBlocks& blocks, const PointsRun& run) {
   const data::PointSource& a = *run.inputs.first;
   const std::int64_t held = run.inputs.second && blocks.are_read ? -value_bytes(a) : 0;
   return held + row_state_bytes(*run.source) +
@@ -123,10 +123,10 @@ void open_both(DistancesOptions& options, PointsRun& run) {
 }
 
 /// Chooses the rows of a block, and whether the rows of A are read block by block.
-Blocks plan_blocks(const PointsRun& run) {
+RowBlocks plan_blocks(const PointsRun& run) {
   const data::PointSource &a = *run.inputs.first, &b = *run.source;
-  const std::int64_t wanted = run.common.block_rows, usual = kBlockBytes / (8 * std::max(b.rows(), a.columns()));
-  Blocks blocks{std::clamp<std::int64_t>(wanted > 0 ? wanted : usual, 1, a.rows())};
+  const std::int64_t wanted = run.common.block_rows, usual = kDistanceBytes / (8 * std::max(b.rows(), a.columns()));
+  RowBlocks blocks{std::clamp<std::int64_t>(wanted > 0 ? wanted : usual, 1, a.rows())};
   const std::int64_t points = points_bytes(a) + (run.inputs.second ? points_bytes(b) : 0);
   const std::int64_t limit = memory_limit(run.common.memory).bytes;
   if (points + block_memory(blocks, run) <= limit) return blocks;
@@ -136,7 +136,7 @@ Blocks plan_blocks(const PointsRun& run) {
   return blocks;
 }
 
-Needs needs_of(const Blocks& blocks, const PointsRun& run) {
+Needs needs_of(const RowBlocks& blocks, const PointsRun& run) {
   OptionSet::Replacements words{{"A", stored_name(run.inputs.first->name())},
                                 {"--precision", fmt::format("--precision {}", name_of(run.inputs.value_class()))}};
   if (run.inputs.second) words["B"] = stored_name(run.inputs.second->name());
@@ -149,12 +149,12 @@ Needs needs_of(const Blocks& blocks, const PointsRun& run) {
 
 /// The rows of A during the computation.
 struct RowsOfA {
-  Blocks blocks;
+  RowBlocks blocks;
   std::unique_ptr<data::Reading> held = {};       // in memory, if A is not B
   std::unique_ptr<data::PointSource> again = {};  // to be read, if A is B, which is read in passes
 };
 
-RowsOfA open_rows(const DistancesOptions& options, Blocks blocks, PointsRun& run) {
+RowsOfA open_rows(const DistancesOptions& options, RowBlocks blocks, PointsRun& run) {
   RowsOfA rows{blocks};
   if (run.inputs.second && !blocks.are_read) rows.held = read_points(*run.inputs.first, run);
   if (run.inputs.second) return rows;
@@ -240,7 +240,7 @@ void compute_as(const DistancesOptions& options, const RowsOfA& rows, Files& fil
 }
 
 /// Computes all distances, and writes or prints them meanwhile.
-void compute(const DistancesOptions& options, const Blocks& blocks, Files& files, PointsRun& run) {
+void compute(const DistancesOptions& options, const RowBlocks& blocks, Files& files, PointsRun& run) {
   const RowsOfA rows = open_rows(options, blocks, run);
   check_values(rows, run);
   open_files(options, files, run);
@@ -265,7 +265,7 @@ int run_distances(const Arguments& arguments) {
   PointsRun run(set, options.common, {".h5", ".csv", ".npy"});
   check_outputs(run);
   open_both(options, run);
-  const Blocks blocks = plan_blocks(run);
+  const RowBlocks blocks = plan_blocks(run);
   if (!begin(run, needs_of(blocks, run))) return 0;
   hold_points(run);
   Files files;

@@ -50,8 +50,8 @@ std::int64_t names_checksum(const std::vector<std::string>& names) {
 using Json = nlohmann::ordered_json;
 
 /// These attributes come first; the others follow in the order of the file.
-constexpr const char* kFirst[] = {"format",       "format_version", "kith_version", "command", "points",
-                                  "points_shape", "points_type",    "class",        "metric",  "k"};
+constexpr const char* kFirstFacts[] = {"format",       "format_version", "kith_version", "command", "points",
+                                       "points_shape", "points_type",    "class",        "metric",  "k"};
 
 bool is_list(const std::string& attribute) {
   return attribute == "columns" || attribute == "classes" || attribute == "clusters" || attribute == "inputs";
@@ -366,7 +366,7 @@ nlohmann::ordered_json result_facts(const data::StoredResult& result) {
     all["k"] = numbers;
   }
   Json facts = Json::object();
-  for (const char* name : kFirst) {
+  for (const char* name : kFirstFacts) {
     if (all.contains(name)) facts[name] = all[name];
   }
   for (const auto& [name, value] : all.items()) {
