@@ -20,23 +20,6 @@ namespace {
 
 constexpr const char* kOutOfMemory = "out of memory; free some, or give fewer rows, columns or clusters";
 
-/// Returns the exit code, or ends the process by the signal that has asked the run to stop.
-int run_to_end(const Arguments& words, int (*run)(const Arguments&)) {
-  int signal = 0, code = static_cast<int>(ExitCode::time_limit);
-  try {
-    code = run(words);
-    finish_out();
-  } catch (const Stopped& stopped) {
-    signal = stopped.signal;
-    if (!stopped.message.empty()) {
-      Terminal::instance().note(stopped.message);
-      print_failure(signal != 0 ? 128 + signal : code, stopped.message);
-    }
-  }
-  // Outside the handler, since another process may have failed meanwhile.
-  return signal != 0 ? end_processes_by(signal) : end_processes(code);
-}
-
 }  // namespace
 
 int run_process(const Arguments& words, int (*run)(const Arguments&)) {
@@ -48,7 +31,19 @@ int run_process(const Arguments& words, int (*run)(const Arguments&)) {
                             "this process does not compute by IEEE 754, answers would not be exact: " + defect +
                                 "; build kith without -ffast-math, and start it without preloaded libraries");
     }
-    return run_to_end(words, run);
+    int signal = 0, code = static_cast<int>(ExitCode::time_limit);
+    try {
+      code = run(words);
+      finish_out();
+    } catch (const Stopped& stopped) {  // a signal, or the time limit, has asked the run to stop
+      signal = stopped.signal;
+      if (!stopped.message.empty()) {
+        Terminal::instance().note(stopped.message);
+        print_failure(signal != 0 ? 128 + signal : code, stopped.message);
+      }
+    }
+    // Outside the handler, since another process may have failed meanwhile.
+    return signal != 0 ? end_processes_by(signal) : end_processes(code);
   } catch (const Error& error) {
     return fail_processes(error.code(), message_with_remedy(named(error)));
   } catch (const std::bad_alloc&) {
