@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/neighbors/merge_lists.h"
+
 namespace kith {
 
 NeighborLists::NeighborLists(std::int64_t queries, std::int64_t neighbors)
@@ -126,9 +128,10 @@ bool complete_join(const PointNeighbors& points, std::int64_t first_row, const S
     if (lists.index(i, 0) < 0) missing.push_back(i);
   }
   // A row finds itself, and is then left out of its own list.
-  const std::int64_t k = join.neighbors, searched = join.include_self ? k : k + 1, d = points.columns();
+  const std::int64_t searched = join.neighbors + (join.include_self ? 0 : 1), d = points.columns();
   if (std::ssize(missing) * kShare > points.rows()) return false;
   const std::int64_t batch = std::max<std::int64_t>(kBatchBytes / (d * 8 + searched * 16), 1);
+  std::vector<Neighbor> merged;
   for (std::int64_t first = 0; first < std::ssize(missing); first += batch) {
     const std::int64_t count = std::min(batch, std::ssize(missing) - first);
     std::vector<std::int64_t> numbers(missing.begin() + first, missing.begin() + first + count);
@@ -139,12 +142,7 @@ bool complete_join(const PointNeighbors& points, std::int64_t first_row, const S
     points.search({.values = std::as_const(values).view(), .measure = join.measure}, found);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t row = missing[static_cast<std::size_t>(first + i)];
-      const std::int64_t self = join.include_self ? -1 : first_row + row;
-      for (std::int64_t from = 0, to = 0; from < searched && to < k; ++from) {
-        if (found.index(i, from) == self) continue;
-        lists.distance(row, to) = found.distance(i, from);
-        lists.index(row, to++) = found.index(i, from);
-      }
+      merge_list(lists, row, found, i, join.include_self ? -1 : first_row + row, merged);
     }
     lists.candidates += found.candidates;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/neighbors/merge_lists.h"
 #include "core/neighbors/neighbors.h"
 #include "core/numbers/integers.h"
 #include "core/points/composed_points.h"
@@ -10,38 +11,6 @@ namespace kith {
 namespace {
 
 constexpr std::int64_t kSharedPlaces = std::int64_t{1} << 22;  // of lists that are shared at a time
-
-/// The list of a query: rows and their D, ascending by (D, row); places without a neighbour have row -1 and come last.
-template <class Row, class Distance>
-struct List {
-  std::span<Row> rows;  // (k)
-  std::span<Distance> distances;
-};
-
-/// Merges a list of other rows into a list.
-void merge(const List<std::int64_t, double>& list, const List<const std::int64_t, const double>& other,
-           std::vector<Neighbor>& merged) {
-  const std::size_t k = list.rows.size();
-  std::size_t own = 0, from = 0;
-  merged.clear();
-  while (merged.size() < k) {
-    const bool has_own = own < k && list.rows[own] >= 0, has_other = from < k && other.rows[from] >= 0;
-    if (!has_own && !has_other) break;
-    const Neighbor mine = has_own ? Neighbor{list.distances[own], list.rows[own]} : Neighbor{},
-                   theirs = has_other ? Neighbor{other.distances[from], other.rows[from]} : Neighbor{};
-    const bool takes_own = has_own && (!has_other || mine < theirs);
-    merged.push_back(takes_own ? mine : theirs);
-    ++(takes_own ? own : from);
-  }
-  for (std::size_t i = 0; i < merged.size(); ++i) {
-    list.distances[i] = merged[i].distance;
-    list.rows[i] = merged[i].row;
-  }
-}
-
-List<std::int64_t, double> list_of(NeighborLists& lists, std::int64_t query) {
-  return {lists.index.row(query), lists.distance.row(query)};
-}
 
 /// The lists of `count` queries from `first` on.
 template <class T>
@@ -103,7 +72,12 @@ void ComposedPoints::merge_lists(NeighborLists& lists, std::int64_t first, Matri
   const auto merge_share = [&](const RowShare& share) {
     std::vector<Neighbor> merged;
     for (std::int64_t q = share.first; q < share.first + share.count; ++q) {
-      merge(list_of(lists, first + q), {rows.row(q), distances.row(q)}, merged);
+      merge_list(
+          lists, first + q, rows.columns,
+          [&](std::int64_t i) {
+            return Neighbor{distances(q, i), rows(q, i)};
+          },
+          merged);
     }
   };
   if (parts_.size() <= 1) return merge_share({0, rows.rows});

@@ -7,6 +7,9 @@ namespace kith {
 
 class Backoff {
  public:
+  Backoff() = default;
+  /// first: of the times that the step is left out after it did not pay once.
+  explicit Backoff(int first) : first_(first), next_(first) {}
   /// How many more times the step is left out.
   int left() const { return left_; }
   /// Whether the step is left out this time.
@@ -15,7 +18,8 @@ class Backoff {
     --left_;
     return true;
   }
-  /// The step did not pay: leaves it out once, and after each further call twice as often, at most `most` times.
+  /// The step did not pay: leaves it out `first` times, and after each further call twice as often, at most `most`
+  /// times.
   void delay(int most) {
     left_ = next_;
     next_ = std::min(2 * next_, most);
@@ -23,10 +27,10 @@ class Backoff {
   /// Leaves the step out `times` times, whether or not it paid.
   void wait(int times) { left_ = times; }
   /// The step paid: the next delay is the shortest.
-  void reward() { next_ = 1; }
+  void reward() { next_ = first_; }
 
  private:
-  int left_ = 0, next_ = 1;
+  int first_ = 1, left_ = 0, next_ = 1;
 };
 
 }  // namespace kith

@@ -33,14 +33,16 @@ class CpuBackend final : public Backend {
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override {
     if (block.arrival != nullptr) block.arrival->wait_for(rows_of(block.values));
-    return hold_points(block, set_, threads_, options_, forced_);
+    return hold_points(block, set_, threads_, options_, forced_, &decisions_);
   }
+  std::vector<Decision> decisions() const override { return decisions_.all(); }
 
  private:
   const Instructions& set_;
   Threads threads_;
   BackendOptions options_;
   ForcedPaths forced_;
+  Decisions decisions_;
 };
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cpu/instructions/instructions.h"
-#include "kernels/cpu/runtime/held_rows.h"
-#include "kernels/cpu/search/candidate_list.h"
+#include "kernels/cpu/choice/machine.h"
+#include "kernels/cpu/choice/search.h"
+#include "kernels/cpu/runtime/lists.h"
 #include "kernels/cpu/search/tree.h"
 
 namespace kith::cpu {
@@ -20,13 +20,13 @@ constexpr std::int64_t kPerQuery = 8;  // its place in an order of the queries
 class SearchMemory {
  public:
   explicit SearchMemory(const SearchShape& search)
-      : s_(search), kernels_(instructions().screen_for(search.columns, search.rows)) {}
+      : s_(search),
+        kernels_(instructions().screen_for(search.columns, search.rows)),
+        price_(instructions(), kernels_, static_cast<int>(search.threads), search.columns) {}
 
   std::int64_t products() const {
-    using List = CandidateList<std::int64_t>;
-    const std::int64_t list = List::initial_capacity(s_.neighbors) * static_cast<std::int64_t>(sizeof(List::Entry)) +
-                              static_cast<std::int64_t>(sizeof(List));
     if (are_few_and_long(s_.rows, s_.queries, s_.columns)) return block();
+    const std::int64_t list = CandidateList<std::int64_t>::bytes(s_.neighbors);
     return block() + s_.block * (list + kernels_.panel_bytes(s_.columns) / kernels_.lanes);
   }
 
@@ -37,7 +37,8 @@ class SearchMemory {
     std::vector<std::int64_t> ways;
     if (tree_may_pay(spare)) ways.push_back(joins ? tree_join(lists) : tree());
     if (!ways.empty() && tree_pays()) return {ways.front(), ways.front()};
-    ways.push_back(joins && join_pays(spare) ? lists + std::max(join(spare), written()) : products());
+    ways.push_back(joins && join_excluded(size(spare)) == nullptr ? lists + std::max(join(spare), written())
+                                                                  : products());
     if (cells_may_pay(spare)) ways.push_back(cells());
     const auto [least, most] = std::minmax_element(ways.begin(), ways.end());
     return {*least, *most};
@@ -50,28 +51,22 @@ class SearchMemory {
   std::int64_t block() const { return written() + s_.block * (8 * s_.columns + kPerQuery); }
   double pairs() const { return static_cast<double>(s_.rows) * static_cast<double>(s_.queries); }
 
-  // kernels/cpu/search/tree_choice.cpp
-  bool tree_may_pay(std::int64_t spare) const {
-    constexpr std::int64_t kMaxColumns = 32;
-    constexpr double kLeastSeconds = 0.02, kNano = 1e-9;
-    const bool is_euclidean = s_.measure == Measure::squared_euclidean;
-    if ((s_.columns > kMaxColumns && is_euclidean) || s_.measure == Measure::inner_product) return false;
-    if (tree_bytes(s_.rows, s_.columns) > spare || 16 * s_.neighbors > s_.rows) return false;
-    const double pair = is_euclidean ? 0.18 : 2 + 0.1 * static_cast<double>(s_.columns);  // at most
-    const double without = pairs() * pair * kNano;
-    return without > kLeastSeconds * static_cast<double>(s_.threads) &&
-           without > static_cast<double>(s_.rows) * build_nanoseconds() * kNano;
+  SearchSize size(std::int64_t spare) const {
+    return {instructions(), s_.rows, s_.columns, s_.queries, s_.neighbors, s_.measure, static_cast<int>(s_.threads),
+            spare};
   }
-  /// Of each row.
-  double build_nanoseconds() const {
-    return 9 * std::log2(static_cast<double>(s_.rows)) + 10 * static_cast<double>(s_.columns);
+  double building_seconds() const { return tree_building_seconds(price_.machine, size(0)); }
+
+  bool tree_may_pay(std::int64_t spare) const {
+    const bool is_euclidean = s_.measure == Measure::squared_euclidean;
+    return tree_excluded(size(spare)) == nullptr &&
+           pairs() * (is_euclidean ? price_.product : price_.definition) > building_seconds();
   }
   /// Whether it does for all points but those of very few values: with few columns and many queries.
   bool tree_pays() const {
     constexpr std::int64_t kFewColumns = 3;
-    constexpr double kPairNanoseconds = 0.1, kManyTimes = 10;
-    return s_.columns <= kFewColumns &&
-           static_cast<double>(s_.queries) * kPairNanoseconds > kManyTimes * build_nanoseconds();
+    constexpr double kManyTimes = 10;
+    return s_.columns <= kFewColumns && pairs() * price_.product > kManyTimes * building_seconds();
   }
   std::int64_t tree_nodes() const {
     const std::int64_t nodes = 2 * (s_.rows / kTreeLeafRows + 1);
@@ -89,15 +84,13 @@ class SearchMemory {
     return tree_rows() + std::max(tree_building(), lists + written());
   }
 
-  // kernels/cpu/search/cells.cpp
   bool cells_may_pay(std::int64_t spare) const {
     constexpr std::int64_t kLeastQueries = 4, kLeastRows = 128;  // fewer are searched by the definition
     constexpr std::int64_t kFewColumns = 8;  // whose products have small errors, and whose rows a tree searches sooner
     constexpr double kLeastWork = 0x1p26;
-    const double packed = static_cast<double>(kernels_.column_bytes(s_.columns) + 12);
     return s_.measure == Measure::squared_euclidean && s_.columns > kFewColumns && s_.queries >= kLeastQueries &&
            s_.rows >= kLeastRows && pairs() * static_cast<double>(s_.columns) >= kLeastWork &&
-           static_cast<double>(s_.rows) * (1.5 * packed + 48) <= static_cast<double>(spare);
+           cell_bytes(kernels_, s_.rows, s_.columns) <= spare;
   }
   /// Rows in tiles that are not all full; labels and two orders of the rows during the construction.
   std::int64_t cells() const {
@@ -106,26 +99,16 @@ class SearchMemory {
     return s_.rows * (packed + packed / 5 + kBuilding) + products();
   }
 
-  // kernels/cpu/search/self_join.cpp
-  using JoinList = CandidateList<std::int32_t>;
-  std::int64_t join_list() const {
-    return JoinList::initial_capacity(s_.neighbors) * static_cast<std::int64_t>(sizeof(JoinList::Entry)) +
-           static_cast<std::int64_t>(sizeof(JoinList));
-  }
-  bool join_pays(std::int64_t spare) const {
-    constexpr std::int64_t kInsertCost = 16384;
-    return (s_.measure == Measure::squared_euclidean || s_.measure == Measure::inner_product) &&
-           !are_few_and_long(s_.rows, s_.rows, s_.columns) && s_.rows <= spare / 2 / join_list() &&
-           s_.columns > kernels_.scan_cost + kInsertCost * s_.neighbors / s_.rows;
-  }
   std::int64_t join(std::int64_t spare) const {
     constexpr std::int64_t kPanelBytes = std::int64_t{1} << 28, kNorms = 12;
     const std::int64_t panels = s_.rows * (kernels_.panel_bytes(s_.columns) / kernels_.lanes);
-    return s_.rows * (join_list() + kNorms) + std::min({panels, kPanelBytes, spare / 4});
+    return s_.rows * (CandidateList<std::int32_t>::bytes(s_.neighbors) + kNorms) +
+           std::min({panels, kPanelBytes, spare / 4});
   }
 
   const SearchShape& s_;
   const ScreenKernels& kernels_;
+  Prices price_;
 };
 
 }  // namespace

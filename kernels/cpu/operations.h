@@ -24,15 +24,9 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
 template <class T>
 bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result);
 
-// assign/update.cpp
+// assign/update_sums.cpp
 template <class T>
 void update_sums(HeldRows<T>& held, ClusterSums& sums);
-
-// assign/weighted_sums.cpp, called by add_magnitudes() and update_sums() for weighted rows
-template <class T>
-void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes);
-template <class T>
-void update_weighted_sums(HeldRows<T>& held, ClusterSums& sums);
 
 // assign/iterate.cpp
 template <class T>
@@ -76,7 +70,6 @@ void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<d
 template <class T>
 void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums);
 
-// statistics/cluster_distance_bounds.cpp
 template <class T>
 bool bound_cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<double> lower,
                              MatrixView<double> upper);

@@ -10,20 +10,22 @@ template <class T>
 class CpuPoints final : public Points {
  public:
   CpuPoints(MatrixView<const T> values, const PointBlock& block, const Instructions& set, Threads& threads,
-            const BackendOptions& options, const ForcedPaths& forced)
+            const BackendOptions& options, const ForcedPaths& forced, Decisions* decisions)
       : held_{.values = values,
               .first_row = block.first_row,
               .set = set,
               .threads = threads,
               .block_rows = options.block_rows,
               .forced = forced,
+              .decisions = decisions,
               .weights = {block.weights.data()},
               .plan = {}} {}
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
   std::unique_ptr<Points> hold(const PointBlock& block) const override {
-    return hold_points(block, held_.set, held_.threads, {.block_rows = held_.block_rows}, held_.forced);
+    return hold_points(block, held_.set, held_.threads, {.block_rows = held_.block_rows}, held_.forced,
+                       held_.decisions);
   }
   void add_range(ColumnRange& range) const override { cpu::add_range(held_, range); }
   void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const override {
@@ -57,7 +59,9 @@ class CpuPoints final : public Points {
     remember().unsummed = true;
     copy(labels.data(), held_.label.data());
     held_.labelled_clusters = 0;
-    held_.bounds.reset();
+    held_.bounds.clusters = 0;
+    held_.observed.few_change = false;
+    held_.observed.bounds = {};
   }
   void set_state(const RowState& from) override {
     set_labels(from.label);
@@ -69,11 +73,7 @@ class CpuPoints final : public Points {
   }
   void take_choices(const PointSet& from) override {
     const auto* other = dynamic_cast<const CpuPoints*>(&from);
-    if (other == nullptr) return;
-    held_.local_choice = other->held_.local_choice;
-    held_.backoff = other->held_.backoff;
-    held_.narrow_backoff = other->held_.narrow_backoff;
-    held_.narrow_products_backoff = other->held_.narrow_products_backoff;
+    if (other != nullptr) held_.observed.screens = other->held_.observed.screens;
   }
   void copy_state(const RowState& out) const override {
     copy(held_.label.data(), out.label.data());
@@ -140,10 +140,10 @@ class CpuPoints final : public Points {
 }  // namespace
 
 std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
-                                    const BackendOptions& options, const ForcedPaths& forced) {
+                                    const BackendOptions& options, const ForcedPaths& forced, Decisions* decisions) {
   return std::visit(
       [&]<class T>(MatrixView<const T> values) -> std::unique_ptr<Points> {
-        return std::make_unique<CpuPoints<T>>(values, block, set, threads, options, forced);
+        return std::make_unique<CpuPoints<T>>(values, block, set, threads, options, forced, decisions);
       },
       block.values);
 }

@@ -9,8 +9,9 @@
 
 namespace kith::cpu {
 
-/// Points in the memory of the block. `set` and `threads` must outlive them.
+/// Points in the memory of the block. `set`, `threads` and `decisions` (null: none are recorded) must outlive them.
 std::unique_ptr<Points> hold_points(const PointBlock& block, const Instructions& set, Threads& threads,
-                                    const BackendOptions& options, const ForcedPaths& forced);
+                                    const BackendOptions& options, const ForcedPaths& forced,
+                                    Decisions* decisions = nullptr);
 
 }  // namespace kith::cpu

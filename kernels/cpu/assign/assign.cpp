@@ -6,71 +6,251 @@
 // score of every group of 16 centroids. The group bests within its limit are its candidates: a single one is its label,
 // several are compared by the definition. If a centroid that is not the best of its group may be within the limit, a
 // refinement pass screens the row again, in a full panel of such rows, for all its candidates.
+#include <bit>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "kernels/cpu/assign/assigner.h"
+#include "kernels/cpu/assign/labels.h"
 #include "kernels/cpu/assign/local_screen.h"
 #include "kernels/cpu/assign/narrow_screen.h"
-#include "kernels/cpu/assign/screen_choice.h"
+#include "kernels/cpu/choice/assignment.h"
 #include "kernels/cpu/operations.h"
+#include "kernels/cpu/runtime/panels.h"
 
 namespace kith::cpu {
 namespace {
 
-/// One assignment of all rows.
+/// Screens rows against all centroids on one thread, and refines those that this cannot certify; the counts are merged
+/// at the end.
+template <class T>
+class Assigner {
+ public:
+  /// With guesses, an ambiguous row is not refined: it gets its best column as label and is listed in `guessed`.
+  Assigner(HeldRows<T>& held, const AssignRequest& request, const ScreenKernels& kernels,
+           const ScreenColumns& centroids, const BoundWorkspace& bounds, bool with_guesses)
+      : writer(held, request.centroids, bounds),
+        held_(held),
+        kernels_(kernels),
+        with_guesses_(with_guesses),
+        centroids_(centroids),
+        bounds_(bounds),
+        rows_(held, kernels),
+        ambiguous_panel_(held, kernels),
+        group_best_(centroids.tiles() * kTileGroups, kernels.lanes),
+        hits_(static_cast<std::size_t>(kTileColumns) * kernels.lanes),
+        norm_rounding_((static_cast<double>(held.columns()) + 16) * 0x1p-23) {
+    std::fill_n(group_best_.data(), group_best_.size(), -kInfinity);  // of groups that do not exist
+  }
+
+  /// Labels the row unless its bound certifies its label.
+  void add_uncertified(std::int64_t row) {
+    if (bounds_.known() && bounds_.certifies(held_.bounds.bound[row], held_.label[row])) {
+      writer.count(row, held_.label[row]);
+    } else {
+      add(row);
+    }
+  }
+  void add(std::int64_t row) {
+    queued_row_[queued_] = row;
+    if (++queued_ == kernels_.lanes) screen();
+  }
+
+  /// Labels the remaining rows, which do not fill a panel.
+  void finish() {
+    if (queued_ > 0) screen();
+    if (ambiguous_count_ > 0) refine();
+  }
+
+  LabelWriter<T> writer;
+  std::vector<std::int64_t> guessed;
+
+ private:
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+  /// Result of the screening pass for the rows of a panel (BestScores, negated scores).
+  struct Screening {
+    Screening() {
+      for (float* each : {best_lower, best_upper, second_upper, others_upper}) std::fill_n(each, kMaxLanes, -kInfinity);
+    }
+    float best_lower[kMaxLanes], best_upper[kMaxLanes], second_upper[kMaxLanes], others_upper[kMaxLanes];
+  };
+
+  /// The refinement pass: screens the ambiguous rows again for the columns within their limits, and compares those by
+  /// the definition.
+  void refine() {
+    NearestCandidate nearest[kMaxLanes];
+    std::fill(ambiguous_limit_ + ambiguous_count_, ambiguous_limit_ + kMaxLanes, -kInfinity);
+    float limit[kMaxLanes];
+    ambiguous_panel_.pack(ambiguous_count_, [&](int lane) { return ambiguous_row_[lane]; });
+    centroids_.multiply(ambiguous_panel_.panel(), ambiguous_panel_.tile(),
+                        [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
+                          centroids_.errors(from, ambiguous_panel_.norms(), limit);
+                          for (int lane = 0; lane < kernels_.lanes; ++lane) limit[lane] += ambiguous_limit_[lane];
+                          const std::int64_t hit_count = kernels_.scores.collect(ambiguous_panel_.tile(), half_sq_norm,
+                                                                                 columns, limit, hits_.data());
+                          for (std::int64_t h = 0; h < hit_count; ++h) {
+                            const int lane = hits_[h].lane;
+                            if (lane >= ambiguous_count_) continue;  // a NaN in a lane that repeats the last row
+                            compare(nearest[lane], ambiguous_row_[lane], from + hits_[h].column);
+                          }
+                        });
+    for (int lane = 0; lane < ambiguous_count_; ++lane)
+      writer.store(ambiguous_row_[lane], nearest[lane].label,
+                   writer.measured_bound(nearest[lane], ambiguous_others_[lane]));
+    writer.totals.ambiguous += ambiguous_count_;
+    writer.totals.products += ambiguous_count_ * centroids_.count();
+    ambiguous_count_ = 0;
+  }
+
+  /// Compares a candidate (a column) with the nearest so far.
+  void compare(NearestCandidate& nearest, std::int64_t row, std::int64_t column) {
+    const auto candidate = static_cast<std::int32_t>(centroids_.row_of(column));
+    nearest.add(writer.distance(row, candidate), candidate);
+  }
+
+  /// The screening pass, for the queued rows.
+  void screen() {
+    const int queued = std::exchange(queued_, 0);
+    writer.totals.screened += queued;
+    if (centroids_.count() == 1) {
+      for (int lane = 0; lane < queued; ++lane) writer.store(queued_row_[lane], 0, 0.0F);
+      return;
+    }
+    writer.totals.products += queued * centroids_.count();
+    Screening screening;
+    rows_.pack(queued, [&](int lane) { return queued_row_[lane]; });
+    float error[kMaxLanes];
+    centroids_.multiply(
+        rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
+          centroids_.errors(from, rows_.norms(), error);
+          kernels_.scores.update_best(
+              rows_.tile(), half_sq_norm, columns, error,
+              {group_best_.row(from / tile_columns(kernels_) * kTileGroups).data(), screening.best_lower,
+               screening.best_upper, screening.second_upper, screening.others_upper});
+        });
+    float limit[kMaxLanes];
+    std::fill_n(limit, kMaxLanes, -kInfinity);
+    for (int lane = 0; lane < queued; ++lane) {
+      const bool usable = centroids_.margin(rows_.norms().norm[lane], rows_.norms().residual[lane]) < kInfinity;
+      if (usable && screening.others_upper[lane] < screening.best_lower[lane]) {
+        limit[lane] = -screening.best_lower[lane];
+      } else if (with_guesses_ && usable) {
+        held_.label[queued_row_[lane]] = best_column(screening, lane);
+        guessed.push_back(queued_row_[lane]);
+      } else {
+        append_ambiguous(queued_row_[lane], usable ? -screening.best_lower[lane] : kInfinity,
+                         others_bound(screening, lane));
+      }
+    }
+    label_rows(screening, limit);
+  }
+
+  /// Labels the rows of the panel whose candidates are all group bests; the limit of the other rows is -infinity.
+  void label_rows(const Screening& screening, const float* limit) {
+    static constexpr float kZeros[kTileColumns] = {};  // group bests include half squared norms and errors
+    const std::int64_t groups = group_best_.rows();
+    std::int64_t first_candidate[kMaxLanes];  // a column
+    std::fill_n(first_candidate, kMaxLanes, -1);
+    NearestCandidate nearest[kMaxLanes];
+    for (std::int64_t first = 0; first < groups; first += kTileColumns) {
+      const std::int64_t hit_count =
+          kernels_.scores.collect(group_best_.row(first).data(), kZeros,
+                                  std::min<std::int64_t>(kTileColumns, groups - first), limit, hits_.data());
+      for (std::int64_t h = 0; h < hit_count; ++h) {
+        const int lane = hits_[h].lane;
+        if (limit[lane] == -kInfinity) continue;  // a NaN
+        const std::int64_t candidate = column_of(first + hits_[h].column, hits_[h].score);
+        if (first_candidate[lane] < 0) {
+          first_candidate[lane] = candidate;
+          continue;
+        }
+        if (nearest[lane].label < 0) compare(nearest[lane], queued_row_[lane], first_candidate[lane]);
+        compare(nearest[lane], queued_row_[lane], candidate);
+      }
+    }
+    for (int lane = 0; lane < kernels_.lanes; ++lane) {
+      if (first_candidate[lane] < 0) continue;
+      const bool several = nearest[lane].label >= 0;
+      writer.totals.ambiguous += several;
+      writer.store(queued_row_[lane],
+                   several ? nearest[lane].label : static_cast<std::int32_t>(centroids_.row_of(first_candidate[lane])),
+                   several ? writer.measured_bound(nearest[lane], others_bound(screening, lane))
+                           : screened_bound(screening, lane));
+    }
+  }
+
+  /// The column of the best score of a group, which has its place in the group in its lowest bits.
+  std::int64_t column_of(std::int64_t group, float score) const {
+    const std::int32_t in_group = std::bit_cast<std::int32_t>(score) & (kGroupColumns - 1);
+    return group / kTileGroups * tile_columns(kernels_) + group % kTileGroups * kGroupColumns + in_group;
+  }
+  std::int32_t best_column(const Screening& screening, int lane) const {
+    std::int64_t best = 0;
+    for (std::int64_t group = 0; group < group_best_.rows(); ++group) {
+      if (group_best_(group, lane) == screening.best_upper[lane]) best = group;
+    }
+    return static_cast<std::int32_t>(centroids_.row_of(column_of(best, group_best_(best, lane))));
+  }
+
+  // The bound of a row (core/kmeans/bounds.h), from an upper bound of its squared distance to its centroid (own) and a
+  // lower bound of the difference to any other. A score s stands for |x'|^2 + 2 s (core/numbers/screen.h).
+
+  /// For a row that the screening pass certified.
+  float screened_bound(const Screening& screening, int lane) const {
+    if (!bounds_) return 0.0F;
+    const double own = screening.best_lower[lane];
+    const double others = std::max(screening.second_upper[lane], screening.others_upper[lane]);
+    return bound_between(squared_norm(lane) * (1 + norm_rounding_) - 2 * own, 2 * (own - others));
+  }
+  /// A lower bound of the squared distances to centroids that are not candidates: their scores are above the best.
+  double others_bound(const Screening& screening, int lane) const {
+    return squared_norm(lane) * (1 - norm_rounding_) - 2.0 * screening.best_lower[lane];
+  }
+  double squared_norm(int lane) const {
+    const double norm = rows_.norms().norm[lane];
+    return norm * norm;
+  }
+
+  void append_ambiguous(std::int64_t row, float limit, double others) {
+    ambiguous_row_[ambiguous_count_] = row;
+    ambiguous_limit_[ambiguous_count_] = limit;
+    ambiguous_others_[ambiguous_count_] = others;
+    if (++ambiguous_count_ == kernels_.lanes) refine();
+  }
+
+  HeldRows<T>& held_;
+  const ScreenKernels& kernels_;
+  bool with_guesses_;
+  const ScreenColumns& centroids_;
+  const BoundWorkspace& bounds_;
+  RowPanel<T> rows_, ambiguous_panel_;
+  Matrix<float> group_best_;  // (groups of columns, lanes)
+  std::vector<Hit> hits_;
+  double norm_rounding_;  // relative error of a squared norm in float32
+  int queued_ = 0, ambiguous_count_ = 0;
+  std::int64_t queued_row_[kMaxLanes];  // of the queue, then of the panel
+  std::int64_t ambiguous_row_[kMaxLanes];
+  float ambiguous_limit_[kMaxLanes];    // upper bounds of the best scores
+  double ambiguous_others_[kMaxLanes];  // lower bounds of squared distances to non-candidates
+};
+
+/// One assignment of all rows by a screen.
 template <class T>
 class ScreenedAssignment {
  public:
-  ScreenedAssignment(HeldRows<T>& held, const AssignRequest& request)
+  ScreenedAssignment(HeldRows<T>& held, const AssignRequest& request, AssignmentMethod method)
       : held_(held),
         request_(request),
         clusters_(request.centroids.rows),
-        fastest_(held.set.screen_for(held.columns(), clusters_)),
-        is_low_precision_(&fastest_ != &held.set.float32),
-        chooses_(local_screen_is_possible(held, clusters_)),
-        is_local_(chooses_ && local_is_best()),
-        kernels_(!is_local_ && is_low_precision_ && held.backoff.active() ? held.set.finer_screen() : fastest_),
-        centroids_(packed()),
-        bounds_(held, request.centroids, centroids_.largest_norm()),
+        kernels_(assignment_screen(held, clusters_, method)),
+        centroids_(held, kernels_, clusters_, Scores::marked),
+        bounds_(held, request.centroids, packed().largest_norm()),
         assigners_(held.threads.count()),
         result_(clusters_) {}
 
-  Assignment run() {
-    if (is_local_) {
-      assign_locally();
-    } else {
-      assign_globally();
-    }
-    if (bounds_) bounds_.finish(held_, result_.screened);
-    held_.labelled_clusters = clusters_;
-    return std::move(result_);
-  }
-
- private:
-  ScreenColumns packed() const {
-    ScreenColumns columns(held_, kernels_, clusters_, Scores::marked);
-    columns.pack(held_, request_.centroids.data, clusters_);
-    return columns;
-  }
-  /// Whether every row has one of the clusters as label.
-  bool labels_known() const { return held_.labelled_clusters == clusters_; }
-
-  /// Whether to begin with the local screen.
-  bool local_is_best() {
-    LocalScreenChoice& choice = held_.local_choice;
-    if (!labels_known()) return false;
-    if (held_.forced.local_screen || choice.best) return true;
-    if (choice.wait > 0) {
-      --choice.wait;
-      return false;
-    }
-    choice.pause();
-    choice.best = local_cost(held_, request_.centroids, held_.rows()) < kGain * choice.global_cost;
-    return choice.best;
-  }
-
   /// Starts with each row's label. Rows far from their centroid are screened against all centroids.
-  void assign_locally() {
+  Assignment run_locally() {
     std::vector<std::int64_t> rows;
     rows.reserve(static_cast<std::size_t>(held_.rows()));
     LabelWriter<T> certified(held_, request_.centroids, bounds_);
@@ -82,45 +262,23 @@ class ScreenedAssignment {
       }
     }
     add(certified.totals, result_);
-    if (rows.empty()) return;
-    const std::int64_t packed = screen_locally(rows);
-    const double cost =
-        global_cost(result_) + kColumnCost * static_cast<double>(packed) / static_cast<double>(rows.size());
-    if (cost > held_.local_choice.global_cost) held_.local_choice.best = false;
-  }
-
-  /// Labels rows that have a label near the nearest centroid. Returns the number of packed columns.
-  std::int64_t screen_locally(const std::vector<std::int64_t>& rows) {
-    LocalScreen<T> screen(held_, request_.centroids, fastest_, bounds_);
-    const std::vector<std::int64_t> far =
-        screen.run(sort_by_label(held_.threads, rows, held_.label.data(), clusters_), result_);
-    screen_list(far);
-    return screen.packed();
-  }
-
-  void screen_list(const std::vector<std::int64_t>& rows) {
-    const std::int64_t step = std::max<std::int64_t>(ceil_div(std::ssize(rows), held_.threads.count()), kernels_.lanes);
-    held_.threads.run(ceil_div(std::ssize(rows), step), [&](std::int64_t task, int thread) {
-      Assigner<T>& assigner = assigner_of(thread, false);
-      for (std::int64_t i = task * step; i < std::min((task + 1) * step, std::ssize(rows)); ++i) assigner.add(rows[i]);
-    });
-    finish();
+    if (!rows.empty()) {
+      screen_locally(rows);
+      note_local_screen(held_, result_);
+    }
+    return end();
   }
 
   /// Screens all rows against all centroids. If that leaves many candidates in a sample, the other ambiguous rows go on
   /// to the local screen.
-  void assign_globally() {
-    std::int64_t stride = 0;
+  Assignment run_globally() {
+    const std::int64_t stride = sample_stride(held_, clusters_);
     bool with_guesses = held_.forced.local_screen;
-    if (chooses_ && !with_guesses && held_.rows() >= 8 * kSampleRows && !labels_known()) {
-      stride = held_.rows() / kSampleRows;
+    if (stride > 0) {
       std::vector<std::int64_t> sample;
       for (std::int64_t i = 0; i < held_.rows(); i += stride) sample.push_back(i);
       screen_list(sample);
-      const double cost = global_cost(result_), guessing = kPackCost + static_cast<double>(clusters_);
-      if (cost > guessing / kGain) {
-        with_guesses = guessing + local_cost(held_, request_.centroids, held_.rows()) < kGain * cost;
-      }
+      with_guesses = guesses_pay(held_, request_.centroids, result_);
     }
     held_.for_ranges(held_.rows_per_task((clusters_ + 8) * held_.columns(), kernels_.lanes),
                      [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
@@ -130,14 +288,39 @@ class ScreenedAssignment {
                        }
                      });
     const std::vector<std::int64_t> guessed = finish();
-    held_.local_choice.global_cost =
-        with_guesses ? 2 * kPackCost + 2.0 * static_cast<double>(clusters_) : global_cost(result_);
-    if (with_guesses) held_.local_choice.wait = 0;
-    if (is_low_precision_ && !with_guesses) held_.backoff.update(result_, clusters_);
+    note_screen(held_, clusters_, result_, with_guesses);
     if (!guessed.empty()) {
       result_.screened -= std::ssize(guessed);  // counted again
       screen_locally(guessed);
     }
+    return end();
+  }
+
+ private:
+  const ScreenColumns& packed() {
+    centroids_.pack(held_, request_.centroids.data, clusters_);
+    return centroids_;
+  }
+  Assignment end() {
+    if (bounds_) bounds_.finish(held_, result_.screened);
+    held_.labelled_clusters = clusters_;
+    return std::move(result_);
+  }
+
+  /// Labels rows that have a label near the nearest centroid.
+  void screen_locally(const std::vector<std::int64_t>& rows) {
+    const ScreenKernels& fastest = assignment_screen(held_, clusters_, AssignmentMethod::local_screen);
+    LocalScreen<T> screen(held_, request_.centroids, fastest, bounds_);
+    screen_list(screen.run(sort_by_label(held_.threads, rows, held_.label.data(), clusters_), result_));
+  }
+
+  void screen_list(const std::vector<std::int64_t>& rows) {
+    const std::int64_t step = std::max<std::int64_t>(ceil_div(std::ssize(rows), held_.threads.count()), kernels_.lanes);
+    held_.threads.run(ceil_div(std::ssize(rows), step), [&](std::int64_t task, int thread) {
+      Assigner<T>& assigner = assigner_of(thread, false);
+      for (std::int64_t i = task * step; i < std::min((task + 1) * step, std::ssize(rows)); ++i) assigner.add(rows[i]);
+    });
+    finish();
   }
 
   Assigner<T>& assigner_of(int thread, bool with_guesses) {
@@ -163,14 +346,9 @@ class ScreenedAssignment {
     return guessed;
   }
 
-  static constexpr std::int64_t kSampleRows = 1024;
-  static constexpr double kGain = 0.8;  // another screen must be expected to cost at most this share
-
   HeldRows<T>& held_;
   const AssignRequest& request_;
   std::int64_t clusters_;
-  const ScreenKernels& fastest_;
-  bool is_low_precision_, chooses_, is_local_;
   const ScreenKernels& kernels_;
   ScreenColumns centroids_;
   BoundWorkspace bounds_;
@@ -182,7 +360,7 @@ class ScreenedAssignment {
 template <class T>
 void assign_by_definition(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
   const std::int64_t k = request.centroids.rows;
-  held.bounds.skip();
+  held.skip_bounds();
   std::vector<double> distance(static_cast<std::size_t>(held.rows() * k));
   held.threads.run(std::ssize(distance), [&](std::int64_t pair, int) {
     distance[pair] = held.set.template rows<T>().distance(held.row(pair / k), request.centroids.row(pair % k).data(),
@@ -203,12 +381,13 @@ void assign_by_definition(HeldRows<T>& held, const AssignRequest& request, Assig
 
 template <class T>
 void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
-  const std::int64_t k = request.centroids.rows;
-  if (held.are_few_and_long(k)) return assign_by_definition(held, request, assignment);
-  if (narrow_is_best(held, k) && !bounds_pay(held, k)) return assign_narrow(held, request, assignment);
-  const Assignment result = ScreenedAssignment<T>(held, request).run();
-  if (held.narrow_backoff.active()) held.narrow_backoff.update(result, k);
-  held.bounds.note_changed(result.changed, held.rows());
+  const AssignmentMethod method = choose_assignment(held, request.centroids);
+  if (method == AssignmentMethod::definition) return assign_by_definition(held, request, assignment);
+  if (method == AssignmentMethod::narrow_screen) return assign_narrow(held, request, assignment);
+  ScreenedAssignment<T> screened(held, request, method);
+  const Assignment result = method == AssignmentMethod::local_screen ? screened.run_locally() : screened.run_globally();
+  held.observed.screens.narrow.skips();
+  note_labels(held, result.changed);
   add(result, assignment);
 }
 

@@ -8,9 +8,9 @@
 
 #include "core/kmeans/cluster_update.h"
 #include "core/runtime/clock.h"
-#include "kernels/cpu/assign/bounds.h"
 #include "kernels/cpu/assign/narrow_screen.h"
 #include "kernels/cpu/assign/reassignments.h"
+#include "kernels/cpu/choice/assignment.h"
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {
@@ -29,8 +29,7 @@ class LloydIterations {
         clusters_(state.centroids.rows()),
         screen_(held),
         reassignments_(held.plan, state.sums.limbs, clusters_, held.threads),
-        workers_(static_cast<std::size_t>(held.threads.count())),
-        next_centroids_(clusters_, held.columns()) {}
+        workers_(static_cast<std::size_t>(held.threads.count())) {}
 
   /// Keeps the rows of small sets in panels for the iterations that follow.
   void keep_panels() {
@@ -39,7 +38,7 @@ class LloydIterations {
 
   /// Assigns all rows and updates sums and counts.
   IterationRecord assign() {
-    held_.bounds.skip();
+    held_.skip_bounds();
     choose_centroids(held_, screen_, state_.centroids.view());
     const std::int64_t d = held_.columns(), block = screen_.block();
     held_.for_ranges(screen_.rows_per_task(), [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
@@ -62,34 +61,20 @@ class LloydIterations {
       record.ambiguous += std::exchange(worker->totals.ambiguous, 0);
       record.candidates += std::exchange(worker->totals.candidates, 0);
     }
-    held_.bounds.note_changed(record.changed, held_.rows());
-    note_narrow(held_, record, clusters_);
+    note_labels(held_, record.changed);
+    note_narrow_screen(held_, record, clusters_);
     return record;
   }
 
-  /// Replaces the centroids with the means of the sums, with the same results as centroids_of(), objective_of() and
-  /// squared_shift() of core. Returns whether no bit of the centroids changed.
+  /// Replaces the centroids with the means of the sums. Returns whether no bit of the centroids changed.
   bool update(double spread, IterationRecord& record) {
-    const std::int64_t d = held_.columns();
-    const ColumnScales& scales = held_.plan.scales;
-    const bool two_limbs = state_.sums.limbs == 2;
-    const auto distance = held_.set.template rows<double>().distance;
-    double between = 0.0;
-    for (std::int64_t c = 0; c < clusters_; ++c) {
-      const auto count = static_cast<double>(state_.counts[c]);
-      double* const mean = next_centroids_.row(c).data();
-      for (std::int64_t j = 0; j < d; ++j) {
-        const std::int64_t at = c * d + j;
-        mean[j] = mean_of({state_.sums.high[at], two_limbs ? state_.sums.low[at] : 0}, scales.shift[j],
-                          two_limbs ? scales.low_bits : 0, count);
-      }
-      record.shift += distance(mean, state_.centroids.row(c).data(), d);
-      between += weighted_distance(count, distance(mean, held_.plan.mean.data(), d));
-    }
-    record.inertia = remaining_objective(spread, between);
-    std::swap(next_centroids_, state_.centroids);
-    return std::memcmp(next_centroids_.data(), state_.centroids.data(),
-                       static_cast<std::size_t>(next_centroids_.size()) * sizeof(double)) == 0;
+    const std::vector<double> weights(state_.counts.begin(), state_.counts.end());
+    Matrix<double> before =
+        std::exchange(state_.centroids, centroids_of(state_.sums, weights, held_.plan.scales, state_.centroids.view()));
+    record.inertia = objective_of(state_.centroids.view(), weights, held_.plan, spread);
+    record.shift = squared_shift(state_.centroids.view(), before.view());
+    return std::memcmp(before.data(), state_.centroids.data(),
+                       static_cast<std::size_t>(before.size()) * sizeof(double)) == 0;
   }
 
  private:
@@ -106,7 +91,6 @@ class LloydIterations {
   NarrowScreen<T> screen_;
   ReassignmentTables reassignments_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  Matrix<double> next_centroids_;  // centroids of the next iteration
 };
 
 /// The assignment of an iteration that ends here because a cluster is empty; the host relocates it.
@@ -128,14 +112,14 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
   const std::int64_t k = state.centroids.rows();
   IterateResult result;
   if (held.weights.weight != nullptr) return result;
-  const auto is_best = [&] { return (narrow_is_best(held, k) || is_small(held, k)) && !bounds_pay(held, k); };
-  if (!is_best() || !ReassignmentTables::fit(k, held.columns(), state.sums.limbs)) return result;
   if (held.plan.rows != held.rows() || held.unsummed) return result;
+  if (!ReassignmentTables::fit(k, held.columns(), state.sums.limbs)) return result;
+  if (!iterates_by_blocks(held, k, false)) return result;
   LloydIterations<T> iterations(held, state);
   Stop stop = Stop::none;
   double before = 0.0;
   while (stop == Stop::none && (result.records.empty() || before < kMaxSeconds)) {
-    if (!is_best()) break;
+    if (!iterates_by_blocks(held, k, result.records.empty())) break;
     IterationRecord record = iterations.assign();
     if (std::find(state.counts.begin(), state.counts.end(), 0) != state.counts.end()) {
       result.unfinished = unfinished_assignment(record, state.counts);

@@ -2,9 +2,7 @@
 #include "kernels/cpu/assign/local_screen.h"
 
 #include <algorithm>
-
-#include "kernels/cpu/assign/near_centroids.h"
-#include "kernels/cpu/runtime/local_columns.h"
+#include <compare>
 
 namespace kith::cpu {
 namespace {
@@ -18,6 +16,125 @@ constexpr std::int64_t kChunkTiles = 8;    // tiles of products that stay in the
 float squared_reach(double distance) {
   const double reach = 2 * distance * (1 + 0x1p-20);
   return static_cast<float>(reach * reach * (1 + 0x1p-20)) + 0x1p-120F;
+}
+
+/// A centroid near the current one, and a lower bound of their squared distance in the scale of the screen.
+struct NearCentroid {
+  float squared;
+  std::int32_t centroid;
+  auto operator<=>(const NearCentroid&) const = default;
+};
+
+/// Lists the centroids near some others, on one thread.
+template <class T>
+class NearCentroids {
+ public:
+  /// columns: the centroids, packed for products in float32.
+  NearCentroids(const HeldRows<T>& held, MatrixView<const double> centroids, const ScreenColumns& columns);
+
+  /// The number of centroids that measure() takes at most.
+  int group() const { return held_.set.float32.lanes; }
+  /// Measures the distances between some centroids, of which each can then become the current one, and all centroids.
+  void measure(std::span<const std::int64_t> some);
+  /// Makes the centroid with this place among the measured ones the current one, and clears the list.
+  void begin(int place);
+
+  /// The number of centroids within a squared distance.
+  std::int64_t count(float reach) const;
+  /// Extends the list to all centroids within a squared distance.
+  void extend(float reach);
+  const std::vector<NearCentroid>& list() const { return list_; }
+  /// All other centroids are farther than this, squared.
+  float reach() const { return reach_; }
+
+ private:
+  const HeldRows<T>& held_;
+  MatrixView<const double> centroids_;
+  const ScreenColumns& columns_;
+  Matrix<std::byte> panel_;         // of the measured centroids
+  Matrix<float> products_;          // (columns of a tile, lanes)
+  Matrix<float> squared_;           // (lanes, k) lower bounds of the squared distances
+  std::span<const float> current_;  // (k) of the current centroid
+  std::vector<NearCentroid> list_;
+  float reach_ = -1.0F;
+};
+
+std::int32_t count_within(std::span<const float> squared, float reach) {
+  std::int32_t within = 0;
+  for (const float each : squared) within += each <= reach ? 1 : 0;
+  return within;
+}
+
+template <class T>
+NearCentroids<T>::NearCentroids(const HeldRows<T>& held, MatrixView<const double> centroids,
+                                const ScreenColumns& columns)
+    : held_(held),
+      centroids_(centroids),
+      columns_(columns),
+      panel_(1, held.set.float32.panel_bytes(held.columns())),
+      products_(kTileColumns, held.set.float32.lanes),
+      squared_(held.set.float32.lanes, centroids.rows) {}
+
+template <class T>
+void NearCentroids<T>::measure(std::span<const std::int64_t> some) {
+  const ScreenKernels& float32 = held_.set.float32;
+  const std::int64_t d = held_.columns();
+  const double* rows[kMaxLanes];
+  for (int lane = 0; lane < float32.lanes; ++lane)
+    rows[lane] = centroids_.row(some[std::min<std::size_t>(lane, some.size() - 1)]).data();
+  PanelNorms norms;
+  float32.pack_rows.template of<double>()(rows, d, held_.scale(), held_.plan.screen.center.data(), panel_.data(),
+                                          &norms);
+  float least[kMaxLanes];  // score + least is a lower bound of half the squared distance
+  for (int lane = 0; lane < float32.lanes; ++lane) {
+    const double exact =
+        lower_half_sq_norm(norms.norm[lane], d) - columns_.margin(norms.norm[lane], norms.residual[lane]);
+    least[lane] = static_cast<float>(exact - std::abs(exact) * 0x1p-23);
+  }
+  columns_.multiply(panel_.data(), products_.data(),
+                    [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
+                      for (std::int64_t c = 0; c < count; ++c) {
+                        float* product = products_.row(c).data();
+                        for (int lane = 0; lane < float32.lanes; ++lane) {
+                          const float squared = 2 * (half_sq_norm[c] - product[lane] + least[lane]) * (1 - 0x1p-22F);
+                          // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
+                          product[lane] = squared > 0 ? squared : 0.0F;
+                        }
+                      }
+                      for (std::size_t place = 0; place < some.size(); ++place) {
+                        float* out = squared_.row(static_cast<std::int64_t>(place)).data() + from;
+                        const float* squared = products_.data() + place;
+                        for (std::int64_t c = 0; c < count; ++c) out[c] = squared[c * float32.lanes];
+                      }
+                    });
+}
+
+template <class T>
+void NearCentroids<T>::begin(int place) {
+  current_ = std::as_const(squared_).row(place);
+  list_.clear();
+  reach_ = -1.0F;
+}
+
+template <class T>
+std::int64_t NearCentroids<T>::count(float reach) const {
+  return count_within(current_, reach);
+}
+
+template <class T>
+void NearCentroids<T>::extend(float reach) {
+  if (reach <= reach_) return;
+  const auto listed = static_cast<std::ptrdiff_t>(list_.size());
+  constexpr std::size_t kBlock = 32;  // most blocks have no centroid within the reach
+  for (std::size_t first = 0; first < current_.size(); first += kBlock) {
+    const auto block = current_.subspan(first, std::min(kBlock, current_.size() - first));
+    if (count_within(block, reach) == 0) continue;
+    for (std::size_t c = 0; c < block.size(); ++c) {
+      if (block[c] <= reach && block[c] > reach_) list_.push_back({block[c], static_cast<std::int32_t>(first + c)});
+    }
+  }
+  std::sort(list_.begin() + listed, list_.end());
+  reach_ = reach;
 }
 
 }  // namespace
@@ -288,7 +405,6 @@ class LocalScreen<T>::Worker {
  public:
   LabelWriter<T> writer;
   std::vector<std::int64_t> deferred;
-  std::int64_t packed = 0;  // columns
 
  private:
   std::vector<RowPanel<T>> panels_;
@@ -335,7 +451,6 @@ std::vector<std::int64_t> LocalScreen<T>::run(const SortedRows& rows, Assignment
   for (const std::unique_ptr<Worker>& worker : workers) {
     if (!worker) continue;
     add(worker->writer.totals, result);
-    packed_ += worker->packed;
     deferred.insert(deferred.end(), worker->deferred.begin(), worker->deferred.end());
   }
   return deferred;

@@ -14,8 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cpu/assign/bounds.h"
-#include "kernels/cpu/assign/label_writer.h"
+#include "kernels/cpu/assign/labels.h"
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/runtime/sorted_rows.h"
 
@@ -31,8 +30,6 @@ class LocalScreen {
   /// Labels the rows, and ADDS to the result. Returns the rows that are much farther from their centroid than the other
   /// rows of it, unlabelled: few, which a screen against all centroids handles better.
   std::vector<std::int64_t> run(const SortedRows& rows, Assignment& result);
-  /// The number of centroids that run() packed, summed over the labels: the cost of packing.
-  std::int64_t packed() const { return packed_; }
 
  private:
   class Worker;
@@ -40,7 +37,6 @@ class LocalScreen {
   MatrixView<const double> centroids_;
   const ScreenKernels& kernels_;
   const BoundWorkspace& bounds_;
-  std::int64_t packed_ = 0;
   ScreenColumns float32_centroids_;  // for the distances between the centroids
 };
 

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "core/numbers/difference_margin.h"
+#include "kernels/cpu/choice/assignment.h"
 
 namespace kith::cpu {
 namespace {
@@ -67,7 +68,8 @@ void NarrowScreen<T>::set_centroids(MatrixView<const double> centroids) {
   const std::int64_t k = centroids.rows, d = centroids.columns;
   constexpr float kAbsent = 3e38F;  // score of a missing column
   const ScreenedRows screened = screen_rows(centroids, held_.plan.screen);
-  const bool takes_differences = held_.narrow_products_backoff.active() && screened.largest_norm < kNarrowLongest;
+  const bool takes_differences =
+      held_.observed.screens.narrow_products.left() > 0 && screened.largest_norm < kNarrowLongest;
   const ScreenMargin margin =
       takes_differences ? difference_margin(d, kernels_.roundings_per_product, kMarking)
                         : screen_margin(screened, d, held_.plan.screen.exponent, narrow_arithmetic(kernels_, d));
@@ -165,20 +167,20 @@ void choose_centroids(HeldRows<T>& held, NarrowScreen<T>& screen, MatrixView<con
   constexpr std::int64_t kSampled = 4, kLeastRows = 16;  // blocks; rows for each of the sample
   screen.set_centroids(centroids);
   const std::int64_t block = screen.block(), sampled = kSampled * block;
-  if (!held.narrow_products_backoff.is_untried() || held.rows() < kLeastRows * sampled) return;
+  if (held.observed.screens.tried_narrow || held.rows() < kLeastRows * sampled) return;
   typename NarrowScreen<T>::Workspace workspace(screen);
   NarrowTotals totals;
   const std::int64_t step = held.rows() / kSampled / block * block;
   for (std::int64_t i = 0; i < kSampled; ++i) screen.label(i * step, block, workspace, totals);
-  note_products(held, {.screened = sampled, .ambiguous = totals.ambiguous, .candidates = totals.candidates},
-                centroids.rows);
-  if (held.narrow_products_backoff.active()) screen.set_again(centroids);
+  note_narrow_scores(held, {.screened = sampled, .ambiguous = totals.ambiguous, .candidates = totals.candidates},
+                     centroids.rows);
+  if (held.observed.screens.narrow_products.left() > 0) screen.set_again(centroids);
 }
 
 template <class T>
 void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
   const std::int64_t k = request.centroids.rows;
-  held.bounds.skip();
+  held.skip_bounds();
   NarrowScreen<T> screen(held);
   choose_centroids(held, screen, request.centroids);
   // Consecutive rows often have the same label; several counters avoid dependent additions.
@@ -213,8 +215,8 @@ void assign_narrow(HeldRows<T>& held, const AssignRequest& request, Assignment& 
   assignment.changed += record.changed;
   assignment.ambiguous += record.ambiguous;
   assignment.candidates += record.candidates;
-  held.bounds.note_changed(record.changed, held.rows());
-  note_narrow(held, record, k);
+  note_labels(held, record.changed);
+  note_narrow_screen(held, record, k);
 }
 
 #define KITH_INSTANTIATE(T)                                                                 \

@@ -13,44 +13,6 @@
 
 namespace kith::cpu {
 
-/// Whether the narrow screen keeps packed rows from one iteration to the next.
-template <class T>
-bool is_small(const HeldRows<T>& held, std::int64_t clusters) {
-  constexpr std::int64_t kMaxColumns = 256, kMaxWork = 16'000'000;  // in multiply-adds
-  return held.columns() <= kMaxColumns && clusters * held.columns() <= kMaxWork / held.rows();
-}
-
-/// The narrow screen is the fastest for few columns, and for small problems with few clusters, if it certifies most
-/// rows: its margin is that of the longest centroid, which is a far outlier in some data.
-template <class T>
-bool narrow_is_best(const HeldRows<T>& held, std::int64_t clusters) {
-  constexpr std::int64_t kFewColumns = 16, kFewClusters = 16;
-  if (clusters <= kFewClusters && is_small(held, clusters)) return true;
-  return held.columns() <= kFewColumns && !held.narrow_backoff.active();
-}
-
-/// Notes what products, or differences in their place, left ambiguous.
-template <class T>
-void note_products(HeldRows<T>& held, const IterationRecord& record, std::int64_t clusters) {
-  // Costs of an ambiguous row and of a distance, in operations of the screen, which takes d + 4 for a column.
-  constexpr double kAmbiguous = 2000, kMeasured = 300;
-  const double d = static_cast<double>(held.columns()), column = d + 4;
-  const double ambiguous = kAmbiguous / (static_cast<double>(clusters) * column) + 1.5;
-  held.narrow_products_backoff.update(record, clusters, kMeasured / column / ambiguous, d / column / ambiguous);
-}
-
-/// Notes what the narrow screen left ambiguous. Its scores are products, or differences while products leave too much.
-/// The fewer columns, the slower are all other screens beside it.
-template <class T>
-void note_narrow(HeldRows<T>& held, const IterationRecord& record, std::int64_t clusters) {
-  constexpr double kDistance = 32, kColumns = 16;
-  const double d = static_cast<double>(held.columns());
-  const bool took_products = !held.narrow_products_backoff.active();
-  note_products(held, record, clusters);
-  if (took_products && held.narrow_products_backoff.active()) return;  // differences come next
-  held.narrow_backoff.update(record, clusters, kDistance, kColumns / d);
-}
-
 /// Counts of the screen.
 struct NarrowTotals {
   std::int64_t ambiguous = 0;   // rows that the screening pass did not certify

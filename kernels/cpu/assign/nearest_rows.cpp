@@ -18,8 +18,9 @@
 #include <utility>
 
 #include "core/kmeans/bounds.h"
+#include "kernels/cpu/choice/assignment.h"
 #include "kernels/cpu/operations.h"
-#include "kernels/cpu/runtime/local_columns.h"
+#include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/runtime/sorted_rows.h"
 
 namespace kith::cpu {
@@ -183,10 +184,11 @@ class NearestRowFinder {
     limit_ = max_nearest_candidates(held_.rows(), clusters());
     if (budget == Budget::of_products) {
       constexpr std::int64_t kImprovements = 16;  // of the nearest row of a centroid
-      double products = kDefinitionCost * static_cast<double>(kImprovements * clusters());
+      std::int64_t products = 0;
       for (std::int64_t level = 1; level <= levels; ++level)
-        products += static_cast<double>((sorted.start[level + 1] - sorted.start[level]) * level * columns_->step());
-      limit_ = std::min(limit_, result_.candidates + static_cast<std::int64_t>(products / kDefinitionCost));
+        products += (sorted.start[level + 1] - sorted.start[level]) * level * columns_->step();
+      const std::int64_t affordable = kImprovements * clusters() + distances_for(held_, *kernels_, products);
+      limit_ = std::min(limit_, result_.candidates + affordable);
     }
     constexpr std::int64_t kPanelsPerTask = 8;
     const std::int64_t panels = ceil_div(count, lanes);

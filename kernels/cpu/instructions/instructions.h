@@ -12,15 +12,38 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "core/numbers/fixed_point.h"
 #include "core/numbers/measure.h"
-#include "kernels/cpu/instructions/narrow_kernels.h"
-#include "kernels/cpu/instructions/point_types.h"
-#include "kernels/cpu/instructions/tree_kernels.h"
 
 namespace kith::cpu {
 
+/// A class template instantiated for each point type (KITH_FOR_POINT_TYPES of core/points/matrix.h).
+template <template <class> class Template>
+struct ForPointTypes {
+  Template<float> f32;
+  Template<double> f64;
+  Template<std::uint8_t> uint8;
+  Template<std::int8_t> int8;
+
+  template <class T>
+  const Template<T>& of() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return f32;
+    } else if constexpr (std::is_same_v<T, double>) {
+      return f64;
+    } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+      return uint8;
+    } else {
+      static_assert(std::is_same_v<T, std::int8_t>);
+      return int8;
+    }
+  }
+};
+
+inline constexpr int kMarks = 16;                     // columns numbered by the last bits of their scores
+inline constexpr double kMarking = kMarks * 0x1p-23;  // the relative change of a score by its number
 inline constexpr int kMaxLanes = 64;
 inline constexpr int kTileColumns = 64;       // columns of one tile, which stays in the first-level cache
 inline constexpr int kGroupColumns = kMarks;  // columns of a group, of which a row keeps the best score
@@ -158,6 +181,172 @@ struct RootSumKernels {
   /// [group][column][row], the last one filled with any rows; columns in the order of core/neighbors/tree_order.h.
   void (*add)(const double* panel, const double* groups, std::int64_t count, std::int64_t d, FixedScale scale,
               std::int64_t* sums);
+};
+
+// The narrow screen, for rows of few columns and for small problems (narrow.h). Rows are packed in panels: panel[j *
+// lanes + lane] is column j, centred and scaled, of the row in that lane. The best score of a row stays in its lane of
+// a register; there is no tile of products.
+
+inline constexpr float kNarrowLongest = 0x1p60F;  // differences of longer rows might overflow
+inline constexpr int kNarrowPanelColumns = 4;     // centroids that are multiplied together
+static_assert(kMarks % kNarrowPanelColumns == 0);
+
+/// What the score of a row and a centroid is.
+enum class NarrowScores {
+  products,    // half squared norm - product: errors grow with the longest centroid
+  differences  // squared distance: errors grow with it and with the length of the row
+};
+
+/// Packed centroids of the narrow screen, and its margin: that of core/numbers/screen.h for products. For differences,
+/// the roots of two scores must differ by constant + linear |x^| + quadratic (their sum).
+struct NarrowColumns {
+  NarrowScores scores;
+  const float* column_panels;  // [panel][2 + d][kNarrowPanelColumns]: first terms of scores, numbers, values
+  const float* by_column;      // (1 + d, padded): first terms, then values
+  std::int64_t count;          // k
+  std::int64_t padded;         // k rounded up to whole vectors
+  std::int64_t d;
+  float constant, linear, quadratic;  // of the margin
+};
+
+/// A row that the screening pass did not certify. Its candidates are the centroids whose score is not above the limit.
+struct NarrowAmbiguousRow {
+  std::int32_t position;
+  float limit;
+};
+
+/// Sums of reassigned rows: for each cluster the high limbs of `pitch` columns, then the low limbs if there are two.
+struct ReassignmentTable {
+  std::int64_t* sums;    // (k, limbs, pitch)
+  std::int64_t* counts;  // (k)
+  const double* first;   // (pitch) factors of the grid, zero beyond d
+  const double* second;  // (pitch)
+  double low_scale;      // 2^bits of the second limb
+  std::int64_t pitch;
+  int limbs;
+};
+
+/// Labels of rows: the current one, and the one contained in the sums.
+struct KeptLabels {
+  std::int32_t* label;
+  std::int32_t* summed;
+};
+
+template <class T>
+struct NarrowRowKernels {
+  /// Centres and scales `count` rows (count, d) and transposes them into panels. centers: (lanes, d), the centre
+  /// repeated. flat: workspace for one panel and a vector. Lanes without a row get finite values.
+  void (*pack)(const T* rows, std::int64_t count, std::int64_t d, double scale, const float* centers, float* flat,
+               float* panels);
+  /// out[i] = D(row i, centroid label[i]) by the definition. centroids: (k, d)
+  void (*label_distances)(const T* rows, std::int64_t count, std::int64_t d, const double* centroids,
+                          const std::int32_t* label, double* out);
+  /// Moves the rows with now[i] != kept.summed[i] from the sums and counts of that cluster (-1: none) to those of
+  /// now[i], and stores that label. Returns their number.
+  std::int64_t (*reassign)(const T* rows, std::int64_t count, std::int64_t d, const std::int32_t* now, KeptLabels kept,
+                           const ReassignmentTable& table);
+};
+
+struct NarrowKernels {
+  int lanes;                     // rows of a panel
+  int floats;                    // of a vector
+  double roundings_per_product;  // 1 with fused multiply-add, else 2
+
+  /// Screens `count` rows: writes label[i] in whole panels and lists the ambiguous rows. Returns their number.
+  std::int64_t (*screen)(const float* panels, std::int64_t count, const NarrowColumns& columns, std::int32_t* label,
+                         NarrowAmbiguousRow* ambiguous);
+  /// Candidates of an ambiguous row (`position` in the panels), ascending. Returns their number.
+  std::int64_t (*candidates)(const float* panels, const NarrowColumns& columns, NarrowAmbiguousRow row,
+                             std::int32_t* found);
+  /// Stores labels and counts them: counts[(i % ways) * k + now[i]]. Returns how many differ from those in the sums.
+  std::int64_t (*store_labels)(const std::int32_t* now, std::int64_t count, KeptLabels kept, std::int64_t* counts,
+                               std::int64_t clusters, std::int64_t ways);
+
+  ForPointTypes<NarrowRowKernels> row_kernels;
+
+  template <class T>
+  const NarrowRowKernels<T>& rows() const {
+    return row_kernels.of<T>();
+  }
+};
+
+// Searches of a k-d tree for a group of queries (tree.h). Each query of a group has a lane.
+
+inline constexpr int kTreeQueries = 16;    // queries of a group
+inline constexpr int kTreeMaxColumns = 8;  // rows of up to so many columns have kernels of their own
+inline constexpr int kTreeMaxDepth = 48;   // of nodes, which halve the number of rows
+
+/// A node of a tree in preorder: its first child is the next node.
+struct TreeNode {
+  double split;               // rows of the first child are at most this in the column of the split, others at least
+  std::int32_t column;        // of the split; -1: a leaf
+  std::int32_t second;        // number of the second child
+  std::int32_t first;         // position of its first row
+  std::int32_t last;          // position after its last row
+  std::int32_t lowest;        // lowest row number
+  std::int32_t equal_before;  // if all rows of the node are equal: rows equal to them with lower numbers, or fewer
+};
+
+struct TreeView {
+  const TreeNode* nodes;        // preorder
+  const double* boxes;          // [node][smallest, largest][column] of its rows
+  const float* narrow_rows;     // [position][column], or null
+  const double* wide_rows;      // the same if there are no narrow rows
+  const std::int32_t* numbers;  // [position] row number
+  std::int64_t columns;
+};
+
+/// A row that may belong to the list of a query.
+struct TreeHit {
+  double distance;
+  std::int64_t row;
+};
+
+/// Queries that search a tree together. Rows are relevant to a lane if D <= limit and, if they are ties at tie_limit,
+/// their number is below tie_row.
+struct TreeGroup {
+  const double* queries;        // [column][lane]
+  const float* narrow_queries;  // the same rounded
+  const double* rounding;       // (lanes) at least the distance between a query and its rounded values
+  bool is_rounded;              // a rounding is not 0
+  const double* center;         // (columns) of the queries
+  double* limit;                // (lanes) -infinity for a lane without a query
+  float* narrow_limit;          // (lanes) above D in float32 of rows within the limit
+  double* tie_limit;            // (lanes)
+  double* tie_row;              // (lanes)
+  double* nearest;  // [neighbors][lane] the smallest D so far, ascending, of which the last is the limit; or null
+  std::int64_t neighbors;
+  double* logged;            // [entry][lane] D of rows that were relevant to a lane
+  std::int32_t* logged_row;  // [entry]
+  std::int64_t log_size, log_capacity;
+  TreeHit* hits;  // [lane][hit_capacity] rows from the log
+  std::int64_t hit_count[kTreeQueries];
+  std::int64_t hit_capacity;
+  const std::int32_t* seeds;  // leaves to be searched first
+  std::int64_t seed_count;
+  void (*on_full)(void* owner);  // called when the log is full; empties it and may lower limits
+  void* owner;
+  std::int64_t distances;  // ADDED: rows that were compared with the group
+  std::int64_t visited;    // ADDED: nodes that were compared with the group
+};
+
+struct TreeKernels {
+  using Search = void (*)(const TreeView&, TreeGroup&);
+  /// Logs all rows of a tree that are relevant to a lane, and maybe others.
+  template <class Row>
+  struct OfRows {
+    Search euclidean[kTreeMaxColumns + 1];  // [columns]; [0]: any number of columns
+    Search manhattan, chebyshev;
+    Search of(Measure measure, std::int64_t columns) const {
+      if (measure == Measure::manhattan) return manhattan;
+      if (measure == Measure::chebyshev) return chebyshev;
+      return euclidean[columns <= kTreeMaxColumns ? columns : 0];
+    }
+  };
+  OfRows<float> narrow;
+  OfRows<double> wide;
+  /// Moves the log to the hits, without rows above the limit.
+  void (*drain)(TreeGroup&);
 };
 
 struct Instructions {

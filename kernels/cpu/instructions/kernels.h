@@ -9,10 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/instructions/instructions.h"
-#include "kernels/cpu/instructions/measures.h"
 #include "kernels/cpu/instructions/narrow.h"
-#include "kernels/cpu/instructions/root_sums.h"
-#include "kernels/cpu/instructions/tile_scores.h"
 #include "kernels/cpu/instructions/tree.h"
 
 namespace kith::cpu {
@@ -31,6 +28,266 @@ struct FusedScalars {
 };
 
 }  // namespace
+
+/// Distances other than Euclidean by their definition (core/numbers/distance.h).
+template <class V, Measure M>
+struct Measures {
+  using D = typename V::D;
+
+  /// D by the definition: its 32 accumulators are 32 / V::doubles vectors; the first steps of the tree join whole
+  /// vectors.
+  template <class T>
+  static double distance(const T* x, const double* c, std::int64_t d) {
+    constexpr int kVectors = 32 / V::doubles;
+    D lane[kVectors];
+    for (int v = 0; v < kVectors; ++v) lane[v] = V::zero_d();
+    std::int64_t j = 0;
+    for (; j + 32 <= d; j += 32) {
+      for (int v = 0; v < kVectors; ++v) {
+        lane[v] = accumulate(V::load_d(x + j + v * V::doubles), V::load_d(c + j + v * V::doubles), lane[v]);
+      }
+    }
+    for (int v = 0; j < d; ++v, j += V::doubles) {  // missing columns are zero
+      const int left = static_cast<int>(d - j < V::doubles ? d - j : V::doubles);
+      lane[v] = accumulate(V::load_first_d(x + j, left), V::load_first_d(c + j, left), lane[v]);
+    }
+    for (int w = kVectors / 2; w > 0; w /= 2) {
+      for (int v = 0; v < w; ++v) lane[v] = join(lane[v], lane[v + w]);
+    }
+    if constexpr (M == Measure::chebyshev) {
+      double largest = 0.0;
+      for (int l = 0; l < V::doubles; ++l) largest = lane[0][l] > largest ? lane[0][l] : largest;
+      return largest;
+    } else {
+      return M == Measure::inner_product ? 0.0 - V::tree_d(lane[0]) : V::tree_d(lane[0]);
+    }
+  }
+
+ private:
+  static D accumulate(D x, D c, D lane) {
+    if constexpr (M == Measure::inner_product) {
+      return V::multiply_add_d(x, c, lane);
+    } else {
+      return join(lane, V::absolute_d(V::subtract_d(x, c)));
+    }
+  }
+  static D join(D a, D b) {
+    if constexpr (M == Measure::chebyshev) {
+      return V::maximum_d(a, b);
+    } else {
+      return V::add_d(a, b);
+    }
+  }
+};
+
+/// Sums of distances (not squared) by the definition, as integers: the inner loop of statistics/cluster_distances.cpp.
+/// A vector lane is a query; each value of a row is broadcast to all lanes. The tree of the definition is walked depth
+/// first (core/neighbors/tree_order.h), which needs at most six partial sums per row of a group, in registers. A panel
+/// of queries of one vector stays in the first-level cache, and a group of rows uses each of its values several times.
+/// A distance takes d subtractions, d multiply-adds, at most 31 additions and a square root. V also has root_d.
+template <class V>
+struct RootSums {
+  using D = typename V::D;
+  using I = typename V::I;
+  static constexpr int kQueries = V::doubles;
+  static constexpr int kRows = V::doubles == 8 ? 4 : 2;  // of a group: six partial sums each fit the registers
+
+  static void add(const double* panel, const double* groups, std::int64_t count, std::int64_t d, FixedScale scale,
+                  std::int64_t* sums) {
+    const D first = V::broadcast_d(scale.first), second = V::broadcast_d(scale.second);
+    I total = V::load_i(sums);
+    for (std::int64_t r = 0; r < count; r += kRows) {
+      D sum[kRows];
+      const double* query = panel;
+      walk<0, 1>(query, groups, d, sum);
+      for (int i = 0; i < kRows && r + i < count; ++i) {
+        const D scaled = V::multiply_d(V::multiply_d(V::root_d(sum[i]), first), second);
+        total = V::add_i(total, V::nearest_i(scaled));
+      }
+    }
+    V::store_i(sums, total);
+  }
+
+ private:
+  /// sum[i] = accumulator Lane of the tree before its step below Width, for row i of the group. Advances query and
+  /// group past the columns that it reads. Requires Lane < d: a missing accumulator is 0, and adding it changes
+  /// nothing.
+  template <int Lane, int Width>
+  [[gnu::always_inline]] static inline void walk(const double*& query, const double*& group, std::int64_t d,
+                                                 D (&sum)[kRows]) {
+    if constexpr (Width == 32) {
+      for (int i = 0; i < kRows; ++i) {
+        const D t = difference(query, group, i);
+        sum[i] = V::multiply_d(t, t);
+      }
+      query += kQueries, group += kRows;
+      for (std::int64_t j = Lane + 32; j < d; j += 32, query += kQueries, group += kRows) {
+        for (int i = 0; i < kRows; ++i) {
+          const D t = difference(query, group, i);
+          sum[i] = V::multiply_add_d(t, t, sum[i]);
+        }
+      }
+    } else {
+      walk<Lane, 2 * Width>(query, group, d, sum);
+      if (Lane + Width >= d) return;
+      D other[kRows];
+      walk<Lane + Width, 2 * Width>(query, group, d, other);
+      for (int i = 0; i < kRows; ++i) sum[i] = V::add_d(sum[i], other[i]);
+    }
+  }
+
+  [[gnu::always_inline]] static inline D difference(const double* query, const double* group, int i) {
+    return V::subtract_d(V::load_d(query), V::broadcast_d(group[i]));
+  }
+};
+
+/// Operations on the scores of a tile of products (ScoreKernels).
+template <class V>
+struct TileScores {
+  using F = typename V::F;
+  static constexpr int kLanes = V::panel_vectors * V::floats;
+
+  static void errors(const PanelNorms& norms, const TileError& of_tile, float* error) {
+    for (int lane = 0; lane < kLanes; lane += V::floats) {
+      const F residual = V::load(norms.residual + lane), norm = V::add(V::load(norms.norm + lane), residual);
+      const F slope = V::multiply_add(norm, V::broadcast(&of_tile.quadratic), V::broadcast(&of_tile.linear));
+      const F constant =
+          V::multiply_add(residual, V::broadcast(&of_tile.per_residual), V::broadcast(&of_tile.constant));
+      V::store(error + lane, V::multiply_add(norm, slope, constant));
+    }
+  }
+
+  /// The best score of a group of columns. kAll: the group has kGroupColumns columns, so that the marks are constants.
+  template <bool kAll>
+  static F best_of_group(const float* tile, const float* half_sq_norm, int count, F& others_upper) {
+    const auto score = [&](int c) {
+      return V::marked(V::subtract(V::load(tile + c * kLanes), V::broadcast(half_sq_norm + c)), V::mark(c));
+    };
+    const int columns = kAll ? kGroupColumns : count;
+    F best = score(0);
+    if (columns == 1) return best;
+    F challenger = score(1);
+    F second = V::minimum(best, challenger);  // of this group: groups stay independent
+    best = V::maximum(best, challenger);
+#pragma GCC unroll 16
+    for (int c = 2; c < columns; ++c) {
+      challenger = score(c);
+      second = V::maximum(second, V::minimum(best, challenger));
+      best = V::maximum(best, challenger);
+    }
+    others_upper = V::maximum(others_upper, second);
+    return best;
+  }
+
+  static void update_best(const float* tile, const float* half_sq_norm, std::int64_t count, const float* error,
+                          BestScores scores) {
+    const float lowest = -__builtin_inff();
+    for (int p = 0; p < V::panel_vectors; ++p) {
+      const int at = p * V::floats;
+      const F e = V::load(error + at);
+      F first = V::load(scores.best_upper + at), second = V::load(scores.second_upper + at);
+      F tile_best = V::broadcast(&lowest), others_upper = tile_best;
+      for (std::int64_t c = 0; c < count; c += kGroupColumns) {
+        const float* group = tile + c * kLanes + at;
+        const F best = count - c >= kGroupColumns
+                           ? best_of_group<true>(group, half_sq_norm + c, kGroupColumns, others_upper)
+                           : best_of_group<false>(group, half_sq_norm + c, static_cast<int>(count - c), others_upper);
+        tile_best = V::maximum(tile_best, best);
+        const F upper = V::marked_as(V::add(best, e), best);
+        V::store(scores.group_best + c / kGroupColumns * kLanes + at, upper);
+        second = V::maximum(second, V::minimum(first, upper));
+        first = V::maximum(first, upper);
+      }
+      V::store(scores.best_upper + at, first);
+      V::store(scores.second_upper + at, second);
+      V::store(scores.best_lower + at, V::maximum(V::load(scores.best_lower + at), V::subtract(tile_best, e)));
+      V::store(scores.others_upper + at, V::maximum(V::load(scores.others_upper + at), V::add(others_upper, e)));
+    }
+  }
+
+  static std::int64_t collect(const float* tile, const float* half_sq_norm, std::int64_t count, const float* limit,
+                              Hit* hits) {
+    F highest[V::panel_vectors];
+#pragma GCC unroll 8
+    for (int p = 0; p < V::panel_vectors; ++p) highest[p] = V::load(limit + p * V::floats);
+    Hit* out = hits;
+    for (std::int64_t c = 0; c < count; ++c) {
+      const F h = V::broadcast(half_sq_norm + c);
+      std::uint64_t lanes = 0;  // one test per column: hits are rare
+#pragma GCC unroll 8
+      for (int p = 0; p < V::panel_vectors; ++p) {
+        const F score = V::subtract(h, V::load(tile + c * kLanes + p * V::floats));
+        lanes |= static_cast<std::uint64_t>(V::not_greater(score, highest[p])) << (p * V::floats);
+      }
+      for (; lanes != 0; lanes &= lanes - 1) {
+        const int lane = __builtin_ctzll(lanes);
+        *out++ = {half_sq_norm[c] - tile[c * kLanes + lane], static_cast<std::int32_t>(c), lane};
+      }
+    }
+    return out - hits;
+  }
+
+  static void group_minima(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest) {
+    for (std::int64_t first = 0; first < count; first += kGroupColumns, smallest += kLanes) {
+      const std::int64_t last = first + kGroupColumns < count ? first + kGroupColumns : count;
+      for (int p = 0; p < V::panel_vectors; ++p) {
+        const float* at = tile + p * V::floats;
+        F least = V::subtract(V::broadcast(half_sq_norm + first), V::load(at + first * kLanes));
+        for (std::int64_t c = first + 1; c < last; ++c)
+          least = V::minimum(least, V::subtract(V::broadcast(half_sq_norm + c), V::load(at + c * kLanes)));
+        V::store(smallest + p * V::floats, least);
+      }
+    }
+  }
+
+  /// By bisection.
+  static void kth_limit(const float* minima, std::int64_t groups, std::int64_t k, float* limit) {
+    constexpr int kBisections = 12;
+    float low[kLanes], middle[kLanes];
+    std::int32_t below[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane) low[lane] = limit[lane] = minima[lane];
+    for (std::int64_t group = 1; group < groups; ++group) {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        const float value = minima[group * kLanes + lane];
+        low[lane] = value < low[lane] ? value : low[lane];
+        limit[lane] = value > limit[lane] ? value : limit[lane];
+      }
+    }
+    for (int i = 0; i < kBisections; ++i) {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        middle[lane] = low[lane] + (limit[lane] - low[lane]) / 2;
+        below[lane] = 0;
+      }
+      for (std::int64_t group = 0; group < groups; ++group) {
+        for (int lane = 0; lane < kLanes; ++lane) below[lane] += minima[group * kLanes + lane] <= middle[lane];
+      }
+      for (int lane = 0; lane < kLanes; ++lane) (below[lane] >= k ? limit : low)[lane] = middle[lane];
+    }
+  }
+
+  static void root_sums(const float* tile, const float* half_sq_norm, std::int64_t count, const float* low,
+                        const float* high, float* lower, float* upper) {
+    const float nothing = 0.0F;
+    const F zero = V::broadcast(&nothing);
+    for (int p = 0; p < V::panel_vectors; ++p) {
+      const F least = V::load(low + p * V::floats), most = V::load(high + p * V::floats);
+      F below = zero, above = zero;
+      for (std::int64_t c = 0; c < count; ++c) {
+        const F score = V::subtract(V::broadcast(half_sq_norm + c), V::load(tile + c * kLanes + p * V::floats));
+        below = V::add(below, V::root(V::maximum(V::add(score, least), zero)));
+        above = V::add(above, V::root(V::maximum(V::add(score, most), zero)));
+      }
+      V::store(lower + p * V::floats, below);
+      V::store(upper + p * V::floats, above);
+    }
+  }
+};
+
+template <class V>
+constexpr ScoreKernels score_kernels_of() {
+  using S = TileScores<V>;
+  return {S::errors, S::update_best, S::collect, S::group_minima, S::kth_limit, S::root_sums};
+}
 
 template <class V>
 struct Kernels {

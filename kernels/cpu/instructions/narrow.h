@@ -1,4 +1,4 @@
-// The narrow screen and the sums of reassigned rows: kernels of narrow_kernels.h over a vector type V.
+// The narrow screen and the sums of reassigned rows: kernels of instructions.h over a vector type V.
 //
 // Per row and centroid: d multiply-adds (and d subtractions, of differences) and four operations for the two best
 // scores. The number of a centroid replaces the last bits of its score, so that the minimum contains it; the margin
@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/instructions/narrow_kernels.h"
+#include "kernels/cpu/instructions/instructions.h"
 
 namespace kith::cpu {
 

@@ -9,8 +9,7 @@
 
 #include <cstdint>
 
-#include "core/numbers/measure.h"
-#include "kernels/cpu/instructions/tree_kernels.h"
+#include "kernels/cpu/instructions/instructions.h"
 
 namespace kith::cpu {
 

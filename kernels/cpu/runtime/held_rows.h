@@ -17,11 +17,7 @@
 
 namespace kith::cpu {
 
-// Costs in products of the screen (d multiply-adds each), measured with AMX; slower screens make the others cheaper.
-inline constexpr double kPackCost = 100;       // packing a row or a column
-inline constexpr double kDefinitionCost = 50;  // a distance by the definition
-
-/// Columns from which on memory in proportion to them, rather than to rows, counts.
+/// Columns of a long row: memory in proportion to them, rather than to rows, counts.
 inline constexpr std::int64_t kLongRow = std::int64_t{1} << 13;
 
 /// HeldRows::are_few_and_long(), for rows that are not held yet.
@@ -35,67 +31,44 @@ inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1
 /// Bounds on the labels of the last assignment (core/kmeans/bounds.h): how much nearer each row is to its centroid than
 /// to any other, in the scale of the screen.
 struct LabelBounds {
-  /// Restores the state before the first assignment; keeps the memory.
-  void reset() {
-    clusters = 0;
-    backoff = {};
-    enabled = false;
-  }
-  /// Call after an assignment that changed so many labels of `rows` rows: once few change, bounds are worthwhile.
-  void note_changed(std::int64_t changed, std::int64_t rows) { enabled = enabled || changed < rows / 8; }
-  /// Whether the next assignment keeps bounds.
-  bool due() const { return enabled && backoff.left() == 0; }
-  /// Call for an assignment that keeps no bounds: older bounds are about other labels.
-  void skip() {
-    clusters = 0;
-    backoff.skips();
-  }
-
   UninitializedVector<float> bound{};  // (n)
   Matrix<double> centroids{};          // (k, d) of the bounds
   std::int64_t clusters = 0;           // k; 0: no bounds
-  bool enabled = false;                // few labels change, so assignments should keep bounds
-  Backoff backoff{};                   // of bounds, which did not pay if they certified too few rows
 };
 
-/// Skips a screen while its refinement pass costs more than the screen saves: the next assignments use another screen.
-/// Moving centroids change that, so the screen is tried again after increasing intervals.
-class ScreenBackoff {
- public:
-  bool active() const { return remaining_ > 0; }
-  bool is_untried() const { return untried_; }
-  /// Call after each assignment to k clusters by the screen, or by its replacement. distance: cost of a distance by the
-  /// definition, in products of the screen; more: cost of the replacement / cost of the screen, less 1.
-  template <class Counts>
-  void update(const Counts& result, std::int64_t k, double distance = 50, double more = 1) {
-    const double refined = static_cast<double>(result.ambiguous) +
-                           static_cast<double>(result.candidates) * distance / static_cast<double>(k);
-    untried_ = false;
-    if (active()) {
-      --remaining_;
-    } else if (refined > more * static_cast<double>(result.screened)) {
-      remaining_ = next_;
-      next_ = std::min(2 * next_, kMax);
-    } else {
-      next_ = kFirst;
-    }
-  }
-
- private:
-  static constexpr int kFirst = 8, kMax = 64;
-  int remaining_ = 0, next_ = kFirst;  // assignments
-  bool untried_ = true;
+/// What assignments by screens have shown. Other rows of the same data may begin with it.
+struct ScreenObservations {
+  Backoff low_precision{8}, narrow{8};  // left out while their ambiguous rows cost more than they save
+  Backoff narrow_products{8};           // the same of products in the narrow screen
+  bool tried_narrow = false;
+  Backoff local_estimates{};   // of the work of the local screen
+  bool local_is_best = false;  // assignments begin with the local screen
+  double row_seconds = 0.0;    // estimated, of the last assignment that screened all centroids
 };
 
-/// Whether assignments begin with the local screen (assign/local_screen.h), and when to ask again.
-struct LocalScreenChoice {
-  bool best = false;
-  double global_cost = 0.0;     // of the last assignment that screened all centroids, per row
-  int wait = 0, next_wait = 1;  // assignments before the next estimate
-  void pause() {
-    wait = next_wait;
-    next_wait = std::min(2 * next_wait, 16);
-  }
+/// What searches have shown that used a tree, or would have been faster with one.
+struct TreeObservations {
+  double saved_seconds = 0.0;  // that searches without a tree would have saved with it
+  double query_seconds = 0.0;  // the estimate for a query with a tree, for searches with these properties:
+  Measure measure = Measure::squared_euclidean;
+  std::int64_t neighbors = -1, queries = -1;
+  double limit = 0.0;
+};
+
+/// What searches have shown about equal rows.
+struct CopyObservations {
+  double equal_share = -1.0;   // the estimated probability that two rows are equal; negative: not known
+  double saved_seconds = 0.0;  // that searches of all rows would have saved with the first copies
+  std::int64_t too_many = std::numeric_limits<std::int64_t>::max();  // first copies for lists of so many are no fewer
+};
+
+/// What operations on the rows have shown so far, by which kernels/cpu/choice decides about the next ones.
+struct Observations {
+  ScreenObservations screens{};
+  bool few_change = false;  // few labels change, so that bounds may pay
+  Backoff bounds{};         // left out while they certify too few rows
+  TreeObservations trees{};
+  CopyObservations copies{};
 };
 
 /// The seeds so far, and the candidates tried last.
@@ -107,32 +80,13 @@ struct Seeding {
   UninitializedVector<std::uint32_t> lowered_by;  // (n) bit t: candidate t is nearer than the kept distance
 };
 
-struct SearchTree;
-
-/// The tree of the held rows, if a search has made one, and the last estimate of its work (search/tree_choice.h).
-struct TreeCache {
-  std::shared_ptr<const SearchTree> tree{};
-  double saved_seconds = 0.0;  // that searches without a tree would have saved with it
-  double work_seconds = 0.0;   // the estimate per query, for searches with these properties:
-  Measure work_measure = Measure::squared_euclidean;
-  std::int64_t work_neighbors = -1, work_queries = -1;
-  double work_limit = 0.0;
-};
+struct SearchTree;  // search/tree.h
 
 template <class T>
 class Cells;  // search/cells.h
 
 template <class T>
 struct FirstCopies;  // search/first_copies.h
-
-/// Which rows are the first of equal ones, if a search has asked.
-template <class T>
-struct CopyCache {
-  std::shared_ptr<const FirstCopies<T>> first{};
-  double equal_share = -1.0;   // the estimated probability that two rows are equal; negative: not known
-  double saved_seconds = 0.0;  // that searches of all rows would have saved with them
-  std::int64_t too_many = std::numeric_limits<std::int64_t>::max();  // first copies for lists of so many are no fewer
-};
 
 template <class T>
 struct HeldRows {
@@ -142,7 +96,8 @@ struct HeldRows {
   Threads& threads;
   std::int64_t block_rows = 0;  // rows per task; 0: chosen from the sizes
   ForcedPaths forced;
-  RowWeights weights{};  // weights of 1 until the plan is known
+  Decisions* decisions = nullptr;  // of the backend; null: steps of another operation, which are not recorded
+  RowWeights weights{};            // weights of 1 until the plan is known
   DataPlan plan;
 
   UninitializedVector<std::int32_t> label{};   // (n) -1 before the first assignment
@@ -152,14 +107,13 @@ struct HeldRows {
   UninitializedVector<double> distance{};      // (n) kept squared distance
   bool pristine = false;                       // whether the state is that after reset()
   LabelBounds bounds{};
-  ScreenBackoff backoff{}, narrow_backoff{};  // of the low-precision and the narrow screen
-  ScreenBackoff narrow_products_backoff{};    // of products in the narrow screen
-  LocalScreenChoice local_choice{};
-  mutable DistanceTotals totals{};                  // computed on demand
-  mutable std::shared_ptr<const Cells<T>> cells{};  // made by the first search that they make cheaper
   Seeding seeding{};
-  mutable TreeCache trees{};
-  mutable CopyCache<T> copies{};
+  mutable DistanceTotals totals{};  // computed on demand
+  mutable Observations observed{};
+  // Made by the first search that is expected to be faster with them.
+  mutable std::shared_ptr<const SearchTree> tree{};
+  mutable std::shared_ptr<const Cells<T>> cells{};
+  mutable std::shared_ptr<const FirstCopies<T>> first_copies{};
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }
@@ -169,6 +123,11 @@ struct HeldRows {
   const T* row(std::int64_t i) const { return values.data + i * values.columns; }
   double scale() const { return power_of_two(-plan.screen.exponent); }
 
+  /// Call for an assignment that keeps no bounds: older ones are about other labels.
+  void skip_bounds() {
+    bounds.clusters = 0;
+    observed.bounds.skips();
+  }
   KeptLabels kept_labels(std::int64_t i) { return {label.data() + i, summed.data() + i}; }
 
   void reset() {
@@ -184,12 +143,11 @@ struct HeldRows {
     pristine = true;
     unsummed = false;
     totals.current = false;
-    bounds.reset();
-    backoff = narrow_backoff = narrow_products_backoff = {};
-    local_choice = {};
+    bounds.clusters = 0;
     labelled_clusters = 0;
     seeding = {};
-    trees = {};
+    observed = {.copies = observed.copies};
+    tree = nullptr;
   }
 
   /// Rows per task, so that a task is worth scheduling and the last round of tasks keeps all threads busy.

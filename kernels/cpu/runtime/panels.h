@@ -1,4 +1,5 @@
-// Operands of a screen: packed columns, and the row panel of a thread with its tile of products.
+// Operands of a screen: packed columns, around the mean or around centers of their own, the row panel of a thread with
+// its tile of products, and panels of queries.
 #pragma once
 
 #include <algorithm>
@@ -318,6 +319,188 @@ class RowPanel {
   Matrix<std::byte> panel_;
   Matrix<float> tile_;
   PanelNorms norms_;
+};
+
+/// Tiles of columns packed relative to a center of their own, so that the margin shrinks with their distance from it.
+/// Panels must be packed with the same center.
+class LocalColumns {
+ public:
+  template <class T>
+  LocalColumns(const HeldRows<T>& held, const ScreenKernels& screen)
+      : set_(held.set),
+        screen_(screen),
+        d_(held.columns()),
+        scale_(held.scale()),
+        exponent_(held.plan.screen.exponent),
+        step_(tile_columns(screen)) {}
+
+  std::int64_t step() const { return step_; }  // columns of a full tile
+  std::int64_t tiles() const { return std::ssize(tiles_); }
+
+  /// Removes all tiles. center (d), in the scale of the screen, must remain valid.
+  void reset(const float* center) {
+    center_ = center;
+    tiles_.clear();
+  }
+
+  /// Allocates memory for a number of tiles.
+  void reserve(std::int64_t tiles) {
+    packed_.resize(static_cast<std::size_t>(tiles * tile_bytes()));
+    half_sq_norm_.resize(static_cast<std::size_t>(tiles * step_));
+  }
+
+  /// Packs rows row_of(0) .. row_of(count - 1), count <= step(), as the next tile. centred: workspace (step, d)
+  template <class X, class RowOf>
+  void add_tile(std::int64_t count, const RowOf& row_of, Matrix<float>& centred) {
+    Tile tile;
+    const std::int64_t number = tiles();
+    if (std::ssize(packed_) < (number + 1) * tile_bytes()) reserve(2 * (number + 1));
+    tile.columns = count;
+    double nearest = std::numeric_limits<double>::infinity();
+    for (std::int64_t c = 0; c < count; ++c) {
+      const CentredNorms norms = set_.template rows<X>().centre(row_of(c), d_, scale_, center_, centred.row(c).data());
+      half_sq_norm_[static_cast<std::size_t>(number * step_ + c)] = static_cast<float>(norms.squared_norm / 2);
+      update_largest(tile.largest, norms);
+      nearest = std::min(nearest, norms.squared_norm);
+    }
+    tile.inner = static_cast<float>(std::sqrt(nearest) * (1 - 0x1p-20));
+    tile.outer = static_cast<float>(tile.largest.norm * (1 + 0x1p-20)) + 0x1p-120F;
+    tile.step = pack_centred(screen_, centred, count, tile.largest, packed_.data() + number * tile_bytes());
+    tile.error = column_margin(screen_, tile.largest, d_, exponent_, 0.0).tile_error();
+    tiles_.push_back(tile);
+  }
+
+  std::int64_t columns(std::int64_t tile) const { return tiles_[static_cast<std::size_t>(tile)].columns; }
+  /// The distances of the columns from the center are between these.
+  float inner(std::int64_t tile) const { return tiles_[static_cast<std::size_t>(tile)].inner; }
+  float outer(std::int64_t tile) const { return tiles_[static_cast<std::size_t>(tile)].outer; }
+  const float* half_sq_norm(std::int64_t tile) const { return half_sq_norm_.data() + tile * step_; }
+  /// error (lanes) = E of the rows of a panel. Infinite or NaN if nothing can be certified.
+  void errors(std::int64_t tile, const PanelNorms& norms, float* error) const {
+    screen_.scores.errors(norms, tiles_[static_cast<std::size_t>(tile)].error, error);
+  }
+  /// products[column * lanes + lane] = x^ . c^ of a tile.
+  void multiply(std::int64_t tile, const void* panel, float* products) const {
+    const Tile& of = tiles_[static_cast<std::size_t>(tile)];
+    screen_.products(panel, packed_.data() + tile * tile_bytes(), of.step, d_,
+                     ceil_div(of.columns, screen_.panel_columns), products);
+  }
+
+ private:
+  struct Tile {
+    std::int64_t columns = 0;
+    float step = 1.0F, inner = 0.0F, outer = 0.0F;
+    LargestNorms largest;
+    TileError error;
+  };
+
+  std::int64_t tile_bytes() const { return step_ * screen_.column_bytes(d_); }
+
+  const Instructions& set_;
+  const ScreenKernels& screen_;
+  std::int64_t d_;
+  double scale_;
+  int exponent_;
+  std::int64_t step_;
+  const float* center_ = nullptr;
+  std::vector<Tile> tiles_;
+  UninitializedVector<std::byte> packed_;
+  std::vector<float> half_sq_norm_;
+};
+
+/// One panel of queries and one partition of the tiles of a block.
+struct QueryTask {
+  std::int64_t panel, partition, first_tile, last_tile;
+  int thread;
+};
+
+/// Partitions of the rows, to give every thread work on `groups` groups of queries.
+inline std::int64_t partitions_for(const Threads& threads, std::int64_t groups) {
+  return std::clamp<std::int64_t>(4 * threads.count() / groups, 1, 64);
+}
+
+/// Queries packed in row panels, and their products with blocks of the base, for searches and sums of distances.
+template <class T>
+class QueryPanels {
+ public:
+  /// center: (d), subtracted from the queries.
+  QueryPanels(const HeldRows<T>& held, const ScreenKernels& kernels, MatrixView<const double> queries,
+              const std::vector<float>& center)
+      : held_(held),
+        kernels_(kernels),
+        queries_(queries.rows),
+        packed_(ceil_div(queries_, kernels.lanes), kernels.panel_bytes(held.columns())),
+        norms_(packed_.rows()) {
+    held.threads.run(count(), [&](std::int64_t p, int) {
+      const double* rows[kMaxLanes];
+      for (int lane = 0; lane < kernels.lanes; ++lane) {
+        rows[lane] = queries.row(std::min(p * kernels.lanes + lane, queries_ - 1)).data();
+      }
+      kernels.pack_rows.of<double>()(rows, held.columns(), held.scale(), center.data(), packed_.row(p).data(),
+                                     &norms_[p]);
+    });
+  }
+
+  std::int64_t count() const { return packed_.rows(); }
+  const std::byte* panel(std::int64_t number) const { return packed_.row(number).data(); }
+  float norm(std::int64_t query) const { return norms_[query / kernels_.lanes].norm[query % kernels_.lanes]; }
+  /// 2 E of a query for the rows packed so far.
+  float margin(const ScreenColumns& base, std::int64_t query) const {
+    return base.margin(norm(query), norms_[query / kernels_.lanes].residual[query % kernels_.lanes]);
+  }
+
+  /// Packs the base from row `first` on, block by block. For each block, calls begin(base), then work(base, first row,
+  /// task) for each panel and partition on all threads.
+  template <class Begin, class Work>
+  void for_blocks(std::int64_t first, std::int64_t partitions, Scores scores, const Begin& begin,
+                  const Work& work) const {
+    const std::int64_t step = tile_columns(kernels_);
+    constexpr std::int64_t kBlockBytes = 1 << 20;  // fits the second-level cache
+    const std::int64_t target = held_.block_rows > 0
+                                    ? held_.block_rows
+                                    : std::max(kBlockBytes / kernels_.column_bytes(held_.columns()), 4 * step);
+    const std::int64_t block = std::min(ceil_div(target, step), ceil_div(held_.rows() - first, step)) * step;
+    ScreenColumns base(held_, kernels_, std::min(block, held_.rows() - first), scores);
+    for (; first < held_.rows(); first += block) {
+      base.pack(held_, held_.row(first), std::min(block, held_.rows() - first));
+      begin(base);
+      const std::int64_t tiles = ceil_div(base.count(), step);
+      held_.threads.run(count() * partitions, [&](std::int64_t number, int thread) {
+        const std::int64_t panel = number / partitions, partition = number % partitions;
+        work(base, first,
+             QueryTask{panel, partition, tiles * partition / partitions, tiles * (partition + 1) / partitions, thread});
+      });
+    }
+  }
+
+  /// Calls add(query, row position, score) for every score within the limits of a task. update(limit) sets the limits
+  /// (lanes) before each tile.
+  template <class Update, class Add>
+  void collect(const ScreenColumns& base, std::int64_t first, const QueryTask& task, const Update& update,
+               const Add& add) const {
+    const int lanes = kernels_.lanes;
+    Matrix<float> products(kTileColumns, lanes);
+    std::vector<Hit> hits(static_cast<std::size_t>(kTileColumns) * lanes);
+    float limit[kMaxLanes];
+    const auto visit = [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
+      const std::int64_t count = kernels_.scores.collect(products.data(), half_sq_norm, columns, limit, hits.data());
+      for (std::int64_t h = 0; h < count; ++h) {
+        const std::int64_t q = task.panel * lanes + hits[h].lane;
+        if (q < queries_) add(q, first + from + hits[h].column, hits[h].score);
+      }
+    };
+    for (std::int64_t tile = task.first_tile; tile < task.last_tile; ++tile) {
+      update(limit);
+      base.multiply_tile(tile, panel(task.panel), products.data(), visit);
+    }
+  }
+
+ private:
+  const HeldRows<T>& held_;
+  const ScreenKernels& kernels_;
+  std::int64_t queries_;
+  Matrix<std::byte> packed_;  // (panels, bytes)
+  std::vector<PanelNorms> norms_;
 };
 
 }  // namespace kith::cpu

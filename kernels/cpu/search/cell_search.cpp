@@ -10,13 +10,66 @@
 #include <numeric>
 
 #include "kernels/cpu/operations.h"
-#include "kernels/cpu/search/cell_results.h"
+#include "kernels/cpu/runtime/lists.h"
 #include "kernels/cpu/search/cells.h"
 
 namespace kith::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// The lists of nearest neighbours of a panel of queries.
+class NearestResults {
+ public:
+  NearestResults(NeighborLists& lists, std::atomic<std::int64_t>&, std::int64_t) : lists_(lists) {}
+  /// Takes over the lists so far.
+  void begin(std::span<const std::int64_t> queries) {
+    nearest_.clear();
+    for (const std::int64_t q : queries) nearest_.emplace_back(k()).add(lists_, q);
+  }
+  /// Rows with a larger D are not wanted.
+  double limit(int lane) const { return nearest_[lane].limit(); }
+  /// The number of rows that a limit of scores must admit before limit() is finite; 0 if it is for all queries.
+  std::int64_t required() const {
+    const auto full = [](const NearestHeap& heap) { return heap.full(); };
+    return std::all_of(nearest_.begin(), nearest_.end(), full) ? 0 : k();
+  }
+  void add(int lane, std::int64_t, Neighbor neighbor) { nearest_[lane].add(neighbor); }
+  void finish(std::span<const std::int64_t> queries) {
+    for (std::size_t lane = 0; lane < queries.size(); ++lane) nearest_[lane].store(queries[lane], lists_);
+  }
+  static void add_counts(NeighborLists& lists, std::int64_t candidates, std::int64_t products) {
+    lists.candidates += candidates;
+    lists.products += products;
+  }
+
+ private:
+  std::int64_t k() const { return lists_.index.columns(); }
+  NeighborLists& lists_;
+  std::vector<NearestHeap> nearest_;
+};
+
+/// The rows within the limit of a radius search. Each query belongs to one panel, so no two threads share its list.
+class RadiusResults {
+ public:
+  /// reserved: of StoredRows.
+  RadiusResults(RadiusLists& lists, std::atomic<std::int64_t>& reserved, std::int64_t threads)
+      : lists_(lists), stored_(reserved, lists.capacity, threads) {}
+  void begin(std::span<const std::int64_t>) {}
+  double limit(int) const { return lists_.limit; }
+  static std::int64_t required() { return 0; }
+  void add(int, std::int64_t q, Neighbor neighbor) {
+    if (!(neighbor.distance <= lists_.limit) || neighbor.row < lists_.first_row) return;
+    ++lists_.counts[q];
+    if (stored_.may_store()) lists_.rows[q].push_back(neighbor);
+  }
+  void finish(std::span<const std::int64_t>) {}
+  static void add_counts(RadiusLists&, std::int64_t, std::int64_t) {}
+
+ private:
+  RadiusLists& lists_;
+  StoredRows stored_;
+};
 
 /// Places that earlier searches have filled.
 std::int64_t reserved_of(const NeighborLists&) { return 0; }

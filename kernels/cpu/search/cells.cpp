@@ -1,4 +1,4 @@
-// Makes cells, and estimates from a sample whether they pay.
+// Makes cells.
 //
 // Cost: one assignment of all rows to the centers, and packing, which is about that of a search for 100 queries.
 #include "kernels/cpu/search/cells.h"
@@ -19,12 +19,6 @@ HeldRows<T> hold_alone(const HeldRows<T>& held, MatrixView<const T> values) {
   HeldRows<T> alone{.values = values, .set = held.set, .threads = held.threads, .forced = {}, .plan = held.plan};
   alone.reset();
   return alone;
-}
-
-/// The number of cells for a search of so many queries.
-std::int64_t cell_count(std::int64_t rows, std::int64_t queries) {
-  constexpr std::int64_t kCellRows = 384, kMinCells = 16;
-  return std::clamp(std::min(rows / kCellRows, queries / 4), kMinCells, rows);
 }
 
 }  // namespace
@@ -88,9 +82,9 @@ void Cells<T>::order_centers(const HeldRows<T>& held) {
 }
 
 template <class T>
-Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind kind, std::int64_t count) {
+Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, bool ranges, std::int64_t count) {
   const std::int64_t d = held.columns(), n = held.rows();
-  if (kind == CellKind::clusters) {
+  if (!ranges) {
     center_rows_ = choose_centers(held, count);
     order_centers(held);
     count = center_rows_.rows();
@@ -105,7 +99,7 @@ Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind 
     center_rows_.data()[i] = static_cast<double>(centers_.data()[i]) / scale;
   }
   HeldRows<T> alone = hold_alone(held, held.values);
-  if (kind == CellKind::clusters) {
+  if (!ranges) {
     Assignment assignment(count);
     assign(alone, {center_rows_.view()}, assignment);
   } else {
@@ -186,75 +180,21 @@ Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind 
 }
 
 template <class T>
-const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, CellKind kind, std::int64_t queries) {
+const Cells<T>& cells_of(const HeldRows<T>& held, const ScreenKernels& kernels, SearchMethod method,
+                         std::int64_t queries) {
   if (!held.cells) {
     constexpr std::int64_t kRangesPerThread = 8;
-    const std::int64_t count = kind == CellKind::clusters
-                                   ? cell_count(held.rows(), queries)
-                                   : std::min(kRangesPerThread * held.threads.count(), held.rows());
-    held.cells = std::make_shared<const Cells<T>>(held, kernels, kind, count);
+    const bool ranges = method == SearchMethod::ranges;
+    const std::int64_t count =
+        ranges ? std::min(kRangesPerThread * held.threads.count(), held.rows()) : cell_count(held.rows(), queries);
+    held.cells = std::make_shared<const Cells<T>>(held, kernels, ranges, count);
   }
   return *held.cells;
 }
 
-template <class T>
-CellKind best_cells(const HeldRows<T>& held, const CellQueries& queries, const ScreenKernels& kernels) {
-  constexpr std::int64_t kMaxSample = 1024, kQueries = 32, kMinWork = std::int64_t{1} << 26, kMinQueries = 64;
-  constexpr std::int64_t kMinRows = 128, kMinClustered = 8 * kMaxSample;
-  const std::int64_t n = held.rows(), d = held.columns(), count = queries.count, rows = std::min(n, kMaxSample);
-  if (held.forced.cells) return n % 2 == 0 ? CellKind::clusters : CellKind::ranges;
-  if (count < kMinQueries || n < kMinRows || n * d < kMinWork / count) return CellKind::none;
-  Matrix<double> distance(kQueries, rows), sample(kQueries, d);
-  const std::vector<double>& mean = held.plan.mean;
-  held.threads.run(kQueries, [&](std::int64_t q, int) {
-    queries.copy(q * (count / kQueries), sample.row(q).data());
-    const double* query = sample.row(q).data();
-    for (std::int64_t i = 0; i < rows; ++i)
-      distance(q, i) = held.set.template rows<T>().distance(held.row(i * (n / rows)), query, d);
-    std::sort(distance.row(q).data(), distance.row(q).data() + rows);
-  });
-  double longest = 0.0;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    longest = std::max(longest, held.set.template rows<T>().distance(held.row(i * (n / rows)), mean.data(), d));
-  }
-  // The sample may lack the few longest rows, but the range of the columns shows them.
-  for (std::int64_t j = 0; j < d; ++j) {
-    const double extent = std::max(held.plan.range.maximum[j] - mean[j], mean[j] - held.plan.range.minimum[j]);
-    longest = std::max(longest, extent * extent);
-  }
-  // Error of scores of the packed rows around the mean; the smallest distances of the sample stand for those of
-  // neighbours.
-  const double roundoff = kernels.value_bytes < 4 ? 0x1p-8 : 0x1p-20;
-  double candidates = 0.0, near = 0.0;
-  for (std::int64_t q = 0; q < kQueries; ++q) {
-    const double* query = sample.row(q).data();
-    const double norm = held.set.template rows<double>().distance(query, mean.data(), d);
-    const double* sorted = distance.row(q).data();
-    const double* const end = sorted + rows;
-    const double nearest = sorted[0] > 0 ? sorted[0] : sorted[1];
-    candidates +=
-        static_cast<double>(std::upper_bound(sorted, end, nearest + roundoff * std::sqrt(norm * longest)) - sorted - 1);
-    // Cells are about as wide as the distance to the nearest row of the sample.
-    const double reach = 1.5 * std::sqrt(nearest) + std::sqrt(std::min(queries.limit, nearest));
-    near += static_cast<double>(std::upper_bound(sorted, end, reach * reach) - sorted);
-  }
-  const double pairs = static_cast<double>(n) / static_cast<double>(kQueries * rows);
-  const double products_cost = static_cast<double>(n) + kDefinitionCost * candidates * pairs;
-  const double cells = static_cast<double>(cell_count(n, count));
-  const double packing = 2 * kPackCost * static_cast<double>(n) / static_cast<double>(count);  // per query
-  const double clusters_cost = n < kMinClustered
-                                   ? std::numeric_limits<double>::infinity()
-                                   : 1.5 * near * pairs + kPackCost * cells * 0.1 + 8 * cells +
-                                         static_cast<double>(n) * cells / static_cast<double>(count) + packing;
-  const double ranges_cost = 1.3 * static_cast<double>(n) + packing;
-  if (std::min(clusters_cost, ranges_cost) >= 0.8 * products_cost) return CellKind::none;
-  return clusters_cost < ranges_cost ? CellKind::clusters : CellKind::ranges;
-}
-
-#define KITH_INSTANTIATE(T)                                                                            \
-  template class Cells<T>;                                                                             \
-  template const Cells<T>& cells_of(const HeldRows<T>&, const ScreenKernels&, CellKind, std::int64_t); \
-  template CellKind best_cells(const HeldRows<T>&, const CellQueries&, const ScreenKernels&);
+#define KITH_INSTANTIATE(T) \
+  template class Cells<T>;  \
+  template const Cells<T>& cells_of(const HeldRows<T>&, const ScreenKernels&, SearchMethod, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -7,14 +7,10 @@
 #include <new>
 #include <utility>
 
+#include "kernels/cpu/choice/search.h"
+
 namespace kith::cpu {
 namespace {
-
-constexpr double kNano = 1e-9;
-constexpr double kDistanceSeconds = 8 * kNano;  // about that of a tie: its definition and its place in a list
-constexpr double kSortSeconds = 40 * kNano;     // of a row, which one thread looks up
-constexpr std::int64_t kLeastRows = 4096;
-constexpr double kFewEqual = 1.0 / 64;  // the probability that two rows are equal, below which ties cost little
 
 template <class T>
 class CopyFinder {
@@ -22,7 +18,6 @@ class CopyFinder {
   explicit CopyFinder(const HeldRows<T>& held)
       : held_(held), n_(held.rows()), row_bytes_(held.columns() * static_cast<std::int64_t>(sizeof(T))) {}
 
-  /// An estimate of the probability that two rows are equal.
   double equal_share() const {
     constexpr std::int64_t kSample = 1024;
     const std::int64_t count = std::min(kSample, n_);
@@ -53,6 +48,7 @@ class CopyFinder {
                                                             .threads = held_.threads,
                                                             .block_rows = held_.block_rows,
                                                             .forced = held_.forced,
+                                                            .decisions = held_.decisions,
                                                             .plan = held_.plan}});
   }
 
@@ -105,32 +101,26 @@ class CopyFinder {
 }  // namespace
 
 template <class T>
-std::shared_ptr<const FirstCopies<T>> first_copies_for(const HeldRows<T>& held, const Queries& queries,
-                                                       std::int64_t copies) {
-  const std::int64_t n = held.rows();
-  CopyCache<T>& cache = held.copies;
-  if (held.forced.trees || held.forced.cells || held.forced.self_join) return nullptr;
-  const auto bytes = held.columns() * static_cast<std::int64_t>(sizeof(T)) / 2 + 64;  // for each row, at most
-  if (n < kLeastRows || 2 * copies > n || n * bytes > queries.host_bytes) return nullptr;
-  const CopyFinder<T> finder(held);
-  if (cache.equal_share < 0) cache.equal_share = finder.equal_share();
-  if (cache.equal_share < kFewEqual || copies >= cache.too_many) return nullptr;
-  if (cache.first != nullptr && cache.first->copies >= copies) return cache.first;
-  const auto rows = static_cast<double>(n);
-  cache.saved_seconds += static_cast<double>(queries.values.rows) * rows * cache.equal_share * kDistanceSeconds;
-  if (cache.saved_seconds < rows * kSortSeconds) return nullptr;
+double equal_share(const HeldRows<T>& held) {
+  return CopyFinder<T>(held).equal_share();
+}
+
+template <class T>
+std::shared_ptr<const FirstCopies<T>> find_first_copies(const HeldRows<T>& held, std::int64_t copies) {
   constexpr std::int64_t kLeastCopies = 16;  // so that lists that grow a little find them
+  if (held.first_copies != nullptr && held.first_copies->copies >= copies) return held.first_copies;
   try {
-    cache.first = finder.find(std::max(copies, kLeastCopies));
+    held.first_copies = CopyFinder<T>(held).find(std::max(copies, kLeastCopies));
   } catch (const std::bad_alloc&) {  // other searches need less memory
     return nullptr;
   }
-  if (cache.first == nullptr) cache.too_many = copies;
-  return cache.first;
+  if (held.first_copies == nullptr) held.observed.copies.too_many = copies;
+  return held.first_copies;
 }
 
-#define KITH_INSTANTIATE(T) \
-  template std::shared_ptr<const FirstCopies<T>> first_copies_for(const HeldRows<T>&, const Queries&, std::int64_t);
+#define KITH_INSTANTIATE(T)                        \
+  template double equal_share(const HeldRows<T>&); \
+  template std::shared_ptr<const FirstCopies<T>> find_first_copies(const HeldRows<T>&, std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

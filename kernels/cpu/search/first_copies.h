@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "core/neighbors/merge_lists.h"
 #include "core/points/point_neighbors.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
@@ -21,11 +22,10 @@ struct FirstCopies {
   HeldRows<T> rows;                  // of the values, numbered from 0
 };
 
-/// The first copies for a search of the `copies` nearest rows, if a sample says that they are few and the searches so
-/// far would have saved the time to find them; else null. They stay in held.copies.
+/// The first copies for lists of `copies` rows, which stay in held.first_copies; null if most rows are first copies or
+/// memory is short.
 template <class T>
-std::shared_ptr<const FirstCopies<T>> first_copies_for(const HeldRows<T>& held, const Queries& queries,
-                                                       std::int64_t copies);
+std::shared_ptr<const FirstCopies<T>> find_first_copies(const HeldRows<T>& held, std::int64_t copies);
 
 /// Merges the nearest of the held rows into the lists. search(rows, queries, lists): a search of the first copies.
 template <class T, class Search>
@@ -44,19 +44,13 @@ void search_first_copies(const HeldRows<T>& held, const FirstCopies<T>& first, c
   held.threads.run(ceil_div(count, kQueriesPerTask), [&](std::int64_t task, int) {
     std::vector<Neighbor> merged;
     for (std::int64_t q = task * kQueriesPerTask; q < std::min((task + 1) * kQueriesPerTask, count); ++q) {
-      merged.clear();
-      for (std::int64_t i = 0; i < k && lists.index(q, i) >= 0; ++i)
-        merged.push_back({lists.distance(q, i), lists.index(q, i)});
-      const auto middle = std::ssize(merged);
-      for (std::int64_t i = 0; i < among.index.columns() && among.index(q, i) >= 0; ++i) {
-        const std::int64_t row = held.first_row + first.number[among.index(q, i)];
-        if (!excludes || row != queries.excluded_row + q) merged.push_back({among.distance(q, i), row});
-      }
-      std::inplace_merge(merged.begin(), merged.begin() + middle, merged.end());
-      for (std::int64_t i = 0; i < std::min(k, std::ssize(merged)); ++i) {
-        lists.distance(q, i) = merged[i].distance;
-        lists.index(q, i) = merged[i].row;
-      }
+      merge_list(
+          lists, q, among.index.columns(),
+          [&](std::int64_t i) {
+            const std::int64_t copy = among.index(q, i), row = copy < 0 ? -1 : held.first_row + first.number[copy];
+            return Neighbor{among.distance(q, i), excludes && row == queries.excluded_row + q ? -1 : row};
+          },
+          merged);
     }
   });
 }

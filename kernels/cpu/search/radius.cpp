@@ -8,10 +8,10 @@
 #include <limits>
 
 #include "kernels/cpu/operations.h"
-#include "kernels/cpu/runtime/query_panels.h"
+#include "kernels/cpu/runtime/lists.h"
+#include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/cells.h"
-#include "kernels/cpu/search/stored_rows.h"
-#include "kernels/cpu/search/tree_choice.h"
+#include "kernels/cpu/search/tree.h"
 
 namespace kith::cpu {
 namespace {
@@ -31,10 +31,8 @@ class RadiusSearch {
         stored_(static_cast<std::size_t>(held.threads.count()),
                 StoredRows(reserved_, lists.capacity, held.threads.count())) {}
 
-  void run() {
+  void run(bool screened) {
     if (rows_ == 0) return;
-    const bool screened = queries_.measure == Measure::squared_euclidean &&
-                          queries_.values.rows * 3 >= kernels_.lanes && !held_.are_few_and_long(queries_.values.rows);
     const std::int64_t groups = ceil_div(queries_.values.rows, screened ? kernels_.lanes : kDirectQueries);
     partitions_ = partitions_for(held_.threads, groups);
     results_.resize(static_cast<std::size_t>(queries_.values.rows * partitions_));
@@ -133,21 +131,21 @@ class RadiusSearch {
 template <class T>
 void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists) {
   if (queries.values.rows == 0) return;
-  const auto tree = tree_for(held, {.queries = queries, .limit = lists.limit, .bytes = queries.host_bytes});
-  if (tree != nullptr) {
-    search_tree_radius(searcher_of(held, *tree), queries, lists);
-    return;
+  SearchRequest request{.queries = queries, .limit = lists.limit};
+  SearchMethod method = choose_search(held, request);
+  if (method == SearchMethod::tree) {
+    if (const auto tree = tree_of(held); tree != nullptr) {
+      search_tree_radius(searcher_of(held, *tree), queries, lists);
+      return;
+    }
+    request.fail(method);
+    method = choose_search(held, request);
   }
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
-  CellQueries sample = sampled(queries);
-  sample.limit = lists.limit;
-  if (queries.measure == Measure::squared_euclidean) {
-    const CellKind kind = held.cells ? CellKind::clusters : best_cells(held, sample, kernels);
-    if (kind != CellKind::none) {
-      return search_cells(held, cells_of(held, kernels, kind, queries.values.rows), kernels, queries, lists);
-    }
+  if (method == SearchMethod::cells || method == SearchMethod::ranges) {
+    return search_cells(held, cells_of(held, kernels, method, queries.values.rows), kernels, queries, lists);
   }
-  RadiusSearch<T>(held, queries, lists).run();
+  RadiusSearch<T>(held, queries, lists).run(method == SearchMethod::products);
 }
 
 #define KITH_INSTANTIATE(T) template void search_radius(const HeldRows<T>&, const Queries&, RadiusLists&);

@@ -11,21 +11,14 @@
 #include <numeric>
 
 #include "kernels/cpu/operations.h"
-#include "kernels/cpu/runtime/query_panels.h"
-#include "kernels/cpu/search/candidate_list.h"
+#include "kernels/cpu/runtime/lists.h"
+#include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/first_copies.h"
-#include "kernels/cpu/search/nearest_list.h"
-#include "kernels/cpu/search/tree_choice.h"
+#include "kernels/cpu/search/tree.h"
 
 namespace kith::cpu {
 namespace {
-
-/// Whether there are cells, or memory for them.
-template <class T>
-bool may_have_cells(const HeldRows<T>& held, const ScreenKernels& kernels, const Queries& queries) {
-  return held.cells != nullptr || cells_bytes(held, kernels) <= queries.cell_bytes;
-}
 
 template <class T>
 class Search {
@@ -38,13 +31,14 @@ class Search {
         distance_(held.set.template rows<T>().distance_by(queries.measure)),
         kernels_(held.set.screen_for(held.columns(), held.rows())) {}
 
-  void run() {
+  /// Searches all rows for each query by the definition.
+  void measure_all() {
+    if (queries_.values.rows >= held_.threads.count() && queries_.values.rows > kFewQueries) return measure_blocks();
+    for (std::int64_t q = 0; q < queries_.values.rows; ++q) search_directly(q);
+  }
+
+  void screen_all() {
     const bool is_product = queries_.measure == Measure::inner_product;
-    if (queries_.measure != Measure::squared_euclidean && !is_product) return search_all_directly();
-    if (queries_.values.rows * 3 < kernels_.lanes || held_.are_few_and_long(queries_.values.rows)) {
-      for (std::int64_t q = 0; q < queries_.values.rows; ++q) search_directly(q);
-      return;
-    }
     // For inner products only the base is centred, which subtracts the same value from all scores of a query.
     const std::vector<float>& center = held_.plan.screen.center;
     const QueryPanels<T> panels(held_, kernels_, queries_.values,
@@ -63,8 +57,8 @@ class Search {
       if (!is_complete(q)) incomplete.push_back(q);
     }
     lists_.fallback_queries += std::ssize(incomplete);
-    if (!is_product && std::ssize(incomplete) >= kManyQueries && may_have_cells(held_, kernels_, queries_)) {
-      search_cells(held_, cells_of(held_, kernels_, CellKind::clusters, std::ssize(incomplete)), kernels_, queries_,
+    if (overflowed_take_cells(held_, queries_, std::ssize(incomplete))) {
+      search_cells(held_, cells_of(held_, kernels_, SearchMethod::cells, std::ssize(incomplete)), kernels_, queries_,
                    incomplete, lists_);
     } else {
       for (const std::int64_t q : incomplete) search_directly(q);
@@ -76,42 +70,38 @@ class Search {
 
  private:
   using List = CandidateList<std::int64_t>;
-  static constexpr std::int64_t kManyQueries = 4;  // then cells are faster than the definition
+  static constexpr std::int64_t kFewQueries = 21;  // all threads search for one of them at a time
 
   std::int64_t excluded(std::int64_t q) const { return queries_.excluded_row < 0 ? -1 : queries_.excluded_row + q; }
   double distance(std::int64_t q, std::int64_t i) const {
     return distance_(held_.row(i), queries_.values.row(q).data(), held_.columns());
   }
 
-  /// Searches all rows for one query by the definition.
   void search_directly(std::int64_t q) {
-    NearestList nearest = list_of(q);
+    NearestHeap nearest(k_);
+    nearest.add(lists_, q);
     std::mutex merging;
     held_.for_ranges(held_.rows_per_task(8 * held_.columns()),
                      [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-                       NearestList local(k_);
+                       NearestHeap local(k_);
                        for (std::int64_t i = first; i < last; ++i) {
                          if (held_.first_row + i != excluded(q)) local.add({distance(q, i), held_.first_row + i});
                        }
                        const std::lock_guard lock(merging);
-                       nearest.add(local);
+                       for (const Neighbor& each : local.kept()) nearest.add(each);
                      });
-    store(nearest, q, lists_);
+    nearest.store(q, lists_);
   }
 
-  /// Searches by the definition: a thread takes some queries, and passes over ranges of rows that stay in the cache.
-  void search_all_directly() {
-    if (queries_.values.rows < held_.threads.count()) {
-      for (std::int64_t q = 0; q < queries_.values.rows; ++q) search_directly(q);
-      return;
-    }
+  /// A thread takes some queries, and passes over ranges of rows that stay in the cache.
+  void measure_blocks() {
     constexpr std::int64_t kRangeBytes = 128 << 10, kQueriesPerTask = 8;
     const std::int64_t row_bytes = held_.columns() * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t step = std::max<std::int64_t>(kRangeBytes / row_bytes, 8), count = queries_.values.rows;
     held_.threads.run(ceil_div(count, kQueriesPerTask), [&](std::int64_t task, int) {
       const std::int64_t begin = task * kQueriesPerTask, end = std::min(begin + kQueriesPerTask, count);
-      std::vector<NearestList> nearest;
-      for (std::int64_t q = begin; q < end; ++q) nearest.push_back(list_of(q));
+      std::vector<NearestHeap> nearest;
+      for (std::int64_t q = begin; q < end; ++q) nearest.emplace_back(k_).add(lists_, q);
       for (std::int64_t first = 0; first < held_.rows(); first += step) {
         const std::int64_t last = std::min(first + step, held_.rows());
         for (std::int64_t q = begin; q < end; ++q) {
@@ -121,15 +111,8 @@ class Search {
           }
         }
       }
-      for (std::int64_t q = begin; q < end; ++q) store(nearest[q - begin], q, lists_);
+      for (std::int64_t q = begin; q < end; ++q) nearest[q - begin].store(q, lists_);
     });
-  }
-
-  NearestList list_of(std::int64_t q) const {
-    NearestList list(k_);
-    for (std::int64_t i = 0; i < k_ && lists_.index(q, i) >= 0; ++i)
-      list.add({lists_.distance(q, i), lists_.index(q, i)});
-    return list;
   }
 
   bool usable(std::int64_t q) const { return std::isfinite(margin_of_[q]); }
@@ -218,9 +201,12 @@ class Search {
     for (std::int64_t partition = 1; partition < partitions_; ++partition)
       all.add(candidates_[q * partitions_ + partition]);
     all.prune();
-    NearestList nearest = list_of(q);
-    for (const auto& c : all.kept()) nearest.add({distance(q, c.row - held_.first_row), c.row});
-    store(nearest, q, lists_);
+    std::vector<Neighbor> nearest;
+    for (std::int64_t i = 0; i < k_ && lists_.index(q, i) >= 0; ++i) {
+      nearest.push_back({lists_.distance(q, i), lists_.index(q, i)});
+    }
+    for (const auto& c : all.kept()) nearest.push_back({distance(q, c.row - held_.first_row), c.row});
+    set_nearest(nearest, q, lists_);
     all.clear();
   }
 
@@ -236,40 +222,44 @@ class Search {
   UninitializedVector<List::Entry> storage_;  // [query][partition][initial capacity]
 };
 
-/// Searches all rows.
+/// Searches all rows, or the first of equal ones, which are searched by another method.
 template <class T>
-void search_rows(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  const auto tree =
-      tree_for(held, {.queries = queries, .neighbors = lists.index.columns(), .bytes = queries.host_bytes});
-  if (tree != nullptr) {
-    lists.candidates += search_tree(searcher_of(held, *tree), queries, lists).distances;
-    return;
-  }
+void search_rows(const HeldRows<T>& held, SearchRequest request, NeighborLists& lists) {
+  const Queries& queries = request.queries;
   const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
-  if (queries.measure == Measure::squared_euclidean) {
-    const CellKind kind = held.cells                               ? CellKind::clusters
-                          : may_have_cells(held, kernels, queries) ? best_cells(held, sampled(queries), kernels)
-                                                                   : CellKind::none;
-    if (kind != CellKind::none) {
-      std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
-      std::iota(all.begin(), all.end(), 0);
-      return search_cells(held, cells_of(held, kernels, kind, std::ssize(all)), kernels, queries, all, lists);
+  SearchMethod method = choose_search(held, request);
+  if (method == SearchMethod::first_copies) {
+    const auto first = find_first_copies(held, request.places());
+    request.fail(method);
+    if (first != nullptr) {
+      return search_first_copies(held, *first, queries, lists, [&](const auto& rows, const Queries& all, auto& among) {
+        search_rows(rows, {.queries = all, .neighbors = among.index.columns(), .failed = request.failed}, among);
+      });
     }
+    method = choose_search(held, request);
   }
-  Search<T>(held, queries, lists).run();
+  if (method == SearchMethod::tree) {
+    if (const auto tree = tree_of(held); tree != nullptr) {
+      lists.candidates += search_tree(searcher_of(held, *tree), queries, lists).distances;
+      return;
+    }
+    request.fail(method);
+    method = choose_search(held, request);
+  }
+  if (method == SearchMethod::cells || method == SearchMethod::ranges) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(queries.values.rows));
+    std::iota(all.begin(), all.end(), 0);
+    return search_cells(held, cells_of(held, kernels, method, std::ssize(all)), kernels, queries, all, lists);
+  }
+  Search<T> products(held, queries, lists);
+  method == SearchMethod::definition ? products.measure_all() : products.screen_all();
 }
 
 }  // namespace
 
 template <class T>
 void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  if (queries.values.rows == 0) return;
-  const std::int64_t nearest = lists.index.columns() + (queries.excluded_row < 0 ? 0 : 1);
-  const auto first = first_copies_for(held, queries, nearest);
-  if (first == nullptr) return search_rows(held, queries, lists);
-  search_first_copies(held, *first, queries, lists, [](const auto& rows, const Queries& all, NeighborLists& among) {
-    search_rows(rows, all, among);
-  });
+  if (queries.values.rows > 0) search_rows(held, {.queries = queries, .neighbors = lists.index.columns()}, lists);
 }
 
 #define KITH_INSTANTIATE(T) template void search(const HeldRows<T>&, const Queries&, NeighborLists&);

@@ -16,13 +16,12 @@
 #include <mutex>
 #include <numeric>
 
+#include "kernels/cpu/choice/search.h"
 #include "kernels/cpu/operations.h"
+#include "kernels/cpu/runtime/lists.h"
 #include "kernels/cpu/runtime/panels.h"
-#include "kernels/cpu/search/candidate_list.h"
-#include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/first_copies.h"
-#include "kernels/cpu/search/nearest_list.h"
-#include "kernels/cpu/search/tree_choice.h"
+#include "kernels/cpu/search/tree.h"
 
 namespace kith::cpu {
 namespace {
@@ -41,7 +40,6 @@ class Join {
         lists_(0, 0) {}
 
   std::optional<NeighborLists> run() {
-    if (!is_worthwhile()) return std::nullopt;
     allocate();
     ScreenColumns columns(held_, kernels_, block_, scores_);
     for (std::int64_t first = 0; first < held_.rows(); first += group_) {
@@ -67,15 +65,6 @@ class Join {
   static constexpr std::int64_t kLimitTiles = 32;                     // minimum number of tiles for initial limits
   static constexpr std::int64_t kLocks = 256;
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-  /// Compares the saved half of the products with the cost of a second scan and of additional insertions.
-  bool is_worthwhile() const {
-    constexpr std::int64_t kInsertCost = 16384;  // cost of inserting rows per list entry, in multiply-adds
-    if (join_.measure != Measure::squared_euclidean && join_.measure != Measure::inner_product) return false;
-    const std::int64_t bytes = List::initial_capacity(k_) * kEntryBytes + static_cast<std::int64_t>(sizeof(List));
-    if (held_.rows() > std::min<std::int64_t>(join_.bytes / 2 / bytes, std::numeric_limits<Row>::max())) return false;
-    return held_.forced.self_join || held_.columns() > kernels_.scan_cost + kInsertCost * k_ / held_.rows();
-  }
 
   /// The columns that are scored to find the first limit of each list: 1.5 times the k + 1 groups that a limit needs.
   std::int64_t columns_for_limits() const { return 3 * kGroupColumns * (k_ + 1) / 2; }
@@ -163,11 +152,11 @@ class Join {
 
   /// Workspace of a thread.
   struct Scratch {
-    std::vector<float> centred;   // (d)
-    std::vector<float> products;  // (tiles, kTileColumns, lanes)
-    std::vector<float> minima;    // (groups of columns, lanes)
-    std::vector<Hit> hits;        // of a tile
-    std::vector<double> row;      // (d)
+    std::vector<float> centred;                                    // (d)
+    std::vector<float> products;                                   // (tiles, kTileColumns, lanes)
+    std::vector<float> minima;                                     // (groups of columns, lanes)
+    std::vector<Hit> hits;                                         // of a tile
+    std::pair<std::vector<double>, std::vector<Neighbor>> ranked;  // a row (d) and its candidates
   };
   struct PanelTask {
     const ScreenColumns& columns;
@@ -286,18 +275,18 @@ class Join {
     constexpr std::int64_t kRowsPerTask = 16;
     const auto distance = held_.set.template rows<T>().distance_by(join_.measure);
     held_.threads.run(ceil_div(last - first, kRowsPerTask), [&](std::int64_t task, int thread) {
-      std::vector<double>& row = scratch_[thread].row;
+      auto& [row, nearest] = scratch_[thread].ranked;
       const std::int64_t begin = first + task * kRowsPerTask;
       for (std::int64_t r = begin; r < std::min(begin + kRowsPerTask, last); ++r) {
         List& list = candidates_[r];
         if (list.overflowed()) continue;
         list.prune();
         row.assign(held_.row(r), held_.row(r) + held_.columns());
-        NearestList nearest(k_);
+        nearest.clear();
         for (const auto& c : list.kept()) {
-          nearest.add({distance(held_.row(c.row), row.data(), held_.columns()), held_.first_row + c.row});
+          nearest.push_back({distance(held_.row(c.row), row.data(), held_.columns()), held_.first_row + c.row});
         }
-        store(nearest, r, lists_);
+        set_nearest(nearest, r, lists_);
         list.clear();
       }
     });
@@ -342,25 +331,25 @@ class Join {
 
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
-  const CellQueries rows{held.rows(),
-                         [&](std::int64_t q, double* out) { std::copy_n(held.row(q), held.columns(), out); }};
+  SearchRequest request{.queries = {.values = {nullptr, held.rows(), held.columns()},
+                                    .excluded_row = join.include_self ? -1 : held.first_row,
+                                    .measure = join.measure,
+                                    .host_bytes = join.bytes,
+                                    .cell_bytes = join.bytes},
+                        .neighbors = join.neighbors,
+                        .is_join = true};
   try {
-    const auto tree = tree_for(held, {.queries = {.values = {}, .measure = join.measure},
-                                      .neighbors = join.neighbors,
-                                      .bytes = join.bytes,
-                                      .is_join = true});
-    if (tree != nullptr) return join_tree(searcher_of(held, *tree), join);
-    const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
-    const Queries all{.values = {nullptr, held.rows(), held.columns()}, .host_bytes = join.bytes};
-    if (held.are_few_and_long(held.rows())) return std::nullopt;  // search() by the definition
-    if (first_copies_for(held, all, join.neighbors + (join.include_self ? 0 : 1)) != nullptr) {
-      return std::nullopt;  // search() among few rows
+    for (;;) {
+      const SearchMethod method = choose_search(held, request);
+      if (method == SearchMethod::tree) {
+        if (const auto tree = tree_of(held); tree != nullptr) return join_tree(searcher_of(held, *tree), join);
+      } else if (method == SearchMethod::first_copies) {
+        if (find_first_copies(held, request.places()) != nullptr) return std::nullopt;  // search() among few rows
+      } else {
+        return method == SearchMethod::join ? Join<T>(held, join).run() : std::nullopt;
+      }
+      request.fail(method);
     }
-    if (!held.forced.self_join && join.measure == Measure::squared_euclidean &&
-        cells_bytes(held, kernels) <= join.bytes && best_cells(held, rows, kernels) != CellKind::none) {
-      return std::nullopt;  // search() by cells
-    }
-    return Join<T>(held, join).run();
   } catch (const std::bad_alloc&) {  // search() needs less memory
     return std::nullopt;
   }

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <type_traits>
+
+#include "kernels/cpu/choice/search.h"
 
 namespace kith::cpu {
 namespace {
@@ -25,7 +28,7 @@ struct Range {
   std::int32_t node;
   std::int64_t first, last;  // positions
   std::int64_t rows() const { return last - first; }
-  std::int64_t leaves() const { return (rows() + kTreeLeafRows - 1) / kTreeLeafRows; }
+  std::int64_t leaves() const { return ceil_div(rows(), kTreeLeafRows); }
 };
 
 template <class T>
@@ -65,7 +68,7 @@ class TreeBuilder {
   template <class Work>
   void for_parts(std::int64_t count, const Work& work) {
     constexpr std::int64_t kPart = 1 << 14;
-    threads_.run((count + kPart - 1) / kPart,
+    threads_.run(ceil_div(count, kPart),
                  [&](std::int64_t task, int) { work(task * kPart, std::min((task + 1) * kPart, count)); });
   }
 
@@ -108,7 +111,7 @@ class TreeBuilder {
   template <class Value>
   std::int32_t widest_column(const Range& range, const Value& value) const {
     constexpr std::int64_t kSample = 64;
-    const std::int64_t step = (range.rows() + kSample - 1) / kSample;
+    const std::int64_t step = ceil_div(range.rows(), kSample);
     std::int32_t widest = 0;
     double width = -1.0;
     for (std::int64_t j = 0; j < d_; ++j) {
@@ -234,7 +237,23 @@ SearchTree make_tree(MatrixView<const T> values, Threads& threads) {
   return TreeBuilder<T>(values, threads).build();
 }
 
-#define KITH_INSTANTIATE(T) template SearchTree make_tree(MatrixView<const T>, Threads&);
+template <class T>
+std::shared_ptr<const SearchTree> tree_of(const HeldRows<T>& held) {
+  try {
+    if (held.tree == nullptr) held.tree = std::make_shared<const SearchTree>(make_tree(held.values, held.threads));
+  } catch (const std::bad_alloc&) {  // other searches need less memory
+  }
+  return held.tree;
+}
+
+std::int64_t tree_bytes(std::int64_t rows, std::int64_t columns) {
+  const std::int64_t leaves = rows / kTreeLeafRows + 1, row = 8 * columns + 4, temporary = 16;
+  return rows * (row + temporary) + 2 * leaves * (16 * columns + static_cast<std::int64_t>(sizeof(TreeNode)));
+}
+
+#define KITH_INSTANTIATE(T)                                     \
+  template SearchTree make_tree(MatrixView<const T>, Threads&); \
+  template std::shared_ptr<const SearchTree> tree_of(const HeldRows<T>&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

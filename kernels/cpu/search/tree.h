@@ -1,13 +1,13 @@
-// A k-d tree over held rows, for searches that need not compare each query with each row.
+// A k-d tree over held rows, for searches that need not compare each query with each row: lists of the nearest rows, of
+// a set in itself too, and rows within a radius.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "core/points/matrix.h"
-#include "core/runtime/large_pages.h"
-#include "core/runtime/threads.h"
-#include "kernels/cpu/instructions/tree_kernels.h"
+#include "core/points/point_neighbors.h"
+#include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {
 
@@ -54,14 +54,45 @@ struct SearchTree {
   }
 };
 
-/// Bytes of a tree, and of its construction.
-inline std::int64_t tree_bytes(std::int64_t rows, std::int64_t columns) {
-  const std::int64_t leaves = rows / kTreeLeafRows + 1, row = 8 * columns + 4, temporary = 16;
-  return rows * (row + temporary) + 2 * leaves * (16 * columns + static_cast<std::int64_t>(sizeof(TreeNode)));
-}
-
 /// The tree of fewer than 2^31 rows: O(n log n) comparisons. The same for any number of threads.
 template <class T>
 SearchTree make_tree(MatrixView<const T> values, Threads& threads);
+
+/// The tree of the held rows, made if there is none yet; null if memory is short. Kept until reset().
+template <class T>
+std::shared_ptr<const SearchTree> tree_of(const HeldRows<T>& held);
+
+/// Work of a search.
+struct TreeWork {
+  std::int64_t distances = 0;  // D of a query and a row
+  std::int64_t visits = 0;     // of a query and a node
+  TreeWork& operator+=(const TreeWork& other) {
+    distances += other.distances;
+    visits += other.visits;
+    return *this;
+  }
+};
+
+/// What a search of a tree needs.
+struct TreeSearcher {
+  const SearchTree& tree;
+  std::int64_t first_row;  // number of row 0
+  const Instructions& set;
+  Threads& threads;
+};
+
+/// Merges the nearest rows of the tree into the lists.
+TreeWork search_tree(const TreeSearcher& searcher, const Queries& queries, NeighborLists& lists);
+
+/// Lists of all rows of the tree, searched in itself. The tree must hold all rows of the data set.
+NeighborLists join_tree(const TreeSearcher& searcher, const SelfJoin& join);
+
+/// Adds the rows within the limit of each query.
+TreeWork search_tree_radius(const TreeSearcher& searcher, const Queries& queries, RadiusLists& lists);
+
+template <class T>
+TreeSearcher searcher_of(const HeldRows<T>& held, const SearchTree& tree) {
+  return {tree, held.first_row, held.set, held.threads};
+}
 
 }  // namespace kith::cpu

@@ -1,24 +1,165 @@
 // Searches a k-d tree for groups of near queries: O(log n) nodes and O(k) rows a query if rows lie near few dimensions,
-// and up to n otherwise (tree_choice.h).
+// and up to n otherwise (choice/search.cpp).
 //
 // A group reads each row that is relevant to one of its queries once. Queries from outside are sorted by the leaf that
 // they would be in, and these leaves are searched first, since the k-th nearest row so far is what leaves nodes out.
-#include "kernels/cpu/search/tree_search.h"
-
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 
-#include "kernels/cpu/runtime/held_rows.h"
-#include "kernels/cpu/search/stored_rows.h"
-#include "kernels/cpu/search/tree_group.h"
+#include "kernels/cpu/choice/search.h"
+#include "kernels/cpu/runtime/lists.h"
+#include "kernels/cpu/search/tree.h"
 
 namespace kith::cpu {
+
+bool operator<(const TreeHit& a, const TreeHit& b) {
+  return a.distance != b.distance ? a.distance < b.distance : a.row < b.row;
+}
+
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kGroupsPerTask = 16;
+
+/// A group of queries that search a tree together, in the memory of a thread.
+class TreeQueries {
+ public:
+  /// neighbors: k of the lists; 0 for a search with limits that do not change. on_full: called when the log is full
+  /// and at the end; empties it.
+  TreeQueries(const TreeSearcher& searcher, Measure measure, std::int64_t neighbors,
+              std::function<void(TreeQueries&)> on_full)
+      : searcher_(searcher),
+        d_(searcher.tree.columns),
+        k_(neighbors),
+        search_(searcher.tree.is_narrow() ? searcher.set.tree.narrow.of(measure, d_)
+                                          : searcher.set.tree.wide.of(measure, d_)),
+        on_full_(std::move(on_full)) {
+    constexpr std::int64_t kMostSorted = 32;  // longer lists are selected from the log
+    const std::int64_t capacity = std::max<std::int64_t>(256, 2 * neighbors);
+    queries_.resize(static_cast<std::size_t>(d_ * kTreeQueries));
+    narrow_queries_.resize(queries_.size());
+    center_.resize(static_cast<std::size_t>(d_));
+    logged_.resize(static_cast<std::size_t>(capacity * kTreeQueries));
+    logged_row_.resize(static_cast<std::size_t>(capacity));
+    hits_.resize(static_cast<std::size_t>((k_ + capacity) * kTreeQueries));
+    if (k_ > 0 && k_ <= kMostSorted) nearest_.resize(static_cast<std::size_t>(k_ * kTreeQueries));
+    group_.queries = queries_.data();
+    group_.narrow_queries = narrow_queries_.data();
+    group_.rounding = rounding_;
+    group_.narrow_limit = narrow_limit_;
+    group_.center = center_.data();
+    group_.limit = limit_;
+    group_.tie_limit = tie_limit_;
+    group_.tie_row = tie_row_;
+    group_.nearest = nearest_.empty() ? nullptr : nearest_.data();
+    group_.neighbors = k_;
+    group_.logged = logged_.data();
+    group_.logged_row = logged_row_.data();
+    group_.log_capacity = capacity;
+    group_.hits = hits_.data();
+    group_.hit_capacity = k_ + capacity;
+    group_.seeds = seeds_;
+    group_.on_full = [](void* owner) { static_cast<TreeQueries*>(owner)->on_full(); };
+    group_.owner = this;
+  }
+  TreeQueries(const TreeQueries&) = delete;
+  TreeQueries& operator=(const TreeQueries&) = delete;
+
+  /// Begins with `count` queries, at most kTreeQueries; value(lane, column).
+  template <class Value>
+  void begin(int count, double limit, const Value& value) {
+    count_ = count;
+    group_.is_rounded = false;
+    std::fill_n(rounding_, kTreeQueries, 0.0);
+    for (std::int64_t j = 0; j < d_; ++j) {
+      double sum = 0.0, low = kInfinity, high = -kInfinity;
+      for (int lane = 0; lane < kTreeQueries; ++lane) {
+        const double v = value(std::min(lane, count - 1), j);
+        const auto narrow = static_cast<float>(v);
+        queries_[j * kTreeQueries + lane] = v;
+        narrow_queries_[j * kTreeQueries + lane] = narrow;
+        rounding_[lane] += std::abs(v - static_cast<double>(narrow));
+        sum += v / kTreeQueries;
+        low = std::min(low, v);
+        high = std::max(high, v);
+      }
+      center_[j] = std::clamp(sum, low, high);  // of equal rows: their value, so that ties go to the lowest rows first
+    }
+    for (int lane = 0; lane < kTreeQueries; ++lane) {
+      group_.is_rounded |= rounding_[lane] != 0.0;
+      rounding_[lane] *= 1 + static_cast<double>(d_) * 0x1p-50;
+      limit_[lane] = lane < count ? limit : -kInfinity;
+      tie_limit_[lane] = tie_row_[lane] = kInfinity;
+      group_.hit_count[lane] = 0;
+    }
+    for (std::size_t i = 0; i < nearest_.size(); ++i)
+      nearest_[i] = static_cast<int>(i % kTreeQueries) < count ? kInfinity : -kInfinity;
+    group_.log_size = group_.seed_count = 0;
+  }
+  /// A leaf that is searched before others.
+  void add_seed(std::int32_t leaf) {
+    const std::int32_t* end = seeds_ + group_.seed_count;
+    if (std::find<const std::int32_t*>(seeds_, end, leaf) == end) seeds_[group_.seed_count++] = leaf;
+  }
+  /// Adds an entry of an earlier list, in the order of that list.
+  void add_earlier(int lane, TreeHit hit) {
+    std::int64_t& count = group_.hit_count[lane];
+    if (!nearest_.empty()) nearest_[count * kTreeQueries + lane] = hit.distance;
+    group_.hits[lane * group_.hit_capacity + count++] = hit;
+    if (count == k_) limit_[lane] = hit.distance;
+  }
+  void search() {
+    search_(searcher_.tree.view(), group_);
+    on_full();
+  }
+
+  int count() const { return count_; }
+  /// Moves the log to the hits.
+  void drain() { searcher_.set.tree.drain(group_); }
+  /// The hits of a lane, unsorted.
+  std::span<TreeHit> hits(int lane) {
+    return {group_.hits + lane * group_.hit_capacity, static_cast<std::size_t>(group_.hit_count[lane])};
+  }
+  void clear_hits() { std::fill_n(group_.hit_count, kTreeQueries, 0); }
+  /// Moves the log to the hits and keeps the k nearest of each lane, which bound those that follow.
+  void keep_nearest() {
+    drain();
+    if (k_ == 0) return;
+    for (int lane = 0; lane < count_; ++lane) {
+      const std::span<TreeHit> all = hits(lane);
+      if (std::ssize(all) < k_) continue;
+      if (std::ssize(all) > k_) std::nth_element(all.begin(), all.begin() + (k_ - 1), all.end());
+      const TreeHit last = std::ssize(all) > k_ ? all[k_ - 1] : *std::max_element(all.begin(), all.end());
+      group_.hit_count[lane] = k_;
+      limit_[lane] = tie_limit_[lane] = last.distance;
+      tie_row_[lane] = static_cast<double>(last.row);
+    }
+  }
+  TreeWork work() const { return {group_.distances * kTreeQueries, group_.visited * kTreeQueries}; }
+
+ private:
+  void on_full() { on_full_(*this); }
+
+  const TreeSearcher& searcher_;
+  std::int64_t d_, k_;
+  TreeKernels::Search search_;
+  std::function<void(TreeQueries&)> on_full_;
+  TreeGroup group_{};
+  std::vector<double> queries_, center_, logged_, nearest_;
+  std::vector<float> narrow_queries_;
+  std::vector<std::int32_t> logged_row_;
+  std::vector<TreeHit> hits_;
+  float narrow_limit_[kTreeQueries];
+  double rounding_[kTreeQueries];
+  double limit_[kTreeQueries], tie_limit_[kTreeQueries], tie_row_[kTreeQueries];
+  std::int32_t seeds_[kTreeQueries];
+  int count_ = 0;
+};
 
 /// One TreeQueries per thread, made on demand.
 class ThreadQueries {
@@ -207,22 +348,43 @@ TreeWork search_tree_radius(const TreeSearcher& searcher, const Queries& queries
       [](TreeQueries&, int, std::int64_t) {});
 }
 
-SampleWork sample_tree(const TreeSearcher& searcher, const Queries& queries, std::int64_t neighbors, double limit,
-                       std::int64_t groups) {
-  TreeQueries group(searcher, queries.measure, neighbors, [&](TreeQueries& full) {
-    full.keep_nearest();
-    if (neighbors == 0) full.clear_hits();
-  });
-  const SortedQueries sorted(searcher, queries.values);
-  const std::int64_t sampled = std::min(groups, sorted.groups());
-  SampleWork result;
-  for (std::int64_t i = 0; i < sampled; ++i) {
-    sorted.begin(sorted.groups() * i / sampled, neighbors > 0 ? kInfinity : limit, group);
-    group.search();
-    result.queries += group.count();
+template <class T>
+TreeSample sample_tree(const HeldRows<T>& held, const SearchRequest& request, std::int64_t rows) {
+  constexpr std::int64_t kGroups = 12;
+  const std::int64_t n = held.rows(), d = held.columns(), all = request.queries.values.rows, k = request.neighbors;
+  Matrix<T> sample(rows, d);
+  for (std::int64_t i = 0; i < rows; ++i) std::copy_n(held.row(n * i / rows), d, sample.row(i).data());
+  Threads one(1);
+  const SearchTree tree = make_tree(std::as_const(sample).view(), one);
+  // As many queries for each row as in the search, so that groups are as wide.
+  const std::int64_t count = std::clamp<std::int64_t>(all * rows / n, std::min<std::int64_t>(all, kTreeQueries), rows);
+  Matrix<double> queries(count, d);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (request.is_join) {
+      std::copy_n(sample.row(i).data(), d, queries.row(i).data());
+    } else {
+      std::copy_n(request.queries.values.row(all * i / count).data(), d, queries.row(i).data());
+    }
   }
-  static_cast<TreeWork&>(result) += group.work();
-  return result;
+  const TreeSearcher searcher{tree, 0, held.set, one};
+  TreeQueries group(searcher, request.queries.measure, k, [&](TreeQueries& full) {
+    full.keep_nearest();
+    if (k == 0) full.clear_hits();
+  });
+  const SortedQueries sorted(searcher, std::as_const(queries).view());
+  const std::int64_t groups = std::min(kGroups, sorted.groups());
+  double searched = 0.0;
+  for (std::int64_t i = 0; i < groups; ++i) {
+    sorted.begin(sorted.groups() * i / groups, k > 0 ? kInfinity : request.limit, group);
+    group.search();
+    searched += group.count();
+  }
+  const TreeWork work = group.work();
+  return {static_cast<double>(work.distances) / searched, static_cast<double>(work.visits) / searched};
 }
+
+#define KITH_INSTANTIATE(T) template TreeSample sample_tree(const HeldRows<T>&, const SearchRequest&, std::int64_t);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 }  // namespace kith::cpu

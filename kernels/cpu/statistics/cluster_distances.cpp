@@ -3,13 +3,19 @@
 // Compute-bound, q n d multiply-adds in float64. A task packs some queries in panels that stay in the second-level
 // cache while it passes over blocks of rows, sorted by label and packed in groups. Clusters that no query of a panel
 // wants are left out.
+//
+// Bounds of the sums come from a screen: q n d multiply-adds in low precision, and two square roots per pair. With s
+// the score of a row y for a query x and E its error bound (core/numbers/screen.h), D(x, y) = 4^exponent (|x'|^2 + 2 s)
+// lies within 2 E 4^exponent of what the screen gives. Every cluster has its own margin, that of its longest row.
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <vector>
 
 #include "core/kmeans/rows_by_label.h"
 #include "core/neighbors/tree_order.h"
 #include "kernels/cpu/operations.h"
+#include "kernels/cpu/runtime/panels.h"
 
 namespace kith::cpu {
 namespace {
@@ -50,6 +56,38 @@ void pack_rows(const HeldRows<T>& held, std::span<const std::int64_t> rows, cons
       for (int r = 0; r < width; ++r) *packed++ = static_cast<double>(group[r][j]);
     }
   }
+}
+
+/// The terms that scores need to become bounds of D 4^-exponent / 2, per lane of a panel; infinite: no bound.
+struct RootTerms {
+  float low[kMaxLanes], high[kMaxLanes];
+};
+
+/// An upper bound of |x'|^2 / 2 from the norm of a panel, which was summed in float32.
+double upper_half_sq_norm(float norm, std::int64_t d) {
+  const double most = static_cast<double>(norm) * (1 + (static_cast<double>(d) + 10) * 0x1p-24) + 0x1p-140;
+  return most * most / 2;
+}
+
+template <class T>
+RootTerms terms_of(const QueryPanels<T>& panels, const ScreenColumns& base, std::int64_t first, std::int64_t count,
+                   std::int64_t d) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  RootTerms terms;
+  std::fill_n(terms.low, kMaxLanes, -kInfinity);
+  std::fill_n(terms.high, kMaxLanes, kInfinity);
+  for (std::int64_t lane = 0; lane < count; ++lane) {
+    const double margin = panels.margin(base, first + lane);
+    if (!(margin < kInfinity)) continue;
+    const float norm = panels.norm(first + lane);
+    const double most = upper_half_sq_norm(norm, d);
+    // The scores are added to these terms in float32; no score exceeds |c'|^2 / 2 + |x'| |c'| by more than its margin.
+    const double longest = base.largest_norm(),
+                 error = margin / 2 + 0x1p-21 * (most + longest * (longest + norm) + margin);
+    terms.low[lane] = static_cast<float>(lower_half_sq_norm(norm, d) - error);
+    terms.high[lane] = static_cast<float>(most + error);
+  }
+  return terms;
 }
 
 }  // namespace
@@ -97,8 +135,58 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
   });
 }
 
-#define KITH_INSTANTIATE(T) \
-  template void cluster_distances(const HeldRows<T>&, const ClusterDistancesRequest&, MatrixView<std::int64_t>);
+template <class T>
+bool bound_cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<double> lower,
+                             MatrixView<double> upper) {
+  constexpr std::int64_t kFewestColumns =
+      32;  // for fewer, the square roots of the bounds cost as much as the definition
+  constexpr std::int64_t kBlockBytes = 1 << 20;
+  const std::int64_t d = held.columns(), k = lower.columns, queries = request.queries.rows;
+  const ScreenKernels& screen = held.set.finer_screen();  // the products cost less than what a small margin saves
+  if (d < kFewestColumns || queries < screen.lanes) return false;
+  const RowsByLabel sorted = rows_by_label({held.label.data(), held.label.size()}, k);
+  const QueryPanels<T> panels(held, screen, request.queries, held.plan.screen.center);
+  const std::int64_t block = std::max(kBlockBytes / screen.column_bytes(d), tile_columns(screen));
+  // Twice the score has the square root sqrt(2) root; sums of a tile are rounded by less than 2^-17, and this outwards.
+  const double unit = std::ldexp(std::sqrt(2.0), held.plan.screen.exponent);
+  Matrix<T> rows(block, d);
+  std::fill_n(lower.data, lower.size(), 0.0);
+  std::fill_n(upper.data, upper.size(), 0.0);
+  for (std::int64_t c = 0; c < k; ++c) {
+    std::vector<std::int64_t> wanting;  // panels
+    for (std::int64_t p = 0; p < panels.count(); ++p) {
+      if (request.any_wants(c, p * screen.lanes, std::min((p + 1) * screen.lanes, queries))) wanting.push_back(p);
+    }
+    ScreenColumns base(held, screen, block);
+    for (std::int64_t begin = sorted.first[c]; !wanting.empty() && begin < sorted.first[c + 1]; begin += block) {
+      const std::int64_t count = std::min(block, sorted.first[c + 1] - begin);
+      for (std::int64_t i = 0; i < count; ++i) std::copy_n(held.row(sorted.rows[begin + i]), d, rows.row(i).data());
+      base.pack(held, rows.data(), count);
+      held.threads.run(std::ssize(wanting), [&](std::int64_t task, int) {
+        const std::int64_t panel = wanting[task], first = panel * screen.lanes;
+        const std::int64_t lanes = std::min<std::int64_t>(screen.lanes, queries - first);
+        const RootTerms terms = terms_of(panels, base, first, lanes, d);
+        Matrix<float> tile(kTileColumns, screen.lanes);
+        float below[kMaxLanes], above[kMaxLanes];
+        base.multiply(panels.panel(panel), tile.data(), [&](std::int64_t, std::int64_t columns, const float* half) {
+          screen.scores.root_sums(tile.data(), half, columns, terms.low, terms.high, below, above);
+          for (std::int64_t lane = 0; lane < lanes; ++lane) {
+            const bool bounded = terms.high[lane] < std::numeric_limits<float>::infinity();
+            lower(first + lane, c) += bounded ? below[lane] * unit * (1 - 0x1p-16) : 0.0;
+            upper(first + lane, c) +=
+                bounded ? above[lane] * unit * (1 + 0x1p-16) : std::numeric_limits<double>::infinity();
+          }
+        });
+      });
+    }
+  }
+  return true;
+}
+
+#define KITH_INSTANTIATE(T)                                                                                      \
+  template void cluster_distances(const HeldRows<T>&, const ClusterDistancesRequest&, MatrixView<std::int64_t>); \
+  template bool bound_cluster_distances(const HeldRows<T>&, const ClusterDistancesRequest&, MatrixView<double>,  \
+                                        MatrixView<double>);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -51,6 +51,46 @@ void add_magnitude(T x, double first, double second, double small, double lost, 
   magnitudes.lost[j] += x != 0 && std::abs(scaled) < lost;
 }
 
+/// Adds partial magnitudes of repeated columns.
+void add(const ColumnMagnitudes& partial, ColumnMagnitudes& magnitudes) {
+  const std::size_t d = magnitudes.sum.size();
+  for (std::size_t j = 0; j < partial.sum.size(); ++j) {
+    magnitudes.sum[j % d] += partial.sum[j];
+    magnitudes.absolute_sum[j % d] += partial.absolute_sum[j];
+    magnitudes.on_grid[j % d] &= partial.on_grid[j];
+    magnitudes.small[j % d] += partial.small[j];
+    magnitudes.lost[j % d] += partial.lost[j];
+  }
+}
+
+/// Whole weights multiply integers, others multiply values (core/points/weights.h).
+template <class T>
+void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
+  const std::int64_t d = held.columns();
+  const double small = scales.small_limit(), lost = scales.lost_limit();
+  const RowWeights weights{held.weights.weight, scales.integral_weights};
+  std::mutex merging;
+  held.for_ranges(held.rows_per_task(8 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+    ColumnMagnitudes part(d);
+    for (std::int64_t i = first; i < last; ++i) {
+      const RowWeight weight = weights.of(i);
+      const T* x = held.row(i);
+      for (std::int64_t j = 0; j < d; ++j) {
+        const double scaled = static_cast<double>(x[j]) * scales.first[j] * (scales.second[j] * weight.factor);
+        const auto q = static_cast<std::int64_t>(std::rint(scaled));
+        part.sum[j] += q * weight.copies;
+        part.absolute_sum[j] += std::abs(q) * weight.copies;
+        part.on_grid[j] &= static_cast<std::uint8_t>(static_cast<double>(q) == scaled);
+        if (x[j] == 0) continue;
+        if (std::abs(scaled) < small) part.small[j] += weight.copies;
+        if (std::abs(scaled) < lost) part.lost[j] += weight.copies;
+      }
+    }
+    const std::lock_guard lock(merging);
+    add(part, magnitudes);
+  });
+}
+
 }  // namespace
 
 template <class T>
@@ -108,13 +148,7 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
       }
     }
     const std::lock_guard lock(merging);
-    for (std::int64_t j = 0; j < width; ++j) {
-      magnitudes.sum[j % d] += partial.sum[j];
-      magnitudes.absolute_sum[j % d] += partial.absolute_sum[j];
-      magnitudes.on_grid[j % d] &= partial.on_grid[j];
-      magnitudes.small[j % d] += partial.small[j];
-      magnitudes.lost[j % d] += partial.lost[j];
-    }
+    add(partial, magnitudes);
   });
 }
 

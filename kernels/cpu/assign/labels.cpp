@@ -1,8 +1,10 @@
 // Bounds of one assignment: the shifts of the centroids, at the cost of k distances.
-#include "kernels/cpu/assign/bounds.h"
+#include "kernels/cpu/assign/labels.h"
 
 #include <cmath>
 #include <utility>
+
+#include "kernels/cpu/choice/assignment.h"
 
 namespace kith::cpu {
 namespace {
@@ -26,8 +28,8 @@ template <class T>
 BoundWorkspace::BoundWorkspace(HeldRows<T>& held, MatrixView<const double> centroids, double largest_centroid) {
   LabelBounds& bounds = held.bounds;
   const std::int64_t k = centroids.rows, d = centroids.columns;
-  if (k == 1 || !bounds.due()) {
-    bounds.skip();
+  if (k == 1 || !bounds_are_due(held.observed)) {
+    held.skip_bounds();
     return;
   }
   known_ = std::exchange(bounds.clusters, 0) == k;
@@ -63,16 +65,7 @@ template <class T>
 void BoundWorkspace::finish(HeldRows<T>& held, std::int64_t screened) const {
   const auto k = static_cast<std::int64_t>(shift_.size());
   held.bounds.clusters = k;
-  if (!known_) return;
-  const bool is_narrow = narrow_is_best(held, k);  // then bounds replace a faster screen
-  const std::int64_t min_certified = is_narrow ? held.rows() / 2 : held.rows() / 16;
-  const int max_backoff = is_narrow ? 32 : 8;
-  const bool effective = held.rows() - screened >= min_certified;
-  if (effective) {
-    held.bounds.backoff = {};
-  } else {
-    held.bounds.backoff.delay(max_backoff);
-  }
+  if (known_) note_bounds(held, k, held.rows() - screened);
 }
 
 #define KITH_INSTANTIATE(T)                                                                \

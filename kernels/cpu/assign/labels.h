@@ -1,10 +1,46 @@
-// Stores labels and bounds of rows, and counts them, for one thread of an assignment.
+// Labels of rows and their bounds: rows whose label is proved unchanged since the last assignment
+// (core/kmeans/bounds.h) are skipped, once few labels change.
 #pragma once
 
-#include "kernels/cpu/assign/bounds.h"
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "core/kmeans/bounds.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {
+
+/// The bounds of rows during one assignment, which may keep none.
+class BoundWorkspace {
+ public:
+  /// Measures how far the centroids (k, d) moved since held.bounds were kept; the bounds are invalid until finish().
+  /// largest_norm: max |c'| of the screen.
+  template <class T>
+  BoundWorkspace(HeldRows<T>& held, MatrixView<const double> centroids, double largest_norm);
+
+  /// Whether this assignment keeps bounds of the rows that it screens.
+  explicit operator bool() const { return !shift_.empty(); }
+  /// Whether there are bounds from an earlier assignment.
+  bool known() const { return known_; }
+  /// Lowers the bound of a row with this label by the centroid shifts. True if the row certainly keeps its label.
+  bool certifies(float& bound, std::int32_t label) const {
+    bound = lowered_bound(bound, shift_[label], label == most_shifted_ ? second_shift_ : largest_shift_);
+    return bound > guard_;  // false for NaN
+  }
+
+  /// Marks the labels and bounds of all rows as those of the current centroids. screened: rows that the bounds of an
+  /// earlier assignment did not certify.
+  template <class T>
+  void finish(HeldRows<T>& held, std::int64_t screened) const;
+
+ private:
+  bool known_ = false;
+  std::vector<float> shift_;                          // (k) in the scale of the screen
+  float largest_shift_ = 0.0F, second_shift_ = 0.0F;  // the largest shifts of two centroids
+  std::int32_t most_shifted_ = 0;                     // the centroid with the largest shift
+  float guard_ = 0.0F;
+};
 
 /// The bound (core/kmeans/bounds.h) of a row from an upper bound of its squared distance to its centroid (own) and a
 /// lower bound of the difference to any other.
@@ -31,6 +67,7 @@ struct NearestCandidate {
   double distance = 0.0, second = 0.0;  // to that candidate, and to the second nearest
 };
 
+/// Stores labels and bounds of rows, and counts them, for one thread of an assignment.
 template <class T>
 class LabelWriter {
  public:

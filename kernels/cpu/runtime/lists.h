@@ -1,11 +1,16 @@
-// The candidates of one query: rows that may be among its k nearest, by their screened scores.
+// What searches collect for a query: candidates by their scores, the nearest rows by the definition, and the number of
+// rows that the threads of a radius search have stored together.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
+
+#include "core/neighbors/merge_lists.h"
+#include "core/points/point_neighbors.h"
 
 namespace kith::cpu {
 
@@ -24,6 +29,11 @@ class CandidateList {
 
   /// Small, because pruning early lowers the limit early.
   static std::int64_t initial_capacity(std::int64_t k) { return 2 * k + 24; }
+  /// Bytes of a list of that capacity.
+  static std::int64_t bytes(std::int64_t k) {
+    return initial_capacity(k) * static_cast<std::int64_t>(sizeof(Entry)) +
+           static_cast<std::int64_t>(sizeof(CandidateList));
+  }
   /// The maximum for many equal scores, if memory suffices.
   static std::int64_t max_capacity(std::int64_t k) { return 16 * initial_capacity(k); }
 
@@ -112,6 +122,71 @@ class CandidateList {
   std::int64_t count_ = 0, capacity_ = 0, max_capacity_ = 0;
   Entry* kept_ = nullptr;  // (capacity_)
   std::vector<Entry> own_;
+};
+
+/// The k nearest rows so far, as a heap, so that the k-th is known after each row.
+class NearestHeap {
+ public:
+  explicit NearestHeap(std::int64_t k) : k_(static_cast<std::size_t>(k)) { kept_.reserve(k_); }
+
+  bool full() const { return kept_.size() == k_; }
+  double limit() const { return full() ? kept_.front().distance : std::numeric_limits<double>::infinity(); }
+  void add(Neighbor neighbor) {
+    if (full()) {
+      if (!(neighbor < kept_.front())) return;
+      std::pop_heap(kept_.begin(), kept_.end());
+      kept_.back() = neighbor;
+    } else {
+      kept_.push_back(neighbor);
+    }
+    std::push_heap(kept_.begin(), kept_.end());
+  }
+  /// Adds the list of query q.
+  void add(const NeighborLists& lists, std::int64_t q) {
+    for (std::int64_t i = 0; i < lists.index.columns() && lists.index(q, i) >= 0; ++i) {
+      add({lists.distance(q, i), lists.index(q, i)});
+    }
+  }
+  const std::vector<Neighbor>& kept() const { return kept_; }
+  /// Writes the list of query q, at the end.
+  void store(std::int64_t q, NeighborLists& lists) {
+    std::sort_heap(kept_.begin(), kept_.end());
+    set_list(kept_, q, lists);
+  }
+
+ private:
+  std::size_t k_;
+  std::vector<Neighbor> kept_;
+};
+
+/// For one thread: asks before it stores a row. Threads reserve places some at a time, since a counter that all change
+/// for every row takes longer than the distances. As long as all rows are no more than `capacity`, every answer is yes;
+/// a few thousand rows more may be stored for each thread.
+class StoredRows {
+ public:
+  /// reserved: places of all threads, of which there are `threads` at most.
+  StoredRows(std::atomic<std::int64_t>& reserved, std::int64_t capacity, std::int64_t threads)
+      : reserved_(reserved), most_(std::min(capacity, kUnlimited) + threads * kBatch) {}
+
+  bool may_store() {
+    if (left_ > 0) {
+      --left_;
+      return true;
+    }
+    // A refusal means that all together have stored `capacity` rows: each has at most one batch that is not full.
+    if (refused_) return false;
+    refused_ = reserved_.fetch_add(kBatch, std::memory_order_relaxed) >= most_;
+    if (!refused_) left_ = kBatch - 1;
+    return !refused_;
+  }
+
+ private:
+  static constexpr std::int64_t kBatch = 4096;
+  static constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;  // so that no sum overflows
+  std::atomic<std::int64_t>& reserved_;
+  std::int64_t most_;
+  std::int64_t left_ = 0;
+  bool refused_ = false;
 };
 
 }  // namespace kith::cpu
