@@ -3,9 +3,9 @@
 //
 // Cost per row: k d multiply-adds in the type that the processor multiplies fastest. The panel of rows stays in the
 // first-level cache while packed centroids stream from the second; no distance matrix exists. A row keeps the best
-// score of every group of 16 centroids. The group bests within its limit are its candidates: a single one is its label,
-// several are compared by the definition. If a centroid that is not the best of its group may be within the limit, a
-// refinement pass screens the row again, in a full panel of such rows, for all its candidates.
+// score of every column block (16 centroids). Those within its limit are its candidates: a single one is its label,
+// several are compared by the definition. If a centroid that is not the best of its column block may be within the
+// limit, a refinement pass screens the row again, in a full panel of such rows, for all its candidates.
 #include <bit>
 #include <memory>
 #include <utility>
@@ -37,10 +37,10 @@ class Assigner {
         bounds_(bounds),
         rows_(held, kernels),
         ambiguous_panel_(held, kernels),
-        group_best_(centroids.tiles() * kTileGroups, kernels.lanes),
+        block_best_(centroids.tiles() * kTileColumnBlocks, kernels.lanes),
         hits_(static_cast<std::size_t>(kTileColumns) * kernels.lanes),
         norm_rounding_((static_cast<double>(held.columns()) + 16) * 0x1p-23) {
-    std::fill_n(group_best_.data(), group_best_.size(), -kInfinity);  // of groups that do not exist
+    std::fill_n(block_best_.data(), block_best_.size(), -kInfinity);  // of column blocks that do not exist
   }
 
   /// Labels the row unless its bound certifies its label.
@@ -126,7 +126,7 @@ class Assigner {
           centroids_.errors(from, rows_.norms(), error);
           kernels_.scores.update_best(
               rows_.tile(), half_sq_norm, columns, error,
-              {group_best_.row(from / tile_columns(kernels_) * kTileGroups).data(), screening.best_lower,
+              {block_best_.row(from / tile_columns(kernels_) * kTileColumnBlocks).data(), screening.best_lower,
                screening.best_upper, screening.second_upper, screening.others_upper});
         });
     float limit[kMaxLanes];
@@ -146,17 +146,18 @@ class Assigner {
     label_rows(screening, limit);
   }
 
-  /// Labels the rows of the panel whose candidates are all group bests; the limit of the other rows is -infinity.
+  /// Labels the rows of the panel whose candidates are all bests of column blocks; the limit of the other rows
+  /// is -infinity.
   void label_rows(const Screening& screening, const float* limit) {
-    static constexpr float kZeros[kTileColumns] = {};  // group bests include half squared norms and errors
-    const std::int64_t groups = group_best_.rows();
+    static constexpr float kZeros[kTileColumns] = {};  // the bests include half squared norms and errors
+    const std::int64_t column_blocks = block_best_.rows();
     std::int64_t first_candidate[kMaxLanes];  // a column
     std::fill_n(first_candidate, kMaxLanes, -1);
     NearestCandidate nearest[kMaxLanes];
-    for (std::int64_t first = 0; first < groups; first += kTileColumns) {
+    for (std::int64_t first = 0; first < column_blocks; first += kTileColumns) {
       const std::int64_t hit_count =
-          kernels_.scores.collect(group_best_.row(first).data(), kZeros,
-                                  std::min<std::int64_t>(kTileColumns, groups - first), limit, hits_.data());
+          kernels_.scores.collect(block_best_.row(first).data(), kZeros,
+                                  std::min<std::int64_t>(kTileColumns, column_blocks - first), limit, hits_.data());
       for (std::int64_t h = 0; h < hit_count; ++h) {
         const int lane = hits_[h].lane;
         if (limit[lane] == -kInfinity) continue;  // a NaN
@@ -180,17 +181,18 @@ class Assigner {
     }
   }
 
-  /// The column of the best score of a group, which has its place in the group in its lowest bits.
-  std::int64_t column_of(std::int64_t group, float score) const {
-    const std::int32_t in_group = std::bit_cast<std::int32_t>(score) & (kGroupColumns - 1);
-    return group / kTileGroups * tile_columns(kernels_) + group % kTileGroups * kGroupColumns + in_group;
+  /// The column of the best score of a column block, which has its place in the column block in its lowest bits.
+  std::int64_t column_of(std::int64_t column_block, float score) const {
+    const std::int32_t in_block = std::bit_cast<std::int32_t>(score) & (kColumnBlock - 1);
+    return column_block / kTileColumnBlocks * tile_columns(kernels_) + column_block % kTileColumnBlocks * kColumnBlock +
+           in_block;
   }
   std::int32_t best_column(const Screening& screening, int lane) const {
     std::int64_t best = 0;
-    for (std::int64_t group = 0; group < group_best_.rows(); ++group) {
-      if (group_best_(group, lane) == screening.best_upper[lane]) best = group;
+    for (std::int64_t column_block = 0; column_block < block_best_.rows(); ++column_block) {
+      if (block_best_(column_block, lane) == screening.best_upper[lane]) best = column_block;
     }
-    return static_cast<std::int32_t>(centroids_.row_of(column_of(best, group_best_(best, lane))));
+    return static_cast<std::int32_t>(centroids_.row_of(column_of(best, block_best_(best, lane))));
   }
 
   // The bound of a row (core/kmeans/bounds.h), from an upper bound of its squared distance to its centroid (own) and a
@@ -225,7 +227,7 @@ class Assigner {
   const ScreenColumns& centroids_;
   const BoundWorkspace& bounds_;
   RowPanel<T> rows_, ambiguous_panel_;
-  Matrix<float> group_best_;  // (groups of columns, lanes)
+  Matrix<float> block_best_;  // (column blocks, lanes)
   std::vector<Hit> hits_;
   double norm_rounding_;  // relative error of a squared norm in float32
   int queued_ = 0, ambiguous_count_ = 0;

@@ -154,7 +154,7 @@ class LocalScreen<T>::Worker {
         columns_(held_, screen.kernels_),
         near_(held_, screen.centroids_, screen.float32_centroids_),
         products_(kChunkTiles * kTileColumns, lanes_),
-        minima_(kTileGroups, lanes_),
+        minima_(kTileColumnBlocks, lanes_),
         error_(kChunkTiles, lanes_),
         hits_(static_cast<std::size_t>(kTileColumns) * lanes_),
         center_(d_),
@@ -323,9 +323,9 @@ class LocalScreen<T>::Worker {
       const std::int64_t count = columns_.columns(first + t);
       columns_.multiply(first + t, panel.panel(), products);
       columns_.errors(first + t, panel.norms(), error);
-      kernels_.scores.group_minima(products, columns_.half_sq_norm(first + t), count, minima_.data());
-      for (std::int64_t group = 0; group < ceil_div(count, kGroupColumns); ++group) {
-        const float* minima = minima_.row(group).data();
+      kernels_.scores.block_minima(products, columns_.half_sq_norm(first + t), count, minima_.data());
+      for (std::int64_t column_block = 0; column_block < ceil_div(count, kColumnBlock); ++column_block) {
+        const float* minima = minima_.row(column_block).data();
         for (int lane = 0; lane < lanes_; ++lane)
           best_upper_[lane] = std::min(best_upper_[lane], minima[lane] + error[lane]);
       }

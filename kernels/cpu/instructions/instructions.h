@@ -45,9 +45,9 @@ struct ForPointTypes {
 inline constexpr int kMarks = 16;                     // columns numbered by the last bits of their scores
 inline constexpr double kMarking = kMarks * 0x1p-23;  // the relative change of a score by its number
 inline constexpr int kMaxLanes = 64;
-inline constexpr int kTileColumns = 64;       // columns of one tile, which stays in the first-level cache
-inline constexpr int kGroupColumns = kMarks;  // columns of a group, of which a row keeps the best score
-inline constexpr int kTileGroups = kTileColumns / kGroupColumns;
+inline constexpr int kTileColumns = 64;      // columns of one tile, which stays in the first-level cache
+inline constexpr int kColumnBlock = kMarks;  // columns of a column block, of which a row keeps the best score
+inline constexpr int kTileColumnBlocks = kTileColumns / kColumnBlock;
 
 /// A score that is not above the limit of its row: its column in the tile and the lane of its row.
 struct Hit {
@@ -89,30 +89,30 @@ struct TileError {
 /// The best scores of a panel's rows so far, NEGATED (products less half squared norms), so that larger is nearer. The
 /// true score of a column is within `error` of its score; bounds include that error.
 struct BestScores {
-  float* group_best;    // [group][lane] upper bound of the best of the group, its column in the lowest four bits
+  float* block_best;    // [column block][lane] upper bound of its best, with the column in the lowest four bits
   float* best_lower;    // (lanes) lower bound of the best score
-  float* best_upper;    // (lanes) largest of group_best
-  float* second_upper;  // (lanes) second largest of group_best
-  float* others_upper;  // (lanes) upper bound of all scores that are not the best of their group
+  float* best_upper;    // (lanes) largest of block_best
+  float* second_upper;  // (lanes) second largest of block_best
+  float* others_upper;  // (lanes) upper bound of all scores that are not the best of their column block
 };
 
 /// Operations on the scores of a tile of products.
 struct ScoreKernels {
   /// error (lanes) = E of each row of a panel.
   void (*errors)(const PanelNorms& norms, const TileError& of_tile, float* error);
-  /// Updates `best` with columns 0 .. count - 1 of a tile. error: (lanes) of this tile. best.group_best: of this tile.
+  /// Updates `best` with columns 0 .. count - 1 of a tile. error: (lanes) of this tile. best.block_best: of this tile.
   void (*update_best)(const float* tile, const float* half_sq_norm, std::int64_t count, const float* error,
                       BestScores best);
   /// Lists every column of the tile with !(score > limit[lane]), score = half_sq_norm[column] - tile. Returns their
   /// number. hits: capacity count * lanes.
   std::int64_t (*collect)(const float* tile, const float* half_sq_norm, std::int64_t count, const float* limit,
                           Hit* hits);
-  /// smallest [group][lane] = smallest score (half_sq_norm[column] - tile) of each group of kGroupColumns columns; the
-  /// last group may be shorter.
-  void (*group_minima)(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest);
-  /// limit (lanes): slightly above the k-th smallest of the group minima of each lane, never below it. minima:
-  /// [group][lane], 1 <= k <= groups.
-  void (*kth_limit)(const float* minima, std::int64_t groups, std::int64_t k, float* limit);
+  /// smallest [column block][lane] = smallest score (half_sq_norm[column] - tile) of each column block; the last
+  /// may be shorter.
+  void (*block_minima)(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest);
+  /// limit (lanes): slightly above the k-th smallest of the column block minima of each lane, never below it. minima:
+  /// [column block][lane], 1 <= k <= column blocks.
+  void (*kth_limit)(const float* minima, std::int64_t column_blocks, std::int64_t k, float* limit);
   /// lower (lanes) = sum over the columns of the root of max(score + low, 0), upper the same with high, for rows with
   /// terms low and high (lanes). Relative rounding: below 2^-17 for a tile.
   void (*root_sums)(const float* tile, const float* half_sq_norm, std::int64_t count, const float* low,

@@ -157,17 +157,18 @@ struct TileScores {
     }
   }
 
-  /// The best score of a group of columns. kAll: the group has kGroupColumns columns, so that the marks are constants.
+  /// The best score of a column block. kAll: the column block has kColumnBlock columns, so that the marks are
+  /// constants.
   template <bool kAll>
-  static F best_of_group(const float* tile, const float* half_sq_norm, int count, F& others_upper) {
+  static F best_of_block(const float* tile, const float* half_sq_norm, int count, F& others_upper) {
     const auto score = [&](int c) {
       return V::marked(V::subtract(V::load(tile + c * kLanes), V::broadcast(half_sq_norm + c)), V::mark(c));
     };
-    const int columns = kAll ? kGroupColumns : count;
+    const int columns = kAll ? kColumnBlock : count;
     F best = score(0);
     if (columns == 1) return best;
     F challenger = score(1);
-    F second = V::minimum(best, challenger);  // of this group: groups stay independent
+    F second = V::minimum(best, challenger);  // of this column block: column blocks stay independent
     best = V::maximum(best, challenger);
 #pragma GCC unroll 16
     for (int c = 2; c < columns; ++c) {
@@ -187,14 +188,15 @@ struct TileScores {
       const F e = V::load(error + at);
       F first = V::load(scores.best_upper + at), second = V::load(scores.second_upper + at);
       F tile_best = V::broadcast(&lowest), others_upper = tile_best;
-      for (std::int64_t c = 0; c < count; c += kGroupColumns) {
-        const float* group = tile + c * kLanes + at;
-        const F best = count - c >= kGroupColumns
-                           ? best_of_group<true>(group, half_sq_norm + c, kGroupColumns, others_upper)
-                           : best_of_group<false>(group, half_sq_norm + c, static_cast<int>(count - c), others_upper);
+      for (std::int64_t c = 0; c < count; c += kColumnBlock) {
+        const float* column_block = tile + c * kLanes + at;
+        const F best =
+            count - c >= kColumnBlock
+                ? best_of_block<true>(column_block, half_sq_norm + c, kColumnBlock, others_upper)
+                : best_of_block<false>(column_block, half_sq_norm + c, static_cast<int>(count - c), others_upper);
         tile_best = V::maximum(tile_best, best);
         const F upper = V::marked_as(V::add(best, e), best);
-        V::store(scores.group_best + c / kGroupColumns * kLanes + at, upper);
+        V::store(scores.block_best + c / kColumnBlock * kLanes + at, upper);
         second = V::maximum(second, V::minimum(first, upper));
         first = V::maximum(first, upper);
       }
@@ -227,9 +229,9 @@ struct TileScores {
     return out - hits;
   }
 
-  static void group_minima(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest) {
-    for (std::int64_t first = 0; first < count; first += kGroupColumns, smallest += kLanes) {
-      const std::int64_t last = first + kGroupColumns < count ? first + kGroupColumns : count;
+  static void block_minima(const float* tile, const float* half_sq_norm, std::int64_t count, float* smallest) {
+    for (std::int64_t first = 0; first < count; first += kColumnBlock, smallest += kLanes) {
+      const std::int64_t last = first + kColumnBlock < count ? first + kColumnBlock : count;
       for (int p = 0; p < V::panel_vectors; ++p) {
         const float* at = tile + p * V::floats;
         F least = V::subtract(V::broadcast(half_sq_norm + first), V::load(at + first * kLanes));
@@ -241,14 +243,14 @@ struct TileScores {
   }
 
   /// By bisection.
-  static void kth_limit(const float* minima, std::int64_t groups, std::int64_t k, float* limit) {
+  static void kth_limit(const float* minima, std::int64_t column_blocks, std::int64_t k, float* limit) {
     constexpr int kBisections = 12;
     float low[kLanes], middle[kLanes];
     std::int32_t below[kLanes];
     for (int lane = 0; lane < kLanes; ++lane) low[lane] = limit[lane] = minima[lane];
-    for (std::int64_t group = 1; group < groups; ++group) {
+    for (std::int64_t column_block = 1; column_block < column_blocks; ++column_block) {
       for (int lane = 0; lane < kLanes; ++lane) {
-        const float value = minima[group * kLanes + lane];
+        const float value = minima[column_block * kLanes + lane];
         low[lane] = value < low[lane] ? value : low[lane];
         limit[lane] = value > limit[lane] ? value : limit[lane];
       }
@@ -258,8 +260,8 @@ struct TileScores {
         middle[lane] = low[lane] + (limit[lane] - low[lane]) / 2;
         below[lane] = 0;
       }
-      for (std::int64_t group = 0; group < groups; ++group) {
-        for (int lane = 0; lane < kLanes; ++lane) below[lane] += minima[group * kLanes + lane] <= middle[lane];
+      for (std::int64_t column_block = 0; column_block < column_blocks; ++column_block) {
+        for (int lane = 0; lane < kLanes; ++lane) below[lane] += minima[column_block * kLanes + lane] <= middle[lane];
       }
       for (int lane = 0; lane < kLanes; ++lane) (below[lane] >= k ? limit : low)[lane] = middle[lane];
     }
@@ -286,7 +288,7 @@ struct TileScores {
 template <class V>
 constexpr ScoreKernels score_kernels_of() {
   using S = TileScores<V>;
-  return {S::errors, S::update_best, S::collect, S::group_minima, S::kth_limit, S::root_sums};
+  return {S::errors, S::update_best, S::collect, S::block_minima, S::kth_limit, S::root_sums};
 }
 
 template <class V>

@@ -185,7 +185,7 @@ class CellSearch {
           bound_(search.cells_.count(), search.kernels_.lanes),
           panel_(1, search.kernels_.panel_bytes(search.d_)),
           products_(kChunkTiles * kTileColumns, search.kernels_.lanes),
-          minima_(kChunkTiles * kTileGroups, search.kernels_.lanes),
+          minima_(kChunkTiles * kTileColumnBlocks, search.kernels_.lanes),
           error_(kChunkTiles, search.kernels_.lanes),
           hits_(static_cast<std::size_t>(kTileColumns) * search.kernels_.lanes),
           results_(search.lists_, search.reserved_, search.held_.threads.count()) {}
@@ -267,7 +267,7 @@ class CellSearch {
     void search_chunk(std::int64_t cell, std::span<const std::int64_t> queries) {
       const LocalColumns& columns = search_.cells_.columns(cell);
       const int lanes = kernels_.lanes;
-      std::int64_t groups = 0;
+      std::int64_t column_blocks = 0;
       float largest_error[kMaxLanes] = {};
       for (std::size_t t = 0; t < chunk_.size(); ++t) {
         float* out = products_.row(t * kTileColumns).data();
@@ -275,8 +275,8 @@ class CellSearch {
         const std::int64_t count = columns.columns(chunk_[t]);
         columns.multiply(chunk_[t], panel_.data(), out);
         columns.errors(chunk_[t], norms_, error);
-        kernels_.scores.group_minima(out, columns.half_sq_norm(chunk_[t]), count, minima_.row(groups).data());
-        groups += ceil_div(count, kGroupColumns);
+        kernels_.scores.block_minima(out, columns.half_sq_norm(chunk_[t]), count, minima_.row(column_blocks).data());
+        column_blocks += ceil_div(count, kColumnBlock);
         products += count * std::ssize(queries);
         for (int lane = 0; lane < lanes; ++lane) {
           // Also NaN becomes infinite.
@@ -286,8 +286,8 @@ class CellSearch {
       const std::int64_t required = results_.required() + (search_.queries_.excluded_row < 0 ? 0 : 1);
       float initial[kMaxLanes];
       std::fill_n(initial, kMaxLanes, kInfinity);
-      if (results_.required() > 0 && groups >= required)
-        kernels_.scores.kth_limit(minima_.data(), groups, required, initial);
+      if (results_.required() > 0 && column_blocks >= required)
+        kernels_.scores.kth_limit(minima_.data(), column_blocks, required, initial);
       for (std::size_t t = 0; t < chunk_.size(); ++t) {
         float limit[kMaxLanes];
         std::fill_n(limit, kMaxLanes, -kInfinity);

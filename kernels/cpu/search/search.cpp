@@ -3,9 +3,9 @@
 //
 // Queries are packed in row panels, as points are in assign.cpp, and rows of the base take the place of centroids: q n
 // d multiply-adds. A dropped row has a score more than 2 E above k others, so k others are certainly nearer. An
-// additional pass over the first rows computes initial limits from group minima, so that few rows enter a list only to
-// be dropped. Queries that do not fill a panel are searched by the definition, at the speed of memory, as are all
-// queries with a measure that the screen does not support. Inner products are screened without half squared norms.
+// additional pass over the first rows computes initial limits from column block minima, so that few rows enter a list
+// only to be dropped. Queries that do not fill a panel are searched by the definition, at the speed of memory, as are
+// all queries with a measure that the screen does not support. Inner products are screened without half squared norms.
 #include <cmath>
 #include <mutex>
 #include <numeric>
@@ -149,31 +149,31 @@ class Search {
     constexpr double kHit = 4096, kTile = 64;  // costs of a hit and of a product by itself, in multiply-adds
     const double rows =
         std::sqrt(static_cast<double>(k_ * held_.rows()) / partitions_ * kHit / (held_.columns() + kTile));
-    const std::int64_t step = tile_columns(kernels_), fewest = ceil_div(2 * (k_ + 1) * kGroupColumns, step);
+    const std::int64_t step = tile_columns(kernels_), fewest = ceil_div(2 * (k_ + 1) * kColumnBlock, step);
     const std::int64_t best = std::max(fewest, static_cast<std::int64_t>(rows) / step);
     const std::int64_t result = std::min(best, tiles);
     return result < fewest || result * step > held_.rows() / partitions_ / 2 ? 0 : result;
   }
 
-  /// Limits for the queries of a panel from group minima of the first tiles: k of them are scores of k rows. A query
-  /// that is itself one of these rows needs one more.
+  /// Limits for the queries of a panel from column block minima of the first tiles: k of them are scores of k rows. A
+  /// query that is itself one of these rows needs one more.
   void set_initial_limits(const QueryPanels<T>& panels, const ScreenColumns& base, const QueryTask& task) {
     const std::int64_t tiles = limit_tiles(task.last_tile - task.first_tile);
     if (tiles == 0) return;
     const int lanes = kernels_.lanes;
     Matrix<float> products(kTileColumns, lanes);
-    Matrix<float> minima(tiles * kTileGroups, lanes);
-    std::int64_t groups = 0;
+    Matrix<float> minima(tiles * kTileColumnBlocks, lanes);
+    std::int64_t column_blocks = 0;
     for (std::int64_t tile = task.first_tile; tile < task.first_tile + tiles; ++tile) {
       base.multiply_tile(tile, panels.panel(task.panel), products.data(),
                          [&](std::int64_t, std::int64_t columns, const float* half_sq_norm) {
-                           kernels_.scores.group_minima(products.data(), half_sq_norm, columns,
-                                                        minima.row(groups).data());
-                           groups += ceil_div(columns, kGroupColumns);
+                           kernels_.scores.block_minima(products.data(), half_sq_norm, columns,
+                                                        minima.row(column_blocks).data());
+                           column_blocks += ceil_div(columns, kColumnBlock);
                          });
     }
     float limit[kMaxLanes];
-    kernels_.scores.kth_limit(minima.data(), groups, k_ + (queries_.excluded_row < 0 ? 0 : 1), limit);
+    kernels_.scores.kth_limit(minima.data(), column_blocks, k_ + (queries_.excluded_row < 0 ? 0 : 1), limit);
     for (int lane = 0; lane < lanes; ++lane)
       candidates_[(task.panel * lanes + lane) * partitions_ + task.partition].set_limit(limit[lane]);
   }

@@ -66,8 +66,9 @@ class Join {
   static constexpr std::int64_t kLocks = 256;
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-  /// The columns that are scored to find the first limit of each list: 1.5 times the k + 1 groups that a limit needs.
-  std::int64_t columns_for_limits() const { return 3 * kGroupColumns * (k_ + 1) / 2; }
+  /// The columns that are scored to find the first limit of each list: 1.5 times the k + 1 column blocks that a limit
+  /// needs.
+  std::int64_t columns_for_limits() const { return 3 * kColumnBlock * (k_ + 1) / 2; }
 
   void allocate() {
     // Blocks are small, because a block joined with itself computes each pair twice.
@@ -154,7 +155,7 @@ class Join {
   struct Scratch {
     std::vector<float> centred;                                    // (d)
     std::vector<float> products;                                   // (tiles, kTileColumns, lanes)
-    std::vector<float> minima;                                     // (groups of columns, lanes)
+    std::vector<float> minima;                                     // (column blocks, lanes)
     std::vector<Hit> hits;                                         // of a tile
     std::pair<std::vector<double>, std::vector<Neighbor>> ranked;  // a row (d) and its candidates
   };
@@ -197,23 +198,24 @@ class Join {
     return std::min(step_, task.columns.count() - tile * step_);
   }
 
-  /// Initial limits for the rows of a panel, from group minima of the first tiles; one of them may be the row itself.
+  /// Initial limits for the rows of a panel, from column block minima of the first tiles; one of them may be the row
+  /// itself.
   void set_initial_limits(const PanelTask& task, std::int64_t tiles) {
     const std::int64_t required = k_ + (join_.include_self ? 0 : 1);
-    if (tiles * kTileGroups < required) return;
+    if (tiles * kTileColumnBlocks < required) return;
     std::vector<float>& minima = task.scratch.minima;
-    minima.resize(static_cast<std::size_t>(tiles * kTileGroups * lanes_));
-    std::int64_t groups = 0;
+    minima.resize(static_cast<std::size_t>(tiles * kTileColumnBlocks * lanes_));
+    std::int64_t column_blocks = 0;
     for (std::int64_t tile = 0; tile < tiles; ++tile) {
       const std::int64_t columns = columns_of(task, tile);
-      kernels_.scores.group_minima(task.scratch.products.data() + tile * kTileColumns * lanes_,
+      kernels_.scores.block_minima(task.scratch.products.data() + tile * kTileColumns * lanes_,
                                    half_sq_norm_.data() + task.block + tile * step_, columns,
-                                   minima.data() + groups * lanes_);
-      groups += ceil_div(columns, kGroupColumns);
+                                   minima.data() + column_blocks * lanes_);
+      column_blocks += ceil_div(columns, kColumnBlock);
     }
-    if (groups < required) return;
+    if (column_blocks < required) return;
     float limit[kMaxLanes];
-    kernels_.scores.kth_limit(minima.data(), groups, required, limit);
+    kernels_.scores.kth_limit(minima.data(), column_blocks, required, limit);
     for (std::int64_t r = task.first_row; r < std::min(task.first_row + lanes_, last_row_); ++r) {
       update(task, r, [&](List& list) { list.set_limit(limit[r - task.first_row]); });
     }
