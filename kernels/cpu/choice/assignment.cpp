@@ -104,15 +104,10 @@ double local_row_seconds(const HeldRows<T>& held, MatrixView<const double> centr
              rows_of_centroid;
 }
 
-/// Leaves a step out for a while if its costs exceed what it saved. True: it paid, or it was left out already.
-bool note(Backoff& step, double cost, double saved) {
-  if (step.skips()) return true;
-  if (cost > saved) {
-    step.delay(kMostScreens);
-    return false;
-  }
-  step.reward();
-  return true;
+/// Leaves a step out for a while if its costs exceed what it saved. For an assignment without it: counts that.
+void note(Backoff& step, double cost, double saved) {
+  if (step.skips()) return;
+  cost > saved ? step.delay(kMostScreens) : step.reward();
 }
 
 /// A decision in the making.

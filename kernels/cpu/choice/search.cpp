@@ -15,7 +15,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string name_of(SearchMethod method) {
-  constexpr const char* kNames[] = {"definition", "products", "cells", "ranges", "tree", "first copies", "symmetric join"};
+  constexpr const char* kNames[] = {"definition", "products",     "cells",         "ranges",
+                                    "tree",       "first copies", "symmetric join"};
   return kNames[static_cast<int>(method)];
 }
 
