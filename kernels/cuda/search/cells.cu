@@ -153,10 +153,9 @@ std::shared_ptr<Cells<T>> make_cells(const HeldRows<T>& held, const SearchSample
   sort_by_key(stream, order, 8, temporary.data(), bytes);
   begins_kernel<<<context.grid(n + 1, kBlock), kBlock, 0, stream>>>(order.key[order.current], n, begins.data());
   check(cudaGetLastError());
-  std::vector<std::int32_t> begin(static_cast<std::size_t>(kMostCells + 1)), positions(static_cast<std::size_t>(n));
+  std::vector<std::int32_t> begin(static_cast<std::size_t>(kMostCells + 1));
   std::vector<float> squared_radius(static_cast<std::size_t>(kMostCells));
   stream.download(begin.data(), begins.data(), kMostCells + 1);
-  stream.download(positions.data(), order.row[order.current], n);
   stream.download(reinterpret_cast<unsigned*>(squared_radius.data()), largest.data(), kMostCells);
 
   auto made = std::make_shared<Cells<T>>();
@@ -164,7 +163,8 @@ std::shared_ptr<Cells<T>> make_cells(const HeldRows<T>& held, const SearchSample
   made->center_count = count;
   made->share = chosen.share;
   made->position = Buffer<std::int32_t>(held.pool(), n);
-  stream.upload(made->position.data(), positions.data(), n);
+  check(cudaMemcpyAsync(made->position.data(), order.row[order.current],
+                        static_cast<std::size_t>(n) * sizeof(std::int32_t), cudaMemcpyDeviceToDevice, stream));
   // Distances to the centers are measured to those that the radii are of.
   Matrix<double> measured(count, d);
   for (std::int64_t i = 0; i < measured.size(); ++i)
@@ -182,7 +182,6 @@ std::shared_ptr<Cells<T>> make_cells(const HeldRows<T>& held, const SearchSample
     cell.is_far = g % 2 == 1;
     cell.reach.hole = cell.is_far ? hole_of(limits[g / 2], d) : 0.0;
     cell.reach.radius = std::sqrt(static_cast<double>(squared_radius[g])) * (1 + 0x1p-40);
-    cell.position.assign(positions.begin() + first, positions.begin() + first + size);
     gather_kernel<<<context.grid(size * d, kBlock), kBlock, 0, stream>>>(
         held.resident.data(), order.row[order.current] + first, size, d, values);
     check(cudaGetLastError());

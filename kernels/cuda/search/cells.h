@@ -44,11 +44,10 @@ struct QueryReach {
 
 template <class T>
 struct Cell {
-  std::unique_ptr<HeldRows<T>> rows;   // in ascending order of their positions; there are some
-  std::vector<std::int32_t> position;  // of each among the held rows
-  std::int64_t center = 0;             // its number
-  bool is_far = false;                 // the far ones of the center
-  CellReach reach;                     // from the center
+  std::unique_ptr<HeldRows<T>> rows;  // in ascending order of their positions; there are some
+  std::int64_t center = 0;            // its number
+  bool is_far = false;                // the far ones of the center
+  CellReach reach;                    // from the center
 };
 
 template <class T>
