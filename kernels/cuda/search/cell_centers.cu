@@ -113,6 +113,7 @@ class FirstCenters {
  public:
   explicit FirstCenters(const Samples& samples)
       : samples_(samples),
+        between_(samples.distances_between_rows()),
         distance_(static_cast<std::size_t>(samples.rows().rows()), std::numeric_limits<double>::infinity()) {}
 
   /// Adds a row as a center; false if no row differs from the centers.
@@ -127,13 +128,10 @@ class FirstCenters {
       const double at = total.back() * std::ldexp(static_cast<double>(random_bits(0, 0, draw) >> 12), -52);
       row = std::min<std::int64_t>(std::upper_bound(total.begin(), total.end(), at) - total.begin(), rows - 1);
     }
-    constexpr std::uint64_t kFew = 8;  // centers; more take less time with all distances at once
-    if (draw == kFew) between_ = samples_.distances_between_rows();
-    const Matrix<double> one = draw < kFew ? samples_.distances(chosen_rows(samples_.rows(), {row})) : Matrix<double>();
-    const double* squared = draw < kFew ? one.data() : between_.row(row).data();
+    const std::span<const double> squared = between_.row(row);
     for (std::int64_t i = 0; i < rows; ++i) {
       double& nearest = distance_[static_cast<std::size_t>(i)];
-      nearest = std::min(nearest, squared[i]);
+      nearest = std::min(nearest, squared[static_cast<std::size_t>(i)]);
     }
     chosen_.push_back(row);
     return true;
@@ -143,7 +141,7 @@ class FirstCenters {
 
  private:
   const Samples& samples_;
-  Matrix<double> between_;        // the rows, once there are many centers
+  Matrix<double> between_;        // squared distances between all rows
   std::vector<double> distance_;  // D to the nearest center
   std::vector<std::int64_t> chosen_;
 };

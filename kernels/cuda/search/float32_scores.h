@@ -202,4 +202,10 @@ struct ScoreWorkspace {
   Buffer<double> distance;
 };
 
+/// Merges the nearest rows of the queries in `ranges` into their lists. Throws OutOfMemory, before it changes a list.
+/// Waits for the device.
+template <class T>
+void search_float32(const HeldRows<T>& held, const Queries& queries, const std::vector<QueryRange>& ranges,
+                    NeighborLists& lists);
+
 }  // namespace kith::cuda

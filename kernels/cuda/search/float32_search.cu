@@ -5,12 +5,11 @@
 // E and screened scores up to bound + 2 E. If k is the number of rows, the limit is infinite and every row is a
 // candidate. The search takes 2 q n d float32 operations (device/tile.h states the limit), writes 4 bytes per score,
 // and reads the values of the candidates, a little more than k rows per query.
-#include "kernels/cuda/search/float32_search.h"
+#include "kernels/cuda/search/float32_scores.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/cuda/search/float32_scores.h"
 #include "kernels/cuda/search/sort.h"
 
 namespace kith::cuda {

@@ -385,8 +385,7 @@ __global__ void __launch_bounds__(kMaxListThreads)
   write_ordered(base, queries, q, candidates, found, out);
 }
 
-}  // namespace
-
+/// The largest capacity that fits in shared memory. Few thread blocks run at a time then.
 std::int64_t largest_candidate_capacity(const Context& context) {
   int max_shared = 0;
   check(cudaDeviceGetAttribute(&max_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, context.device));
@@ -394,6 +393,8 @@ std::int64_t largest_candidate_capacity(const Context& context) {
   const std::int64_t fitting = std::max<std::int64_t>(max_shared - kReserved, 0) / kCandidateBytes;
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(fitting)));
 }
+
+}  // namespace
 
 bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neighbors, std::int64_t candidates) {
   // With lists longer than half the number of groups, many groups contain more than one of the k nearest rows.

@@ -39,8 +39,6 @@ bool can_find_lists(const Context& context, std::int64_t rows, std::int64_t neig
 
 /// The usual capacity for a query's candidates, a power of two.
 std::int64_t candidate_capacity(std::int64_t neighbors);
-/// The largest that fits in shared memory. Few thread blocks run at a time then.
-std::int64_t largest_candidate_capacity(const Context& context);
 
 /// What a query may take; one that needs more stays unfilled.
 struct ListLimits {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/search/cells.h"
-#include "kernels/cuda/search/float32_search.h"
+#include "kernels/cuda/search/float32_scores.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/gathered_queries.h"
 #include "kernels/cuda/search/method.h"
