@@ -2,7 +2,6 @@
 // Vassilvitskii: k-means++, 2007), then moved to the means of their near rows, twice. The device measures samples of
 // the rows and queries against all centers, per pair 4 d bytes from the caches and d subtractions and multiply-adds;
 // the host decides.
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -9,7 +9,6 @@
 // In float32 it takes 2 q n d operations and 4 bytes per score, and reads the values of each row within or near the
 // limit once and downloads 16 bytes for it. No list is truncated: candidates that exceed the capacity are processed
 // query by query, and one query's candidates always fit.
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

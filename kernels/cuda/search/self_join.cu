@@ -14,7 +14,6 @@
 // columns, compared with max(limit(q), largest threshold of these columns - base(q)), decides whether any pair is
 // accepted: 1.5 instructions per score, and seven more if one is. Each warp appends its pairs to its own segment of a
 // log, so that products do not wait for an atomic addition per pair.
-
 #include <algorithm>
 #include <bit>
 #include <limits>

@@ -6,7 +6,6 @@
 // than the definition may be rounded, exceeds the k-th D of the list, or equals it while all its rows have higher
 // numbers than the k-th. So the list is that of the definition. With few columns a query visits about ten leaves, each
 // 32 (4 d + 4) bytes and 3 d float64 operations per row, and as many families of boxes.
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
