@@ -83,35 +83,22 @@ __global__ void to_full_tiles_kernel(const uint4* from, Fp16Layout narrow, std::
   }
 }
 
-struct ColumnRange {
-  std::int64_t tiles = 0;
-  std::int64_t cost = 0;  // duration of the product, in tiles of a thread block
-};
-
-/// The best range of a multiple of `unit` tiles. Minimises the number of rounds of thread blocks times the duration of
-/// a block, which includes a constant for its start.
-ColumnRange best_range(const Context& context, std::int64_t queries, std::int64_t tiles, std::int64_t unit) {
+/// Columns of a column range: whole blocks of tiles. Minimises the number of rounds of thread blocks times the duration
+/// of a block, which includes a constant for its start.
+std::int64_t choose_range_columns(const Context& context, std::int64_t queries, std::int64_t tiles) {
   constexpr std::int64_t kStartTiles = 4;  // duration of the start of a block, in tiles
   constexpr std::int64_t kMaxRounds = 8;
   const std::int64_t row_tiles = (queries + kQueryTile - 1) / kQueryTile, processors = context.multiprocessors;
-  const std::int64_t max_ranges = (tiles + unit - 1) / unit;
-  ColumnRange best;
+  const std::int64_t max_ranges = (tiles + kBlockTiles - 1) / kBlockTiles;
+  std::int64_t best = 0, least = 0;
   for (std::int64_t rounds = 1; rounds <= kMaxRounds; ++rounds) {
     const std::int64_t ranges = std::clamp<std::int64_t>(rounds * processors / row_tiles, 1, max_ranges);
-    const std::int64_t range_tiles = (max_ranges + ranges - 1) / ranges * unit;
+    const std::int64_t range_tiles = (max_ranges + ranges - 1) / ranges * kBlockTiles;
     const std::int64_t blocks = row_tiles * ((tiles + range_tiles - 1) / range_tiles);
     const std::int64_t cost = (blocks + processors - 1) / processors * (range_tiles + kStartTiles);
-    if (best.tiles == 0 || cost < best.cost) best = {range_tiles, cost};
+    if (best == 0 || cost < least) best = range_tiles, least = cost;
   }
-  return best;
-}
-
-/// Columns of a column range: whole blocks of tiles, unless parts of blocks, whose minima threads combine, take clearly
-/// less time.
-std::int64_t choose_range_columns(const Context& context, std::int64_t queries, std::int64_t tiles) {
-  const ColumnRange whole = best_range(context, queries, tiles, kBlockTiles);
-  const ColumnRange fine = best_range(context, queries, tiles, kFineTiles);
-  return (8 * fine.cost < 7 * whole.cost ? fine : whole).tiles * kFp16Columns;
+  return best * kFp16Columns;
 }
 
 }  // namespace

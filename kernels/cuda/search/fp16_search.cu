@@ -65,13 +65,6 @@ bool can_hold_apart(Measure measure, std::int64_t neighbors) {
   return measure == Measure::squared_euclidean && neighbors <= kMostTreeNeighbors;
 }
 
-void find_minima(const Context& context, const Fp16Problem& problem, GroupMinima minima) {
-  const std::int64_t queries = problem.rows.most;
-  minima.combines = problem.range_columns % (kBlockTiles * kFp16Columns) != 0;
-  if (minima.combines) context.stream.fill(minima.block_min, 0x7F, queries * minima.blocks());
-  launch_product<KeepMinima>(context, problem, minima);
-}
-
 template <class T>
 Fp16Batch<T>::Fp16Batch(const HeldRows<T>& held, const BatchSearch& search)
     : held_(held),
@@ -102,7 +95,7 @@ void Fp16Batch<T>::search(SearchQueries queries, const ListOutput& output) const
   queries.minima = minima_;
   queries.neighbors = neighbors_;
   const Fp16Problem problem = search_problem(held_, base_, queries.tiles, queries.count);
-  find_minima(context, problem, minima_);
+  launch_product<KeepMinima>(context, problem, minima_);
   if (lists_all_) {
     find_limits(context, base_, queries, limit_.data());
     context.stream.fill(listed_count_.data(), 0, queries.count);

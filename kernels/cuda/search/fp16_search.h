@@ -35,9 +35,6 @@ TreeQueries in_tree(const HeldRows<T>& rows, const TreeView<T>& tree, const Sear
           .most_leaves = tree.nodes[0]};
 }
 
-/// The minima of the scores of a problem from search_problem(). Asynchronous.
-void find_minima(const Context& context, const Fp16Problem& problem, GroupMinima minima);
-
 /// Whether long rows can be held apart in a search for lists of `neighbors`.
 bool can_hold_apart(Measure measure, std::int64_t neighbors);
 

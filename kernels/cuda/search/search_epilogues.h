@@ -11,7 +11,6 @@
 namespace kith::cuda {
 
 inline constexpr int kBlockTiles = 16;                          // tiles that a block minimum covers
-inline constexpr int kFineTiles = 4;                            // of the shortest column range
 inline constexpr int kQuarters = kFp16Columns / kGroupColumns;  // groups of a tile
 
 /// The smallest scores of queries (rows of a product) in groups of base rows (its columns). Scores are positive.
@@ -19,7 +18,6 @@ struct GroupMinima {
   float* group_min = nullptr;  // (queries, tiles / 2, kQuarters, 2)
   float* block_min = nullptr;  // (queries, tile_blocks(), kQuarters)
   std::int64_t tiles = 0;      // an even number
-  bool combines = false;       // threads combine block minima, which begin above all scores
 
   __host__ __device__ std::int64_t tile_blocks() const { return (tiles + kBlockTiles - 1) / kBlockTiles; }
   /// Group minima per query.
@@ -57,7 +55,7 @@ class ScoreBasePrefetch {
 class KeepMinima {
  public:
   static constexpr bool kAnyColumns = true;
-  static constexpr bool kColumnRanges = true;  // of a multiple of kBlockTiles tiles, or of kFineTiles if it combines
+  static constexpr bool kColumnRanges = true;  // of a multiple of kBlockTiles tiles
 
   using Arguments = GroupMinima;
 
@@ -105,19 +103,11 @@ class KeepMinima {
 
  private:
   /// Whether this tile is the thread's last one of a block minimum.
-  __device__ static bool completes_block(unsigned tile) {
-    return tile % kBlockTiles >= kBlockTiles - 2 && tile % 2 != 0;
-  }
+  __device__ static bool completes_block(unsigned tile) { return tile % kBlockTiles == kBlockTiles - 1; }
 
   __device__ void store_block_min(int slot, unsigned tile) {
     float* out = block_min_ + row_at(0, slot) * minima_.blocks() + tile / kBlockTiles * kQuarters;
-    if ((exists_ & 1U << slot) != 0) {
-      if (minima_.combines) {
-        atomicMin(reinterpret_cast<int*>(out), smallest_[slot]);  // positive floats order like their bits
-      } else {
-        *out = __int_as_float(smallest_[slot]);
-      }
-    }
+    if ((exists_ & 1U << slot) != 0) *out = __int_as_float(smallest_[slot]);
     smallest_[slot] = INT_MAX;
   }
 

@@ -331,7 +331,7 @@ class SymmetricJoin {
       SearchQueries queries = queries_of(first, count);
       queries.minima = minima;
       if (!join_.include_self) ++queries.neighbors;
-      find_minima(context(), search_problem(held_, sample, queries.tiles, count), minima);
+      launch_product<KeepMinima>(context(), search_problem(held_, sample, queries.tiles, count), minima);
       find_limits(context(), sample, queries, limit_.data() + first);
     });
   }
