@@ -22,8 +22,9 @@ constexpr double kScore = 6.0;
 constexpr double kScoreBytes = 8.0;
 /// Columns of definitions, for each column of the rows, that an ambiguous query computes beside products. Fitted.
 constexpr double kAmbiguous = 2.0;
-/// From so many columns on, rows of which a tree leaves out most are in clusters, and products are followed by so many
-/// times as many candidates. Both measured on clusters of several sizes.
+/// From so many columns on, a tree compares rows in float32 first, and rows of which it leaves out most are in
+/// clusters, so that products are followed by kClustered times as many candidates. Measured on clusters of several
+/// sizes.
 constexpr std::int64_t kManyColumns = 32;
 constexpr double kClustered = 4.0;
 
@@ -32,14 +33,10 @@ constexpr double kClustered = 4.0;
 constexpr double kTreeColumn = 12.0;
 /// Columns of definitions for each column that it compares in float64. Fitted.
 constexpr double kTreeColumn64 = 3.0;
-/// Up to so many columns rows are compared by the definition at once (search/tree_search.cu).
-constexpr std::int64_t kFewTreeColumns = 16;
 /// Columns that take as long as what is done for a row besides: its place in the list. Fitted.
 constexpr double kTreeRow = 10.0;
 /// Neighbours with which a search takes twice as long as with one: long lists leave registers for fewer queries.
 constexpr double kTreeNeighbors = 100.0;
-/// Columns with which boxes take twice as long, since fewer of them fit in the caches. Fitted.
-constexpr double kTreeCached = 1024.0;
 /// Bytes of the sorts of a level for each row: eight passes over keys, positions and values. Fitted.
 constexpr double kSortBytes = 1500.0;
 /// Bytes for each value, which each leaf gathers and from which boxes are made. Fitted.
@@ -47,9 +44,9 @@ constexpr double kTreeBytes = 40.0;
 /// Kernels of a level: the passes of a sort, samples and keys.
 constexpr double kLevelSteps = 20.0;
 
-/// Steps of finding the centers of cells, with the work of the host between them; bytes for each row; and bytes for
-/// each value, which is compared with up to 128 centers, copied and prepared. Fitted.
-constexpr double kCellSteps = 1600.0, kCellRowBytes = 18e3, kCellBytes = 220.0;
+/// Steps of finding the centers of cells, with the work of the host between them; and bytes for each value, which is
+/// compared with up to 128 centers, copied and prepared. Fitted.
+constexpr double kCellSteps = 1600.0, kCellBytes = 300.0;
 /// Kernels of the search of one cell for its queries; it is searched twice.
 constexpr double kCellSearchSteps = 40.0;
 /// Queries that are multiplied together: a tile of the product.
@@ -97,11 +94,9 @@ Cost products_cost(const SearchSize& size, double ambiguous) {
 }
 
 Cost tree_cost(const SearchSize& size, double share) {
-  const double columns = columns_of(size);
-  const double compared =
-      (kTreeRow + columns * (1 + columns / kTreeCached)) * (1 + number(size.neighbors) / kTreeNeighbors);
+  const double compared = (kTreeRow + columns_of(size)) * (1 + number(size.neighbors) / kTreeNeighbors);
   Cost cost;
-  if (size.is_float64 || size.columns <= kFewTreeColumns) {
+  if (size.is_float64 || size.columns < kManyColumns) {
     cost.definitions = pairs_of(size) * share * compared * kTreeColumn64;
   } else {
     cost.float32 = pairs_of(size) * share * compared * kTreeColumn;
@@ -132,7 +127,7 @@ Cost cells_cost(const SearchSize& size, const CellsShape& cells) {
 /// Of finding out whether cells pay, and of making them.
 Cost cells_build_cost(const SearchSize& size) {
   Cost cost;
-  cost.copied = number(size.rows) * (kCellRowBytes + columns_of(size) * kCellBytes);
+  cost.copied = number(size.rows) * columns_of(size) * kCellBytes;
   cost.steps = kCellSteps;
   return cost;
 }
