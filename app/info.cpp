@@ -20,8 +20,8 @@
 #include "app/run/results.h"
 #include "app/statistics.h"
 #include "core/error.h"
-#include "core/quoted.h"
 #include "data/format/shape.h"
+#include "data/io/quoted.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {

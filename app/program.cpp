@@ -13,7 +13,7 @@
 #include "app/processes/launch.h"
 #include "app/run/checkpointing.h"
 #include "app/run/points_run.h"
-#include "core/no_memory.h"
+#include "core/error.h"
 
 namespace kith::app {
 namespace {

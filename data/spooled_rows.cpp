@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <future>
 
-#include "core/points/row_blocks.h"
+#include "core/points/row_reader.h"
 
 namespace kith::data {
 namespace {

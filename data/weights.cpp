@@ -5,10 +5,10 @@
 
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/source.h"
 #include "data/text/text.h"
 #include "data/text/text_number.h"

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/quoted.h"
 #include "data/io/file_kind.h"
+#include "data/io/quoted.h"
 
 namespace kith::app {
 namespace {

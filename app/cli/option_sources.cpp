@@ -17,7 +17,7 @@
 #include "app/cli/option_state.h"
 #include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
-#include "core/nearest_name.h"
+#include "data/io/nearest_name.h"
 
 namespace kith::app {
 

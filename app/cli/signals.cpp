@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "app/cli/terminal.h"
-#include "core/no_memory.h"
+#include "core/error.h"
 #include "data/io/temporary_file.h"
 
 namespace kith::app {

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <iterator>
 
-#include "core/nearest_name.h"
+#include "data/io/nearest_name.h"
 
 namespace kith::app {
 namespace {

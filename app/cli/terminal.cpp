@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 
 namespace kith::app {
 namespace {

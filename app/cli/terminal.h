@@ -7,7 +7,8 @@
 
 namespace kith::app {
 
-/// A whole message, quoted (core/quoted.h): names in files may contain control characters, which a terminal would obey.
+/// A whole message, quoted (data/io/quoted.h): names in files may contain control characters, which a terminal would
+/// obey.
 std::string visible(std::string_view text);
 
 /// JSON in UTF-8 with DEL and the control characters U+0080 to U+009F, which JSON permits, as \u009b.

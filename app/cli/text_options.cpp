@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/quoted.h"
 #include "data/format/column_choice.h"
+#include "data/io/quoted.h"
 #include "data/text/svmlight.h"
 #include "data/text/text.h"
 #include "data/text/text_number.h"

@@ -24,9 +24,9 @@
 #include "app/run/results.h"
 #include "app/run/start.h"
 #include "app/run/weighting.h"
-#include "core/kmeans/cluster_means.h"
+#include "core/kmeans/result.h"
 #include "core/kmeans/kmeans.h"
-#include "core/preparation/column_deviation.h"
+#include "core/preparation/preparation.h"
 
 namespace kith::app {
 namespace {
@@ -142,7 +142,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set["--seed"].no_effect = set["--n-init"].no_effect;
 }
 
-/// For each cluster with rows, at most five columns in which its mean (core/kmeans/cluster_means.h) is farthest from
+/// For each cluster with rows, at most five columns in which its mean (core/kmeans/result.h) is farthest from
 /// the mean of all rows, in standard deviations of all rows, largest first. Columns without deviation or difference are
 /// omitted. `names`: of the columns, or empty.
 std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& held,

@@ -15,7 +15,7 @@
 #include "app/run/points_run.h"
 #include "app/run/preparation.h"
 #include "app/run/results.h"
-#include "core/neighbors/dbscan.h"
+#include "core/neighbors/graph.h"
 #include "core/neighbors/neighbors.h"
 
 namespace kith::app {

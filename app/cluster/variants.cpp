@@ -9,7 +9,7 @@
 #include "app/cli/text_options.h"
 #include "app/run/results.h"
 #include "core/error.h"
-#include "core/kmeans/label_result.h"
+#include "core/kmeans/result.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {

@@ -17,7 +17,7 @@
 #include "app/run/memory.h"
 #include "app/run/points_run.h"
 #include "app/run/results.h"
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/picture/picture.h"
 #include "data/results/text_file.h"
 #include "kernels/cpu/picture/colors.h"

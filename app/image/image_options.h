@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/cli/common_options.h"
-#include "core/color_space.h"
+#include "core/numbers/color.h"
 
 namespace kith::app {
 

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "kernels/cpu/picture/colors.h"
 #include "pictures/pictures.h"
 

@@ -8,7 +8,7 @@
 #include "app/image/image_options.h"
 #include "app/run/job.h"
 #include "core/kmeans/kmeans.h"
-#include "core/pixel.h"
+#include "core/numbers/color.h"
 #include "data/io/output_target.h"
 #include "kernels/cpu/picture/colors.h"
 

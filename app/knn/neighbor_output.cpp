@@ -9,7 +9,7 @@
 
 #include "app/cli/terminal.h"
 #include "core/error.h"
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/io/file_kind.h"
 #include "data/io/output_bytes.h"
 #include "data/results/array_file.h"

@@ -22,8 +22,8 @@
 #include "app/cli/terminal.h"
 #include "app/processes/launch.h"
 #include "app/run/processes.h"
-#include "core/quoted.h"
 #include "core/runtime/clock.h"
+#include "data/io/quoted.h"
 #include "data/io/temporary_file.h"
 
 namespace kith::app {

@@ -14,9 +14,9 @@
 #include "app/cli/units.h"
 #include "app/run/memory.h"
 #include "app/run/model.h"
-#include "core/kmeans/cluster_means.h"
-#include "core/preparation/column_deviation.h"
-#include "core/preparation/principal_plane.h"
+#include "core/kmeans/result.h"
+#include "core/preparation/preparation.h"
+#include "core/preparation/principal_components.h"
 #include "core/scores/silhouette.h"
 
 namespace kith::app {

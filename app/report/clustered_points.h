@@ -16,10 +16,10 @@ namespace kith::app {
 struct Clustering {
   explicit Clustering(const data::StoredResult& result);  // throws Error(data) if its parts are inconsistent
   Matrix<double> centroids;                               // (k, d)
-  Matrix<double> means;              // (k, d) of the rows, in their space: core/kmeans/cluster_means.h
-  std::vector<std::int64_t> counts;  // (k)
-  std::vector<std::int32_t> labels;  // (n), -1 for rows that --nan drop removed
-  std::vector<std::string> names;    // (d) names of the columns, or their numbers from 1
+  Matrix<double> means;                                   // (k, d) of the rows, in their space: core/kmeans/result.h
+  std::vector<std::int64_t> counts;                       // (k)
+  std::vector<std::int32_t> labels;                       // (n), -1 for rows that --nan drop removed
+  std::vector<std::string> names;                         // (d) names of the columns, or their numbers from 1
 };
 
 /// What is computed from its points.

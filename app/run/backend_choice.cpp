@@ -11,7 +11,7 @@
 #include "app/run/held_points.h"
 #include "app/run/job.h"
 #include "app/run/processes.h"
-#include "core/points/composed_backend.h"
+#include "core/points/composed_points.h"
 #include "core/runtime/threads.h"
 
 namespace kith::app {

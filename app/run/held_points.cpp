@@ -15,7 +15,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/processes.h"
 #include "core/points/composed_points.h"
-#include "core/points/row_blocks.h"
+#include "core/points/row_reader.h"
 #include "core/points/streamed_points.h"
 #include "core/runtime/clock.h"
 #include "data/format/row_range.h"
@@ -144,7 +144,7 @@ std::int64_t value_bytes(const data::PointSource& source) {
 }
 
 std::int64_t own_value_bytes(const data::PointSource& source) {
-  const std::int64_t most = row_share(source.rows(), 0, processes().size()).count;
+  const std::int64_t most = shard_of(source.rows(), 0, processes().size()).count;
   return value_bytes(source) / std::max<std::int64_t>(source.rows(), 1) * most;
 }
 
@@ -227,7 +227,7 @@ Weights weights_of(Holding& h, std::int64_t rows) {
 /// Of these, the weights of the rows of this process.
 std::span<const double> own_weights(const Weights& weights, const Holding& h) {
   if (!weights.given() || !h.held.own) return weights.rows;
-  const RowShare share = own_rows(h.rows_of_all);
+  const Shard share = own_rows(h.rows_of_all);
   return weights.rows.subspan(static_cast<std::size_t>(share.first), static_cast<std::size_t>(share.count));
 }
 
@@ -338,10 +338,10 @@ Weights hold_own(Holding& h) {
 /// Holds the rows of this process, and makes points of those of all processes.
 Weights hold_composed(Holding& h) {
   Weights weights = hold_own(h);
-  ComposedPoints::Parts parts;
-  if (h.held.points) parts.points.push_back(std::move(h.held.points));
+  ComposedPoints::Shards shards;
+  if (h.held.points) shards.points.push_back(std::move(h.held.points));
   h.held.points =
-      std::make_unique<ComposedPoints>(std::move(parts), columns_of(h.held.rows()), *h.held.backend, processes());
+      std::make_unique<ComposedPoints>(std::move(shards), columns_of(h.held.rows()), *h.held.backend, processes());
   return weights;
 }
 
@@ -349,7 +349,7 @@ Weights hold_composed(Holding& h) {
 
 HeldPoints hold_points(const HoldRequest& request, Job& job) {
   data::PointSource& all = request.source;
-  const RowShare share = own_rows(all.rows());
+  const Shard share = own_rows(all.rows());
   std::unique_ptr<data::PointSource> own;
   if (!processes().is_alone()) {  // a process without rows reads one, which it does not use
     own = std::make_unique<data::RowRange>(all, std::min(share.first, all.rows() - 1),

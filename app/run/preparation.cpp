@@ -12,7 +12,7 @@
 #include "app/run/model.h"
 #include "core/error.h"
 #include "core/numbers/metric.h"
-#include "core/points/row_blocks.h"
+#include "core/points/row_reader.h"
 #include "core/runtime/threads.h"
 #include "data/results/stored_result.h"
 
@@ -102,14 +102,6 @@ PreparationRequest preparation_request(const CommonOptions& common) {
   return {scaling_of(common.scale).value_or(Scaling::none), common.pca};
 }
 
-namespace {
-
-Workers workers_of(Threads& threads) {
-  return {threads.count(), [&threads](std::int64_t tasks, const auto& work) { threads.run(tasks, work); }};
-}
-
-}  // namespace
-
 Preparation fit(data::PointSource& source, const CommonOptions& common) {
   constexpr std::int64_t kBlockBytes = std::int64_t{16} << 20;
   const std::int64_t row_bytes = source.columns() * data::size_of(source.held_as());
@@ -123,19 +115,18 @@ Preparation fit(data::PointSource& source, const CommonOptions& common) {
                                   visit({rows, source.name(), {}, first});
                                 }
                               }};
-  return fit_preparation(passes, preparation_request(common), workers_of(threads));
+  return fit_preparation(passes, preparation_request(common), threads);
 }
 
 Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common,
                     std::int64_t first_row) {
   Threads threads(static_cast<int>(common.threads));
-  const Workers workers = workers_of(threads);
   const PreparedRows rows{reading.matrix(), reading.source().name(), reading.kept_rows(), first_row};
   Preparation parameters;
   if (step.given == nullptr) {
-    parameters = kith::prepare(rows, step.request, workers);
+    parameters = kith::prepare(rows, step.request, threads);
   } else {
-    apply_preparation(rows, *step.given, workers);
+    apply_preparation(rows, *step.given, threads);
   }
   if (metric_of(common) == Metric::cosine) take_directions(rows);
   return parameters;
@@ -143,7 +134,6 @@ Preparation prepare(data::Reading& reading, const PreparationStep& step, const C
 
 Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const CommonOptions& common) {
   Threads threads(static_cast<int>(common.threads));
-  const Workers workers = workers_of(threads);
   const std::vector<std::int64_t> none;
   const std::vector<std::int64_t>& kept =
       rows.missing() != nullptr && rows.missing()->dropped() > 0 ? rows.missing()->kept() : none;
@@ -157,11 +147,11 @@ Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const 
         rows.rows(), rows.columns(), rows.name(), [&](const auto& visit) {
           rows.for_blocks([&](PointsMatrix& block, std::int64_t first) { visit(named(block, first)); });
         }};
-    parameters = fit_preparation(passes, step.request, workers);
+    parameters = fit_preparation(passes, step.request, threads);
   }
   rows.rewrite([&](PointsMatrix& block, std::int64_t first) {
     const PreparedRows part = named(block, first);
-    apply_preparation(part, step.given == nullptr ? parameters : *step.given, workers);
+    apply_preparation(part, step.given == nullptr ? parameters : *step.given, threads);
     if (metric_of(common) == Metric::cosine) take_directions(part);
   });
   return parameters;

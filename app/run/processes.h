@@ -20,7 +20,7 @@ void use_processes(Communicator& processes, const Sharing& sharing);
 Sharing sharing();
 
 /// The rows of n that this process holds.
-inline RowShare own_rows(std::int64_t rows) { return row_share(rows, processes().rank(), processes().size()); }
+inline Shard own_rows(std::int64_t rows) { return shard_of(rows, processes().rank(), processes().size()); }
 
 /// Throws Error(usage) unless all processes have given the same words, which describe the run.
 void check_agreement(const std::string& words);

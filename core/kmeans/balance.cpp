@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/kmeans/label_result.h"
 #include "core/kmeans/mini_batch.h"
+#include "core/kmeans/result.h"
 #include "core/kmeans/seeding.h"
 #include "core/kmeans/size_assignment.h"
 

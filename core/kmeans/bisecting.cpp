@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/kmeans/label_result.h"
+#include "core/kmeans/result.h"
 #include "core/kmeans/start.h"
 
 namespace kith {

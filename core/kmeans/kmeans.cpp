@@ -9,11 +9,10 @@
 #include <limits>
 #include <numeric>
 
-#include "core/kmeans/cluster_update.h"
-#include "core/kmeans/finished_clusters.h"
-#include "core/kmeans/inertia.h"
 #include "core/kmeans/kmeans_state.h"
+#include "core/kmeans/result.h"
 #include "core/kmeans/start.h"
+#include "core/kmeans/update.h"
 #include "core/numbers/distance.h"
 #include "core/runtime/clock.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/kmeans/empty_clusters.h"
 #include "core/kmeans/mini_batch.h"
+#include "core/kmeans/update.h"
 #include "core/numbers/metric.h"
 #include "core/points/backend.h"
 #include "core/points/observer.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/kmeans/cluster_update.h"
+#include "core/kmeans/update.h"
 #include "core/numbers/philox.h"
 
 namespace kith {

@@ -1,4 +1,4 @@
-// Initial centroids: greedy k-means++ with integer totals, farthest-first traversal, random rows.
+// Initial centroids: greedy k-means++ with integer totals, k-means||, farthest-first traversal, random rows.
 #include "core/kmeans/seeding.h"
 
 #include <fmt/format.h>
@@ -9,12 +9,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/kmeans/update.h"
 #include "core/numbers/fixed_point.h"
 #include "core/numbers/philox.h"
 
 namespace kith {
 
-Matrix<double> rows_of_points(const PointSet& points, const std::vector<std::int64_t>& rows) {
+Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64_t>& rows) {
   Matrix<double> values(static_cast<std::int64_t>(rows.size()), points.columns());
   points.copy_rows(rows, values.view());
   return values;
@@ -50,7 +51,7 @@ namespace {
 
 /// Sets the kept distances to those from the given centroids; without any, to those from a row drawn by weight, which
 /// becomes the first seed. Returns the largest.
-double begin_seeds(PointSeeding& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
+double begin_seeds(Points& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
                    std::vector<std::int64_t>& seeds) {
   points.reset();
   double largest = 0.0;
@@ -61,7 +62,7 @@ double begin_seeds(PointSeeding& points, const Weights& weights, RandomStream ra
 }
 
 /// begin_seeds(), or the same distances for seeds that were chosen before.
-double continue_seeds(PointSeeding& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
+double continue_seeds(Points& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
                       std::vector<std::int64_t>& seeds) {
   if (seeds.empty()) return begin_seeds(points, weights, random, given, seeds);
   points.reset();
@@ -73,7 +74,7 @@ double continue_seeds(PointSeeding& points, const Weights& weights, RandomStream
 
 }  // namespace
 
-std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const Weights& weights, std::int64_t clusters,
+std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
                                                   MatrixView<const double> given, SeedingPlace* place) {
   const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
@@ -107,7 +108,7 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const We
   return std::move(seeds);
 }
 
-std::vector<std::int64_t> farthest_first_traversal(PointSeeding& points, const Weights& weights, std::int64_t clusters,
+std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights& weights, std::int64_t clusters,
                                                    RandomStream random, Observer& observer,
                                                    MatrixView<const double> given, SeedingPlace* place) {
   SeedingPlace unkept;
@@ -140,6 +141,110 @@ std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, 
     moved[other] = at(i);
   }
   return chosen;
+}
+
+namespace {
+
+constexpr int kRounds = 2;
+constexpr std::uint64_t kChoiceStream = std::uint64_t{1} << 32;  // added to the stream for the choice among candidates
+constexpr double kLightest = 0x1p-40;  // relative to the heaviest candidate; checked_weights() accepts it
+
+/// Drawn rows, each with the total weight of the rows nearest to it.
+struct Candidates {
+  std::vector<std::int64_t> rows;
+  std::vector<double> weights;
+
+  /// Removes candidates that no row is nearest to: they repeat another candidate or a given centroid.
+  void remove_repeated() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (weights[i] == 0.0) continue;
+      rows[kept] = rows[i];
+      weights[kept++] = weights[i];
+    }
+    rows.resize(kept);
+    weights.resize(kept);
+  }
+};
+
+/// Computes the weights of the candidates. Every row keeps its D to the nearest candidate or given centroid (g, d); the
+/// largest D is returned.
+double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const double> given, Candidates& candidates) {
+  const std::int64_t count = given.rows + std::ssize(candidates.rows);
+  Matrix<double> values(count, plan.columns);
+  std::copy_n(given.data, given.size(), values.data());
+  points.copy_rows(candidates.rows, values.view().middle(given.rows, count - given.rows));
+  points.reset();
+  Assignment assignment(count);
+  std::vector<Limbs> ignored(static_cast<std::size_t>(count));
+  const MeasureRequest measure{values.view(), inertia_scale(plan, values.view()), term_bits(plan.weights.terms)};
+  ClusterSums sums = empty_sums(plan, plan.weights.given() ? count : 0);
+  points.sweep({values.view(), plan.weights.given() ? &sums : nullptr, &measure, ignored}, assignment);
+  const std::vector<double> weights = cluster_weights(sums, assignment.counts, plan.weights);
+  candidates.weights.assign(weights.begin() + given.rows, weights.end());
+  candidates.remove_repeated();
+  return points.farthest(1).front().distance;
+}
+
+/// Greedy k-means++ among the candidates.
+std::vector<std::int64_t> choose(const Points& points, const DataPlan& plan, Candidates& candidates,
+                                 std::int64_t clusters, RandomStream random, Observer& observer,
+                                 MatrixView<const double> given, SeedingPlace& place) {
+  const double heaviest = *std::max_element(candidates.weights.begin(), candidates.weights.end());
+  const double unit = plan.weights.integral
+                          ? 1.0
+                          : power_of_two(exponent_above(heaviest));  // keeps weights in the range of checked_weights()
+  for (double& weight : candidates.weights) weight = std::max(weight, heaviest * kLightest) / unit;
+  const Matrix<double> values = rows_of_points(points, candidates.rows);
+  const auto held = points.hold({.values = values.view(), .weights = candidates.weights});
+  const Weights weights = checked_weights(candidates.weights, "candidates of k-means||");
+  held->prepare(make_plan(*held, weights));
+  random.stream += kChoiceStream;
+  std::vector<std::int64_t> seeds = greedy_kmeans_plus_plus(*held, weights, clusters, random, observer, given, &place);
+  for (std::int64_t& seed : seeds) seed = candidates.rows[static_cast<std::size_t>(seed)];
+  return seeds;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, std::int64_t clusters,
+                                          RandomStream random, Observer& observer, MatrixView<const double> given,
+                                          SeedingPlace* place) {
+  if (clusters == 0) return {};
+  SeedingPlace unkept;
+  SeedingPlace& at = place != nullptr ? *place : unkept;
+  const std::int64_t draws = 2 * clusters;
+  if (at.state.rounds == 0 && given.rows == 0) {
+    at.state.candidates = {draw_by_weight(plan.weights, random)};
+    at.state.drawn = at.state.candidates;
+  }
+  Candidates candidates{at.state.candidates, {}};
+  std::unordered_set<std::int64_t> drawn(at.state.drawn.begin(), at.state.drawn.end());
+  std::vector<std::int64_t> targets(static_cast<std::size_t>(draws)), rows(targets.size());
+  for (std::int64_t round = at.state.rounds;; ++round) {
+    const double largest = weigh_candidates(points, plan, given, candidates);
+    const bool enough = std::ssize(candidates.rows) >= clusters;
+    if (!(largest > 0.0) || (round >= kRounds && enough)) break;
+    const FixedScale scale = fixed_scale(plan.weights.value_bits() - exponent_above(largest));
+    const std::int64_t total = points.total_min_distance(scale);
+    const std::uint64_t first_draw = 1 + static_cast<std::uint64_t>(round) * static_cast<std::uint64_t>(draws);
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      targets[t] = random_below(random.seed, random.stream, first_draw + t, total);
+    }
+    points.draw_rows(scale, targets, rows);
+    for (const std::int64_t row : rows) {
+      if (!drawn.insert(row).second) continue;
+      candidates.rows.push_back(row);
+      at.state.drawn.push_back(row);
+    }
+    at.state.candidates = candidates.rows;
+    at.state.rounds = round + 1;
+    at.after_step();
+  }
+  if (std::ssize(candidates.rows) >= clusters)
+    return choose(points, plan, candidates, clusters, random, observer, given, at);
+  complete_with_lowest(candidates.rows, clusters, given.rows > 0, observer);
+  return candidates.rows;
 }
 
 }  // namespace kith

@@ -48,14 +48,14 @@ struct SeedingPlace {
 /// k) candidates, in low precision for most rows. weights: those that the points hold. If fewer than k rows are
 /// distinct, the lowest rows not yet chosen fill up, with a warning. given: (g, d) existing centroids, which count as
 /// chosen. place: where it continues, one pass for each row chosen before; null: from the start.
-std::vector<std::int64_t> greedy_kmeans_plus_plus(PointSeeding& points, const Weights& weights, std::int64_t clusters,
+std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
                                                   MatrixView<const double> given = {}, SeedingPlace* place = nullptr);
 
 /// Row numbers of k initial centroids: the first is drawn by weight; each further one is the row with the largest D to
 /// its nearest chosen row (ties: lowest row). O(n d) float64 operations per centroid. Given centroids, a lack of
 /// distinct rows, and the place are handled as above.
-std::vector<std::int64_t> farthest_first_traversal(PointSeeding& points, const Weights& weights, std::int64_t clusters,
+std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights& weights, std::int64_t clusters,
                                                    RandomStream random, Observer& observer,
                                                    MatrixView<const double> given = {}, SeedingPlace* place = nullptr);
 
@@ -69,11 +69,26 @@ std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, 
 std::int64_t draw_by_weight(const Weights& weights, RandomStream random);
 
 /// The values (r, d) of rows (r).
-Matrix<double> rows_of_points(const PointSet& points, const std::vector<std::int64_t>& rows);
+Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64_t>& rows);
 
 /// Appends the lowest rows not yet chosen, with a warning. For use when every row coincides with a seed or with a given
 /// centroid.
 void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, bool beside_given,
                           Observer& observer);
+
+// Initial centroids for large k: k-means||, which samples many rows per round and then chooses among them.
+//
+// B. Bahmani, B. Moseley, A. Vattani, R. Kumar, S. Vassilvitskii: Scalable k-means++ (2012), with exactly 2 k draws in
+// each of two rounds.
+
+/// Row numbers of k = `clusters` initial centroids. Each round draws 2 k rows with probability proportional to their D
+/// to the nearest candidate, and costs one assignment to all candidates. More than two rounds follow only while there
+/// are fewer than k candidates. Weighted greedy k-means++ chooses among the candidates; the weight of a candidate is
+/// that of the rows nearest to it. If fewer than k rows are distinct, the lowest rows not yet chosen fill up, with a
+/// warning. given: (g, d) existing centroids, which count as chosen. place: where it continues, after a round or among
+/// the candidates.
+std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, std::int64_t clusters,
+                                          RandomStream random, Observer& observer, MatrixView<const double> given = {},
+                                          SeedingPlace* place = nullptr);
 
 }  // namespace kith

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/kmeans/parallel_seeding.h"
+#include "core/kmeans/seeding.h"
 
 namespace kith {
 namespace {

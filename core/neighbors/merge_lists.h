@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/points/point_neighbors.h"
+#include "core/points/points.h"
 
 namespace kith {
 

@@ -36,7 +36,7 @@ std::int64_t queries_per_block(const NeighborOptions& options, std::int64_t base
                                   std::max<std::int64_t>(queries, 1));
 }
 
-void check(const PointNeighbors& base, const PointsView& queries, const NeighborOptions& options) {
+void check(const Points& base, const PointsView& queries, const NeighborOptions& options) {
   check_queries(base, queries, options.measure);
   const bool excludes_self = options.base_is_queries && !options.include_self;
   const std::int64_t available = base.rows() - (excludes_self ? 1 : 0);
@@ -49,8 +49,7 @@ void check(const PointNeighbors& base, const PointsView& queries, const Neighbor
 }
 
 /// Searches the base in itself with a symmetric join. Returns false if the backend has none for this problem.
-bool join_itself(const PointNeighbors& base, const NeighborOptions& options, const NeighborSink& sink,
-                 Observer& observer) {
+bool join_itself(const Points& base, const NeighborOptions& options, const NeighborSink& sink, Observer& observer) {
   constexpr std::int64_t kPlaceBytes = 16;
   if (options.block_queries > 0 || options.soon || options.join_bytes / kPlaceBytes / options.neighbors < base.rows())
     return false;
@@ -100,7 +99,7 @@ double largest_value(const PointsView& values) {
       values);
 }
 
-void check_queries(const PointNeighbors& base, const PointsView& queries, Measure measure) {
+void check_queries(const Points& base, const PointsView& queries, Measure measure) {
   if (columns_of(queries) != base.columns()) {
     throw Error(ExitCode::data, fmt::format("queries have {} columns, the base has {}; expected the same number",
                                             columns_of(queries), base.columns()));
@@ -121,7 +120,7 @@ void check_queries(const PointNeighbors& base, const PointsView& queries, Measur
                           bound, small ? "so that most leave" : "beyond", small ? "multiply" : "divide"));
 }
 
-bool complete_join(const PointNeighbors& points, std::int64_t first_row, const SelfJoin& join, NeighborLists& lists) {
+bool complete_join(const Points& points, std::int64_t first_row, const SelfJoin& join, NeighborLists& lists) {
   constexpr std::int64_t kShare = 16, kBatchBytes = std::int64_t{1} << 27;
   std::vector<std::int64_t> missing;
   for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
@@ -150,8 +149,8 @@ bool complete_join(const PointNeighbors& points, std::int64_t first_row, const S
   return true;
 }
 
-void nearest_neighbors(const PointNeighbors& base, PointsView queries, const NeighborOptions& options,
-                       const NeighborSink& sink, Observer& observer) {
+void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,
+                       Observer& observer) {
   check(base, queries, options);
   const std::int64_t count = rows_of(queries), columns = base.columns();
   const std::int64_t block = queries_per_block(options, base.rows(), count, columns);

@@ -36,15 +36,15 @@ void copy_queries(const PointsView& queries, std::int64_t first, MatrixView<doub
 double largest_value(const PointsView& values);
 
 /// Throws Error(data) if the numbers of columns differ, or if inner products could leave the range of float64.
-void check_queries(const PointNeighbors& base, const PointsView& queries, Measure measure);
+void check_queries(const Points& base, const PointsView& queries, Measure measure);
 
 /// Searches the rows whose lists a join has left empty. first_row: the number of the first row of the points, which are
 /// all rows. Returns false, and does nothing, if there are so many that searches of all rows are faster.
-bool complete_join(const PointNeighbors& points, std::int64_t first_row, const SelfJoin& join, NeighborLists& lists);
+bool complete_join(const Points& points, std::int64_t first_row, const SelfJoin& join, NeighborLists& lists);
 
 /// Finds the nearest rows of `base` for every row of `queries` (n_q, d) and passes them to `sink` in order. Throws
 /// Error(usage) if k exceeds the number of candidates, and what check_queries() throws.
-void nearest_neighbors(const PointNeighbors& base, PointsView queries, const NeighborOptions& options,
-                       const NeighborSink& sink, Observer& observer);
+void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,
+                       Observer& observer);
 
 }  // namespace kith

@@ -76,7 +76,7 @@ class BufferedPairs {
 /// Blocks of queries against the base.
 class RadiusSearch {
  public:
-  RadiusSearch(const PointNeighbors& base, const PointsView& queries, const RadiusOptions& options)
+  RadiusSearch(const Points& base, const PointsView& queries, const RadiusOptions& options)
       : base_(base), queries_(queries), options_(options) {
     check_queries(base, queries, options.measure);
   }
@@ -136,7 +136,7 @@ class RadiusSearch {
   }
 
  private:
-  const PointNeighbors& base_;
+  const Points& base_;
   const PointsView& queries_;
   const RadiusOptions& options_;
 };
@@ -189,8 +189,8 @@ bool rows_within_set(const RadiusSearch& search, std::int64_t rows, std::int64_t
 
 }  // namespace
 
-bool radius_neighbors(const PointNeighbors& base, PointsView queries, const RadiusOptions& options,
-                      const RadiusSink& sink, Observer& observer) {
+bool radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
+                      Observer& observer) {
   const RadiusSearch search(base, queries, options);
   const Emit emit{sink, options.sorted};
   if (options.base_is_queries && options.pairs_once) return pairs_within(search, emit, observer);
@@ -200,8 +200,8 @@ bool radius_neighbors(const PointNeighbors& base, PointsView queries, const Radi
   });
 }
 
-std::vector<std::int64_t> count_radius_neighbors(const PointNeighbors& base, PointsView queries,
-                                                 const RadiusOptions& options, Observer& observer) {
+std::vector<std::int64_t> count_radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options,
+                                                 Observer& observer) {
   const RadiusSearch search(base, queries, options);
   std::vector<std::int64_t> counts;
   search.for_blocks(search.block(), observer, [&](std::int64_t first, std::int64_t count) {

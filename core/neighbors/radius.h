@@ -42,11 +42,11 @@ using RadiusSink = std::function<bool(std::int64_t first_query, std::span<const 
 
 /// Searches `base` for every row of `queries` (n_q, d). Returns false if the sink ended the search. Throws what
 /// check_queries() throws.
-bool radius_neighbors(const PointNeighbors& base, PointsView queries, const RadiusOptions& options,
-                      const RadiusSink& sink, Observer& observer);
+bool radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options, const RadiusSink& sink,
+                      Observer& observer);
 
 /// (n_q) The number of rows within the limit of each query, by the same search without lists.
-std::vector<std::int64_t> count_radius_neighbors(const PointNeighbors& base, PointsView queries,
-                                                 const RadiusOptions& options, Observer& observer);
+std::vector<std::int64_t> count_radius_neighbors(const Points& base, PointsView queries, const RadiusOptions& options,
+                                                 Observer& observer);
 
 }  // namespace kith

@@ -8,10 +8,12 @@
 #include <cmath>
 #include <cstdint>
 
-#include "core/numbers/measure.h"
 #include "core/runtime/portable.h"
 
 namespace kith {
+
+/// The quantity D that is minimised. Inner products are negated.
+enum class Measure { squared_euclidean, inner_product, manhattan, chebyshev };
 
 inline constexpr int kLanes = 32;
 
@@ -20,13 +22,20 @@ KITH_BOTH constexpr double definition_rounding(std::int64_t columns) {
   return (static_cast<double>(columns) / kLanes + 8) * 0x1p-53;
 }
 
-/// The sum of the squares of term(0), ..., term(d - 1) in the order of the definition.
+/// The sum of the squares of term(0), ..., term(d - 1) in the order of the definition, 32 columns at a time.
 template <class Term>
 inline double sum_of_squares(std::int64_t d, const Term& term) {
   double lane[kLanes] = {};
-  for (std::int64_t j = 0; j < d; ++j) {
-    const double t = term(j);
-    lane[j % kLanes] = std::fma(t, t, lane[j % kLanes]);
+  for (std::int64_t first = 0; first < d; first += kLanes) {
+    const auto add = [&](int l) {
+      const double t = term(first + l);
+      lane[l] = std::fma(t, t, lane[l]);
+    };
+    if (d - first >= kLanes) {
+      for (int l = 0; l < kLanes; ++l) add(l);  // a fixed number, which compilers unroll
+    } else {
+      for (int l = 0; l < d - first; ++l) add(l);
+    }
   }
   for (int w = kLanes / 2; w > 0; w /= 2) {
     for (int l = 0; l < w; ++l) lane[l] += lane[l + w];

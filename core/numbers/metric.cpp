@@ -21,26 +21,11 @@ bool has_direction(double squares) { return squares >= kSmallest && std::isfinit
 /// Writes the direction of a row (d), if it has one. Returns dot(x, x).
 template <class T>
 double direction(const T* x, std::int64_t d, double* out) {
-  double lane[kLanes] = {};
-  for (std::int64_t first = 0; first < d; first += kLanes) {
-    const auto lanes = static_cast<int>(std::min<std::int64_t>(kLanes, d - first));
-    const auto add = [&](int l) {
-      const auto value = static_cast<double>(x[first + l]);
-      lane[l] = std::fma(value, value, lane[l]);
-    };
-    if (lanes == kLanes) {
-      for (int l = 0; l < kLanes; ++l) add(l);
-    } else {
-      for (int l = 0; l < lanes; ++l) add(l);
-    }
-  }
-  for (int w = kLanes / 2; w > 0; w /= 2) {
-    for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
-  }
-  if (!has_direction(lane[0])) return lane[0];
-  const double s = 1.0 / std::sqrt(lane[0]);
+  const double squares = squared_length(x, d);
+  if (!has_direction(squares)) return squares;
+  const double s = 1.0 / std::sqrt(squares);
   for (std::int64_t j = 0; j < d; ++j) out[j] = static_cast<double>(x[j]) * s;
-  return lane[0];
+  return squares;
 }
 
 template <class T>

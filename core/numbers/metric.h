@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/numbers/measure.h"
+#include "core/numbers/distance.h"
 #include "core/points/matrix.h"
 
 namespace kith {

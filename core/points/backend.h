@@ -10,10 +10,7 @@
 
 #include "core/points/decision.h"
 #include "core/points/matrix.h"
-#include "core/points/point_clustering.h"
-#include "core/points/point_neighbors.h"
-#include "core/points/point_seeding.h"
-#include "core/points/point_set.h"
+#include "core/points/points.h"
 #include "core/points/row_reader.h"
 
 namespace kith {
@@ -37,16 +34,9 @@ struct PointBlock {
   /// Only for backends with memory of their own.
   RowReader* reader = nullptr;
   /// These points are only searched, by search() and search_radius(), and prepare() is not called: a backend may read
-  /// the rows of a reader when they are searched, part by part, and plan each part for itself. copy_rows() works too.
+  /// the rows of a reader when they are searched, block by block, and plan each block for itself. copy_rows() works
+  /// too.
   bool only_searched = false;
-};
-
-/// Rows that a backend holds where it computes, with all operations on them. Each part has a header of its own, and
-/// algorithms take the part that they need.
-class Points : public PointClustering, public PointSeeding, public PointNeighbors {
- public:
-  /// Other rows, held by the same backend.
-  virtual std::unique_ptr<Points> hold(const PointBlock&) const = 0;
 };
 
 struct Device {

@@ -89,10 +89,10 @@ inline std::vector<std::string> gather_texts(Communicator& processes, const std:
 }
 
 /// The rows of process `rank`, of n: first row, number of rows. Numbers differ by at most one.
-struct RowShare {
+struct Shard {
   std::int64_t first = 0, count = 0;
 };
-inline RowShare row_share(std::int64_t rows, int rank, int size) {
+inline Shard shard_of(std::int64_t rows, int rank, int size) {
   const std::int64_t each = rows / size, more = rows % size;
   return {rank * each + std::min<std::int64_t>(rank, more), each + (rank < more ? 1 : 0)};
 }

@@ -4,7 +4,6 @@
 
 #include "core/neighbors/merge_lists.h"
 #include "core/neighbors/neighbors.h"
-#include "core/numbers/integers.h"
 #include "core/points/composed_points.h"
 
 namespace kith {
@@ -20,31 +19,31 @@ std::span<const T> rows_from(const Matrix<T>& values, std::int64_t first, std::i
 
 }  // namespace
 
-Queries ComposedPoints::of_part(const Queries& queries) const {
-  const auto shares = static_cast<std::int64_t>(std::max<std::size_t>(parts_.size(), 1));
-  Queries part = queries;
-  part.host_bytes /= shares;
-  part.cell_bytes /= shares;
-  return part;
+Queries ComposedPoints::of_shard(const Queries& queries) const {
+  const auto shares = static_cast<std::int64_t>(std::max<std::size_t>(shards_.size(), 1));
+  Queries shard = queries;
+  shard.host_bytes /= shares;
+  shard.cell_bytes /= shares;
+  return shard;
 }
 
 void ComposedPoints::search(const Queries& queries, NeighborLists& lists) const {
   const std::int64_t count = queries.values.rows, k = lists.index.columns();
-  std::vector<NeighborLists> of_parts(parts_.size());
+  std::vector<NeighborLists> of_shards(shards_.size());
   Integers work = sum(Integers(3), [&](const Points& points, std::size_t p) {
-    NeighborLists& part = of_parts[p] = NeighborLists(count, k);
-    points.search(of_part(queries), part);
-    return Integers().add(part.products).add(part.candidates).add(part.fallback_queries);
+    NeighborLists& shard = of_shards[p] = NeighborLists(count, k);
+    points.search(of_shard(queries), shard);
+    return Integers().add(shard.products).add(shard.candidates).add(shard.fallback_queries);
   });
   work.take(lists.products);
   work.take(lists.candidates);
   work.take(lists.fallback_queries);
   if (processes_.is_alone()) {
-    for (NeighborLists& part : of_parts) merge_lists(lists, 0, part.index.view(), part.distance.view());
+    for (NeighborLists& shard : of_shards) merge_lists(lists, 0, shard.index.view(), shard.distance.view());
     return;
   }
   NeighborLists here(count, k);
-  for (NeighborLists& part : of_parts) merge_lists(here, 0, part.index.view(), part.distance.view());
+  for (NeighborLists& shard : of_shards) merge_lists(here, 0, shard.index.view(), shard.distance.view());
   const std::int64_t block = std::max<std::int64_t>(kSharedPlaces / k / processes_.size(), 1);
   for (std::int64_t first = 0; first < count; first += block) {
     const std::int64_t queries = std::min(block, count - first);
@@ -59,17 +58,17 @@ void ComposedPoints::search(const Queries& queries, NeighborLists& lists) const 
 
 /// In one process only.
 std::optional<NeighborLists> ComposedPoints::self_join(const SelfJoin& join) const {
-  if (!processes_.is_alone() || parts_.empty()) return std::nullopt;
-  std::vector<const PointNeighbors*> parts;
-  for (const auto& part : parts_) parts.push_back(part.get());
-  std::optional<NeighborLists> lists = parts_.front()->join_parts(parts, *threads_, join);
+  if (!processes_.is_alone() || shards_.empty()) return std::nullopt;
+  std::vector<const Points*> shards;
+  for (const auto& shard : shards_) shards.push_back(shard.get());
+  std::optional<NeighborLists> lists = shards_.front()->join_shards(shards, *threads_, join);
   if (lists && !complete_join(*this, first_row_, join, *lists)) return std::nullopt;
   return lists;
 }
 
 void ComposedPoints::merge_lists(NeighborLists& lists, std::int64_t first, MatrixView<const std::int64_t> rows,
                                  MatrixView<const double> distances) const {
-  const auto merge_share = [&](const RowShare& share) {
+  const auto merge_share = [&](const Shard& share) {
     std::vector<Neighbor> merged;
     for (std::int64_t q = share.first; q < share.first + share.count; ++q) {
       merge_list(
@@ -80,19 +79,19 @@ void ComposedPoints::merge_lists(NeighborLists& lists, std::int64_t first, Matri
           merged);
     }
   };
-  if (parts_.size() <= 1) return merge_share({0, rows.rows});
-  for_parts([&](const Points&, std::size_t p) {
-    merge_share(row_share(rows.rows, static_cast<int>(p), static_cast<int>(parts_.size())));
+  if (shards_.size() <= 1) return merge_share({0, rows.rows});
+  for_shards([&](const Points&, std::size_t p) {
+    merge_share(shard_of(rows.rows, static_cast<int>(p), static_cast<int>(shards_.size())));
   });
 }
 
 void ComposedPoints::search_radius(const Queries& queries, RadiusLists& lists) const {
   const std::int64_t capacity = std::max<std::int64_t>(lists.capacity - lists.total(), 0);
-  std::vector<RadiusLists> of_parts(parts_.size(), RadiusLists(std::ssize(lists.counts), lists.limit, capacity));
+  std::vector<RadiusLists> of_shards(shards_.size(), RadiusLists(std::ssize(lists.counts), lists.limit, capacity));
   Integers counts = sum(Integers(lists.counts.size()), [&](const Points& points, std::size_t p) {
-    of_parts[p].first_row = lists.first_row;
-    points.search_radius(of_part(queries), of_parts[p]);
-    return Integers().add(of_parts[p].counts);
+    of_shards[p].first_row = lists.first_row;
+    points.search_radius(of_shard(queries), of_shards[p]);
+    return Integers().add(of_shards[p].counts);
   });
   counts.take(lists.counts);
   if (!lists.is_complete()) return;
@@ -101,9 +100,9 @@ void ComposedPoints::search_radius(const Queries& queries, RadiusLists& lists) c
     Neighbor neighbor;
   };
   std::vector<Found> found;
-  for (const RadiusLists& part : of_parts) {
-    for (std::size_t q = 0; q < part.rows.size(); ++q) {
-      for (const Neighbor& neighbor : part.rows[q]) found.push_back({static_cast<std::int64_t>(q), neighbor});
+  for (const RadiusLists& shard : of_shards) {
+    for (std::size_t q = 0; q < shard.rows.size(); ++q) {
+      for (const Neighbor& neighbor : shard.rows[q]) found.push_back({static_cast<std::int64_t>(q), neighbor});
     }
   }
   for (const Found& one : gather(processes_, std::span<const Found>(found))) {
@@ -113,15 +112,15 @@ void ComposedPoints::search_radius(const Queries& queries, RadiusLists& lists) c
 
 void ComposedPoints::all_distances(const Queries& queries, MatrixView<double> out) const {
   const std::int64_t count = queries.values.rows;
-  std::vector<double> here;  // (parts) (q, rows of the part)
+  std::vector<double> here;  // (shards) (q, rows of the shard)
   here.resize(static_cast<std::size_t>(count * rows_here()));
-  for_parts([&](const Points& points, std::size_t p) {
+  for_shards([&](const Points& points, std::size_t p) {
     points.all_distances(queries, {here.data() + count * (firsts_[p] - firsts_.front()), count, points.rows()});
   });
-  // By rows of parts: the order in which gather() returns them.
+  // By rows of shards: the order in which gather() returns them.
   const std::vector<std::int64_t> shapes = [&] {
     std::vector<std::int64_t> rows;
-    for (const auto& part : parts_) rows.push_back(part->rows());
+    for (const auto& shard : shards_) rows.push_back(shard->rows());
     return gather(processes_, std::span<const std::int64_t>(rows));
   }();
   const std::vector<double> all = gather(processes_, std::span<const double>(here));
@@ -136,9 +135,9 @@ void ComposedPoints::all_distances(const Queries& queries, MatrixView<double> ou
 void ComposedPoints::cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const {
   const auto size = static_cast<std::size_t>(sums.size());
   Integers all = sum(Integers(size), [&](const Points& points, std::size_t) {
-    std::vector<std::int64_t> part(size, 0);
-    points.cluster_distances(request, {part.data(), sums.rows, sums.columns});
-    return Integers().add(part);
+    std::vector<std::int64_t> shard(size, 0);
+    points.cluster_distances(request, {shard.data(), sums.rows, sums.columns});
+    return Integers().add(shard);
   });
   all.take(std::span(sums.data, size));
 }

@@ -7,29 +7,92 @@
 #include <utility>
 #include <vector>
 
-#include "core/numbers/integers.h"
 #include "core/points/backend.h"
 #include "core/points/communicator.h"
-#include "core/runtime/part_threads.h"
+#include "core/runtime/threads.h"
 
 namespace kith {
 
-/// Rows that follow one another: those of process 0, of process 1, and so on; within a process those of its parts. A
-/// part is held with its row number in the whole data set (PointBlock::first_row).
+/// The integers of results in one array, so that several processes add them in one message. Results go in by add() and
+/// come out by take(), in the same order.
+class Integers {
+ public:
+  Integers() = default;
+  /// `count` zeros.
+  explicit Integers(std::size_t count) : values_(count, 0) {}
+
+  Integers& add(std::int64_t value) {
+    values_.push_back(value);
+    return *this;
+  }
+  Integers& add(std::span<const std::int64_t> values) {
+    values_.insert(values_.end(), values.begin(), values.end());
+    return *this;
+  }
+  Integers& add(std::span<const Limbs> values) {
+    for (const Limbs& limbs : values) add(limbs.high).add(limbs.low);
+    return *this;
+  }
+  Integers& add(const Assignment& assignment) {
+    return add(assignment.counts)
+        .add(assignment.changed)
+        .add(assignment.screened)
+        .add(assignment.products)
+        .add(assignment.ambiguous)
+        .add(assignment.candidates);
+  }
+  Integers& add(const ClusterSums& sums) { return add(sums.high).add(sums.low).add(std::span(sums.weights)); }
+
+  /// Adds the integers of a result of the same shape to these.
+  void add_each(const Integers& other) {
+    for (std::size_t i = 0; i < other.values_.size(); ++i) values_[i] += other.values_[i];
+  }
+  std::span<std::int64_t> values() { return values_; }
+
+  /// In the order of add(): adds the next integers to a result.
+  void take(std::int64_t& to) { to += values_[next_++]; }
+  void take(std::span<std::int64_t> to) {
+    for (std::int64_t& value : to) take(value);
+  }
+  void take(std::span<Limbs> to) {
+    for (Limbs& limbs : to) {
+      take(limbs.high);
+      take(limbs.low);
+    }
+  }
+  void take(Assignment& assignment) {
+    take(assignment.counts);
+    for (std::int64_t* count : {&assignment.changed, &assignment.screened, &assignment.products, &assignment.ambiguous,
+                                &assignment.candidates})
+      take(*count);
+  }
+  void take(ClusterSums& sums) {
+    take(sums.high);
+    take(sums.low);
+    take(std::span(sums.weights));
+  }
+
+ private:
+  std::vector<std::int64_t> values_;
+  std::size_t next_ = 0;
+};
+
+/// Rows that follow one another: those of process 0, of process 1, and so on; within a process those of its shards. A
+/// shard is held with its row number in the whole data set (PointBlock::first_row).
 ///
 /// Every operation gives the same bits as with all rows in one place: sums of integers are added, ranges and largest
-/// distances are maxima, lists are merged by (D, row), and single rows come from the part that has them. All processes
-/// get all results. Parts of a process work at the same time, each with a thread of its own.
+/// distances are maxima, lists are merged by (D, row), and single rows come from the shard that has them. All processes
+/// get all results. Shards of a process work at the same time, each with a thread of its own.
 class ComposedPoints final : public Points {
  public:
-  struct Parts {
+  struct Shards {
     std::vector<std::unique_ptr<RowReader>> readers{};  // from which points are read; none if they are not
     std::vector<std::unique_ptr<Points>> points{};
   };
-  /// parts: of this process, each with rows and held by a backend of its own; there may be none. columns: of all parts.
-  /// The backend, which holds other rows for hold(), and the communicator must outlive the points. first_row: the
-  /// number of the first row of all processes.
-  ComposedPoints(Parts parts, std::int64_t columns, Backend& backend, Communicator& processes,
+  /// shards: of this process, each with rows and held by a backend of its own; there may be none. columns: of all
+  /// shards. The backend, which holds other rows for hold(), and the communicator must outlive the points. first_row:
+  /// the number of the first row of all processes.
+  ComposedPoints(Shards shards, std::int64_t columns, Backend& backend, Communicator& processes,
                  std::int64_t first_row = 0);
 
   std::int64_t rows() const override { return rows_; }
@@ -45,7 +108,7 @@ class ComposedPoints final : public Points {
   // In one process only.
   void set_state(const RowState& from) override;
   void copy_state(const RowState& out) const override;
-  void take_choices(const PointSet& from) override;
+  void take_choices(const Points& from) override;
 
   void assign(const AssignRequest&, Assignment&) override;
   void measure(const MeasureRequest&, std::span<Limbs> inertia) override;
@@ -53,9 +116,9 @@ class ComposedPoints final : public Points {
   void update_sums(ClusterSums&) override;
   void sweep(const SweepRequest&, Assignment&) override;
   IterateResult iterate(const IterateRequest&, LloydState&) override;
-  IterateResult iterate_parts(std::span<Points* const> parts, PartThreads&, Communicator&, const IterateRequest&,
-                              LloydState&) override;
-  bool iterates_in_parts(std::int64_t count) const override;
+  IterateResult iterate_shards(std::span<Points* const> shards, Threads&, Communicator&, const IterateRequest&,
+                               LloydState&) override;
+  bool iterates_in_shards(std::int64_t count) const override;
   void relabel(std::int64_t row, std::int32_t label) override;
   void set_labels(std::span<const std::int32_t> labels) override;
   void labels(std::span<std::int32_t> out) const override;
@@ -74,57 +137,75 @@ class ComposedPoints final : public Points {
   void cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t> sums) const override;
 
  private:
-  /// Calls work(points, p) for each part p, all at the same time, as PartThreads does.
+  /// Calls work(points, p) for each shard p, all at the same time.
   template <class Work>
-  void for_parts(const Work& work) const;
-  /// The sum, over all parts of all processes, of the integers that work(points, p) returns. none: those without rows.
+  void for_shards(const Work& work) const;
+  /// The sum, over all shards of all processes, of the integers that work(points, p) returns. none: those without rows.
   template <class Work>
   Integers sum(Integers none, const Work& work) const;
-  /// The largest over all parts and processes of work(points).
+  /// The largest over all shards and processes of work(points).
   template <class Work>
   double largest(const Work& work) const;
   /// Merges lists of other rows, (q, k) each, into those of queries from `first` on.
   void merge_lists(NeighborLists& lists, std::int64_t first, MatrixView<const std::int64_t> rows,
                    MatrixView<const double> distances) const;
-  /// The queries with the share of the host memory that the search of one part may take.
-  Queries of_part(const Queries& queries) const;
+  /// The queries with the share of the host memory that the search of one shard may take.
+  Queries of_shard(const Queries& queries) const;
   std::int64_t rows_here() const { return firsts_.back() - firsts_.front(); }
-  /// The part of this process that has a row; parts() if none has.
-  std::size_t part_of(std::int64_t row) const;
-  /// The state of part p among that of all rows.
+  /// The shard of this process that has a row; their number if none has.
+  std::size_t shard_with(std::int64_t row) const;
+  /// The state of shard p among that of all rows.
   RowState state_of(const RowState& all, std::size_t p) const;
-  /// The values of part p among those of all rows.
+  /// The values of shard p among those of all rows.
   template <class T>
   std::span<T> slice(std::span<T> values, std::size_t p) const;
   /// Fills the values of other processes' rows; those of this one are filled.
   template <class T>
   void share_rows(std::span<T> values) const;
-  /// The places of `rows` that each part of this process has.
-  std::vector<std::vector<std::size_t>> places_by_part(std::span<const std::int64_t> rows) const;
+  /// The places of `rows` that each shard of this process has.
+  std::vector<std::vector<std::size_t>> places_by_shard(std::span<const std::int64_t> rows) const;
 
   std::vector<std::unique_ptr<RowReader>> readers_;
-  std::vector<std::unique_ptr<Points>> parts_;
+  std::vector<std::unique_ptr<Points>> shards_;
   std::int64_t columns_, first_row_;
   Backend& backend_;
   Communicator& processes_;
   std::int64_t rows_ = 0;
-  std::vector<std::int64_t> firsts_;        // (parts + 1) the first row of each part of this process, and its end
+  std::vector<std::int64_t> firsts_;        // (shards + 1) the first row of each shard of this process, and its end
   std::vector<std::int64_t> process_rows_;  // (processes)
-  std::unique_ptr<PartThreads> threads_;
+  std::unique_ptr<Threads> threads_;
 };
 
 template <class Work>
-void ComposedPoints::for_parts(const Work& work) const {
-  threads_->run([&](std::size_t p) { work(*parts_[p], p); });
+void ComposedPoints::for_shards(const Work& work) const {
+  if (!shards_.empty()) threads_->run_on_each([&](std::size_t p) { work(*shards_[p], p); });
 }
 
 template <class Work>
 Integers ComposedPoints::sum(Integers none, const Work& work) const {
-  std::vector<Integers> of_parts(parts_.size());
-  for_parts([&](Points& points, std::size_t p) { of_parts[p] = work(points, p); });
-  for (const Integers& part : of_parts) none.add_each(part);
+  std::vector<Integers> of_shards(shards_.size());
+  for_shards([&](Points& points, std::size_t p) { of_shards[p] = work(points, p); });
+  for (const Integers& shard : of_shards) none.add_each(shard);
   add_sparse(processes_, none.values());
   return none;
 }
+
+/// A backend made of backends: the rows of each block are divided among several devices.
+class ComposedBackend final : public Backend {
+ public:
+  /// backends: at least one, of the same kind. A shard has at least `least_rows` rows, so that small blocks are held by
+  /// fewer of them.
+  ComposedBackend(std::vector<std::unique_ptr<Backend>> backends, std::int64_t least_rows);
+
+  /// That of the first, with the memory of all.
+  Device device() const override;
+  std::unique_ptr<Points> hold(const PointBlock&) override;
+  std::int64_t device_bytes() const override;
+
+ private:
+  std::vector<std::unique_ptr<Backend>> backends_;
+  std::int64_t least_rows_;
+  SingleProcess alone_;
+};
 
 }  // namespace kith

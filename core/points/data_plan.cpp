@@ -150,9 +150,9 @@ void require_digits(const ColumnRange& range, Measure measure) {
              "expected a column whose width squared is above 1e-270; multiply the values by a power of ten");
 }
 
-DataPlan make_plan(const PointSet& points) { return make_plan(points, equal_weights(points.rows())); }
+DataPlan make_plan(const Points& points) { return make_plan(points, equal_weights(points.rows())); }
 
-DataPlan make_plan(const PointSet& points, const Weights& weights) {
+DataPlan make_plan(const Points& points, const Weights& weights) {
   DataPlan plan;
   plan.weights = weights;
   plan.rows = points.rows();
@@ -173,7 +173,7 @@ DataPlan make_plan(const PointSet& points, const Weights& weights) {
   return plan;
 }
 
-DataPlan make_part_plan(const PointSet& points, ColumnRange& seen) {
+DataPlan make_block_plan(const Points& points, ColumnRange& seen) {
   DataPlan plan = make_plan(points);
   for (std::size_t j = 0; j < seen.minimum.size(); ++j) {
     seen.minimum[j] = std::min(seen.minimum[j], plan.range.minimum[j]);

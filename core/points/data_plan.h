@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "core/numbers/measure.h"
+#include "core/numbers/distance.h"
 #include "core/points/matrix.h"
 #include "core/points/weights.h"
 
 namespace kith {
 
-class PointSet;
+class Points;
 
 /// The smallest and largest value of each column. Starts empty (+inf, -inf); blocks are merged in place.
 struct ColumnRange {
@@ -68,11 +68,11 @@ void require_digits(const ColumnRange& range, Measure measure);
 
 /// Makes the plan in two passes over the points. weights: those that the points hold. Throws Error(data) if squared
 /// distances could leave the range of float64.
-DataPlan make_plan(const PointSet& points, const Weights& weights);
-DataPlan make_plan(const PointSet& points);  // rows without weights
-/// The plan of a part of the rows, which searches alone need. seen: the range of the parts before, which is extended by
+DataPlan make_plan(const Points& points, const Weights& weights);
+DataPlan make_plan(const Points& points);  // rows without weights
+/// The plan of a block of rows, which searches alone need. seen: the range of the blocks before, which is extended by
 /// this one. Throws as for all rows that were seen.
-DataPlan make_part_plan(const PointSet& points, ColumnRange& seen);
+DataPlan make_block_plan(const Points& points, ColumnRange& seen);
 
 /// The scale of inertia sums of rows labelled with the nearest of centroids (k, d). It covers the squared diagonal of
 /// the bounding box of the points, and the smallest, over the centroids, of the largest D from a centroid to the box. A

@@ -1,8 +1,9 @@
-// Rows that are read from a file block by block, once in each pass.
+// Rows that are visited block by block, once in each pass: those of a file, some of these, or those of a matrix.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "core/error.h"
@@ -30,5 +31,38 @@ class RowReader {
     throw Error(ExitCode::internal, "these rows are read by one thread");
   }
 };
+
+/// Rows first .. first + count - 1 of a reader, of which several threads read() at a time; not read in passes.
+class RangeReader final : public RowReader {
+ public:
+  RangeReader(RowReader& all, std::int64_t first, std::int64_t count) : all_(all), first_(first), count_(count) {}
+  std::int64_t rows() const override { return count_; }
+  std::int64_t columns() const override { return all_.columns(); }
+  void begin(std::int64_t) override { refuse(); }
+  PointsView next() override { refuse(); }
+  PointsMatrix gather(std::span<const std::int64_t>) override { refuse(); }
+  bool is_shared() const override { return true; }
+  void read(std::int64_t first, std::int64_t count, std::byte* out) override { all_.read(first_ + first, count, out); }
+
+ private:
+  [[noreturn]] static void refuse() { throw Error(ExitCode::internal, "parts of rows are not read in passes"); }
+
+  RowReader& all_;
+  std::int64_t first_, count_;
+};
+
+struct RowBlocks {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  /// Calls visit(block) for blocks of rows in order. All blocks but the last have a multiple of kRowsOfBlocks rows.
+  std::function<void(const std::function<void(const PointsView& block)>& visit)> pass;
+};
+
+inline constexpr std::int64_t kRowsOfBlocks = 256;
+
+/// All rows of a matrix as one block.
+inline RowBlocks one_block(const PointsView& values) {
+  return {rows_of(values), columns_of(values), [values](const auto& visit) { visit(values); }};
+}
 
 }  // namespace kith

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/kmeans/farthest_rows.h"
-#include "core/kmeans/label_result.h"
+#include "core/kmeans/result.h"
 #include "core/numbers/fixed_point.h"
+#include "core/points/points.h"
 
 namespace kith {
 namespace {
@@ -61,7 +61,7 @@ ColumnRange StreamedPoints::for_read_blocks(const Work& work) const {
       points->prepare(plan_);
       points->set_state(state(first, count));
     } else if (only_searched_) {
-      points->prepare(make_part_plan(*points, seen));
+      points->prepare(make_block_plan(*points, seen));
     }
     if (const Points* like = before ? before.get() : held_.get()) points->take_choices(*like);
     work(*points, first);

@@ -1,15 +1,225 @@
-// The steps of a preparation: scaling, then projection onto principal components.
+// Statistics of columns from integer sums, scaling by them, then projection onto principal components.
 #include "core/preparation/preparation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
+#include <vector>
 
 #include "core/numbers/metric.h"
+#include "core/points/matrix.h"
+#include "core/points/weights.h"
+#include "core/runtime/threads.h"
 
 namespace kith {
 namespace {
+
+/// Calls visit(first, rows, thread) for ranges of the rows, in parallel.
+template <class Visit>
+void for_row_ranges(std::int64_t rows, std::int64_t columns, Threads& threads, const Visit& visit) {
+  constexpr std::int64_t kTaskValues = std::int64_t{1} << 16;  // values per task
+  const std::int64_t length = std::max<std::int64_t>(1, kTaskValues / std::max<std::int64_t>(1, columns));
+  threads.run((rows + length - 1) / length, [&](std::int64_t task, int thread) {
+    visit(task * length, std::min(length, rows - task * length), thread);
+  });
+}
+
+/// Sums over rows, one per column, as integers in two limbs: the order of the rows does not matter.
+class ColumnSums {
+ public:
+  /// largest: (d) an upper bound of the magnitude of the terms of each column.
+  ColumnSums(const std::vector<double>& largest, const Weights& weights) : bits_(term_bits(weights.terms)) {
+    for (const double most : largest) scales_.push_back(fixed_scale(weights.value_bits() - exponent_above(most)));
+    sums_.resize(largest.size());
+  }
+  void add(std::size_t column, double value, RowWeight weight) {
+    const FixedScale& scale = scales_[column];
+    const Limbs limbs = weighted_limbs(value, scale.first, scale.second, power_of_two(bits_), weight);
+    sums_[column].high += limbs.high;
+    sums_[column].low += limbs.low;
+  }
+  void add(const ColumnSums& other) {
+    for (std::size_t j = 0; j < sums_.size(); ++j) {
+      sums_[j].high += other.sums_[j].high;
+      sums_[j].low += other.sums_[j].low;
+    }
+  }
+  double sum(std::size_t column) const { return from_limbs(sums_[column], scales_[column].shift, bits_); }
+
+ private:
+  int bits_;
+  std::vector<FixedScale> scales_;
+  std::vector<Limbs> sums_;
+};
+
+/// (d) The sums of weight x term(value, column) over all rows (n, d).
+template <class T, class Term>
+ColumnSums sum_columns(MatrixView<const T> values, const std::vector<double>& largest, const Weights& weights,
+                       Threads& threads, const Term& term) {
+  std::vector<ColumnSums> sums(static_cast<std::size_t>(threads.count()), ColumnSums(largest, weights));
+  const RowWeights row_weights{weights.given() ? weights.rows.data() : nullptr, weights.integral};
+  for_row_ranges(values.rows, values.columns, threads, [&](std::int64_t first, std::int64_t rows, int thread) {
+    ColumnSums& own = sums[static_cast<std::size_t>(thread)];
+    for (std::int64_t i = first; i < first + rows; ++i) {
+      const RowWeight weight = row_weights.of(i);
+      for (std::int64_t j = 0; j < values.columns; ++j) {
+        own.add(static_cast<std::size_t>(j), term(static_cast<double>(values(i, j)), j), weight);
+      }
+    }
+  });
+  for (std::size_t thread = 1; thread < sums.size(); ++thread) sums[0].add(sums[thread]);
+  return sums[0];
+}
+
+/// Statistics of the columns (d) that deviations are computed from.
+struct KnownColumns {
+  const std::vector<double>& mean;
+  const ColumnRange& range;
+  const Weights& weights;
+};
+
+/// The largest possible difference of a value of column j from its mean.
+double largest_deviation(const ColumnRange& range, std::size_t j, double mean) {
+  return std::max(range.maximum[j] - mean, mean - range.minimum[j]);
+}
+
+/// Differences from the mean must be finite. Weights are those of the rows of one block.
+std::vector<double> column_deviations(const RowBlocks& blocks, const KnownColumns& known, Threads& threads) {
+  // A power of two scales the differences to at most 1, so no square leaves the range of float64.
+  std::vector<double> largest, deviations;
+  std::vector<int> exponents;
+  for (std::size_t j = 0; j < known.mean.size(); ++j) {
+    const double reach = largest_deviation(known.range, j, known.mean[j]);
+    exponents.push_back(exponent_above(reach));
+    const double scaled = scaled_by(reach, -exponents[j]);
+    largest.push_back(scaled * scaled);
+  }
+  const auto term = [&](double value, std::int64_t j) {
+    const auto column = static_cast<std::size_t>(j);
+    const double difference = scaled_by(value - known.mean[column], -exponents[column]);
+    return difference * difference;
+  };
+  ColumnSums squares(largest, known.weights);
+  blocks.pass([&](const PointsView& block) {
+    std::visit([&](const auto& rows) { squares.add(sum_columns(rows, largest, known.weights, threads, term)); }, block);
+  });
+  for (std::size_t j = 0; j < largest.size(); ++j) {
+    deviations.push_back(scaled_by(std::sqrt(squares.sum(j) / known.weights.total), exponents[j]));
+  }
+  return deviations;
+}
+
+/// Extends `all` by the values.
+template <class T>
+void add_range(MatrixView<const T> values, Threads& threads, ColumnRange& all) {
+  std::vector<ColumnRange> ranges(static_cast<std::size_t>(threads.count()), ColumnRange(values.columns));
+  for_row_ranges(values.rows, values.columns, threads, [&](std::int64_t first, std::int64_t rows, int thread) {
+    ColumnRange& own = ranges[static_cast<std::size_t>(thread)];
+    for (std::int64_t i = first; i < first + rows; ++i) {
+      for (std::int64_t j = 0; j < values.columns; ++j) {
+        const auto value = static_cast<double>(values(i, j));
+        own.minimum[j] = std::min(own.minimum[j], value);
+        own.maximum[j] = std::max(own.maximum[j], value);
+      }
+    }
+  });
+  for (const ColumnRange& range : ranges) {
+    for (std::int64_t j = 0; j < values.columns; ++j) {
+      all.minimum[j] =
+          std::min(all.minimum[j], range.minimum[j]) + 0.0;  // makes -0 into 0: both are equal, their bytes are not
+      all.maximum[j] = std::max(all.maximum[j], range.maximum[j]) + 0.0;
+    }
+  }
+}
+
+ColumnRange range_of(const RowBlocks& blocks, Threads& threads) {
+  ColumnRange all(blocks.columns);
+  blocks.pass([&](const PointsView& block) {
+    std::visit([&](const auto& values) { add_range(values, threads, all); }, block);
+  });
+  return all;
+}
+
+/// The clamp keeps a rounded mean within the range of the column.
+std::vector<double> means_of(const RowBlocks& blocks, const ColumnRange& range, Threads& threads) {
+  std::vector<double> largest, means;
+  for (std::size_t j = 0; j < range.minimum.size(); ++j) {
+    largest.push_back(std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j])));
+  }
+  const Weights weights = equal_weights(blocks.rows);
+  ColumnSums sums(largest, weights);
+  blocks.pass([&](const PointsView& block) {
+    std::visit(
+        [&](const auto& values) {
+          sums.add(sum_columns(values, largest, weights, threads, [](double value, std::int64_t) { return value; }));
+        },
+        block);
+  });
+  for (std::size_t j = 0; j < largest.size(); ++j) {
+    means.push_back(std::clamp(sums.sum(j) / static_cast<double>(blocks.rows), range.minimum[j], range.maximum[j]));
+  }
+  return means;
+}
+
+[[noreturn]] void refuse(const std::string& name, std::size_t column, const ColumnRange& range, const char* what) {
+  throw Error(ExitCode::data,
+              fmt::format("{}: column {} (counted from 1) ranges from {} to {}: {} leaves the range of float64; divide "
+                          "the values by a power of ten",
+                          name, column + 1, range.minimum[column], range.maximum[column], what));
+}
+
+ColumnScaling zscore(const RowBlocks& blocks, const ColumnRange& range, Threads& threads, const std::string& name) {
+  ColumnScaling scaling;
+  scaling.center = means_of(blocks, range, threads);
+  for (std::size_t j = 0; j < scaling.center.size(); ++j) {
+    const double largest = std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
+    if (!std::isfinite(largest * static_cast<double>(blocks.rows))) refuse(name, j, range, "the sum over the rows");
+  }
+  scaling.scale = column_deviations(blocks, {scaling.center, range, equal_weights(blocks.rows)}, threads);
+  for (double& deviation : scaling.scale) deviation = deviation > 0.0 ? deviation : 1.0;
+  return scaling;
+}
+
+ColumnScaling minmax(const ColumnRange& range, const std::string& name) {
+  ColumnScaling scaling;
+  scaling.center = range.minimum;
+  for (std::size_t j = 0; j < range.minimum.size(); ++j) {
+    const double width = range.maximum[j] - range.minimum[j];
+    if (!std::isfinite(width)) refuse(name, j, range, "the difference");
+    scaling.scale.push_back(width > 0.0 ? width : 1.0);
+  }
+  return scaling;
+}
+
+/// The parameters of zscore (three passes) or minmax (one) for these rows (n, d). Throws Error(data) naming the column
+/// (counted from 1) if its width or its sum leaves the range of float64. name: of the data set, for messages.
+ColumnScaling fit_scaling(const RowBlocks& blocks, Scaling scaling, Threads& threads, const std::string& name) {
+  const ColumnRange range = range_of(blocks, threads);
+  return scaling == Scaling::zscore ? zscore(blocks, range, threads, name) : minmax(range, name);
+}
+
+/// Scales rows (n, d) in place: computes in float64 and rounds each value to T (float or double). Returns the first row
+/// with a value outside the range of T, or -1.
+template <class T>
+std::int64_t scale_columns(MatrixView<T> values, const ColumnScaling& scaling, Threads& threads) {
+  std::vector<std::int64_t> beyond(static_cast<std::size_t>(threads.count()), values.rows);
+  for_row_ranges(values.rows, values.columns, threads, [&](std::int64_t first, std::int64_t rows, int thread) {
+    for (std::int64_t i = first; i < first + rows; ++i) {
+      bool finite = true;
+      for (std::int64_t j = 0; j < values.columns; ++j) {
+        T& value = values(i, j);
+        value = static_cast<T>((static_cast<double>(value) - scaling.center[j]) / scaling.scale[j]);
+        finite = finite && std::isfinite(value);
+      }
+      std::int64_t& lowest = beyond[static_cast<std::size_t>(thread)];
+      if (!finite) lowest = std::min(lowest, i);
+    }
+  });
+  const std::int64_t row = *std::min_element(beyond.begin(), beyond.end());
+  return row < values.rows ? row : -1;
+}
 
 bool scales_columns(Scaling scaling) { return scaling == Scaling::zscore || scaling == Scaling::minmax; }
 
@@ -40,7 +250,7 @@ void for_places(const PreparedRows& rows, const char* purpose, const Visit& visi
   for (std::int64_t i = 0; i < count; ++i) visit(i, 1, RowPlace{rows.name, number_of(rows, i), purpose});
 }
 
-void scale(const PreparedRows& rows, const Preparation& preparation, const Workers& workers) {
+void scale(const PreparedRows& rows, const Preparation& preparation, Threads& threads) {
   if (preparation.scaling == Scaling::unit) {
     return visit_floats(rows, [&](auto& values) {
       for_places(rows, "scaling to length 1", [&](std::int64_t first, std::int64_t count, const RowPlace& place) {
@@ -50,7 +260,7 @@ void scale(const PreparedRows& rows, const Preparation& preparation, const Worke
   }
   if (!scales_columns(preparation.scaling)) return;
   visit_floats(rows, [&](auto& values) {
-    const std::int64_t beyond = scale_columns(values.view(), preparation.columns, workers);
+    const std::int64_t beyond = scale_columns(values.view(), preparation.columns, threads);
     if (beyond < 0) return;
     throw Error(
         ExitCode::data,
@@ -71,43 +281,65 @@ void check_components(std::int64_t components, std::int64_t rows, std::int64_t c
 
 }  // namespace
 
-Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, const Workers& workers) {
+std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan) {
+  Threads alone(1);
+  return column_deviations(one_block(values), {plan.mean, plan.range, plan.weights}, alone);
+}
+
+const char* name_of(Scaling scaling) {
+  switch (scaling) {
+    case Scaling::zscore:
+      return "zscore";
+    case Scaling::minmax:
+      return "minmax";
+    case Scaling::unit:
+      return "unit";
+    default:
+      return "none";
+  }
+}
+
+std::vector<double> column_means(const RowBlocks& blocks, Threads& threads) {
+  return means_of(blocks, range_of(blocks, threads), threads);
+}
+
+Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, Threads& threads) {
   const PointsView view = view_of(rows.values);
   check_components(request.components, rows_of(view), columns_of(view), rows.name);
   Preparation preparation;
   preparation.scaling = request.scaling;
   if (scales_columns(request.scaling)) {
-    preparation.columns = fit_scaling(one_block(view), request.scaling, workers, rows.name);
+    preparation.columns = fit_scaling(one_block(view), request.scaling, threads, rows.name);
   }
-  scale(rows, preparation, workers);
+  scale(rows, preparation, threads);
   if (request.components > 0) {
-    preparation.pca = principal_components(one_block(view), request.components, workers);
-    visit_floats(rows, [&](auto& values) { project(values, preparation.pca, workers); });
+    preparation.pca = principal_components(one_block(view), request.components, threads);
+    visit_floats(rows, [&](auto& values) { project(values, preparation.pca, threads); });
   }
   return preparation;
 }
 
-Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest& request, const Workers& workers) {
+Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest& request, Threads& threads) {
   check_components(request.components, rows.rows, rows.columns, rows.name);
   Preparation preparation;
   // Scaled as soon as the parameters of the scaling are known.
   const RowBlocks blocks{rows.rows, rows.columns, [&](const auto& visit) {
                            rows.pass([&](const PreparedRows& block) {
-                             scale(block, preparation, workers);
+                             scale(block, preparation, threads);
                              visit(view_of(block.values));
                            });
                          }};
   if (scales_columns(request.scaling)) {
-    preparation.columns = fit_scaling(blocks, request.scaling, workers, rows.name);
+    preparation.columns = fit_scaling(blocks, request.scaling, threads, rows.name);
   }
   preparation.scaling = request.scaling;
-  if (request.components > 0) preparation.pca = principal_components(blocks, request.components, workers);
+  if (request.components > 0) preparation.pca = principal_components(blocks, request.components, threads);
   return preparation;
 }
 
-void apply_preparation(const PreparedRows& rows, const Preparation& preparation, const Workers& workers) {
-  scale(rows, preparation, workers);
-  if (preparation.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, preparation.pca, workers); });
+void apply_preparation(const PreparedRows& rows, const Preparation& preparation, Threads& threads) {
+  scale(rows, preparation, threads);
+  if (preparation.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, preparation.pca, threads); });
 }
 
 void take_directions(const PreparedRows& rows) {

@@ -9,11 +9,35 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "core/preparation/column_scaling.h"
+#include "core/points/data_plan.h"
+#include "core/points/matrix.h"
+#include "core/points/row_reader.h"
 #include "core/preparation/principal_components.h"
 
 namespace kith {
+
+class Threads;
+
+/// (d) The weighted population standard deviation of each column of the rows of this plan: the squares of differences
+/// from the mean are summed as integers in two limbs (docs/contract.md, Sums over rows).
+std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan);
+
+/// zscore: mean 0 and population standard deviation 1 (as scikit-learn's StandardScaler); minmax: range 0 to 1; unit:
+/// each row is divided by its length.
+enum class Scaling { none, zscore, minmax, unit };
+const char* name_of(Scaling scaling);
+
+/// x' = (x - center) / scale. The parameters come from integer sums over the rows, so they do not depend on threads or
+/// on the order of the rows.
+struct ColumnScaling {
+  std::vector<double> center, scale;  // (d); a constant column has scale 1
+};
+
+/// (d) The means of the columns of rows (n, d): a sum in two limbs, rounded once, divided by the number of rows. Takes
+/// two passes.
+std::vector<double> column_means(const RowBlocks& blocks, Threads& threads);
 
 struct PreparationRequest {
   Scaling scaling = Scaling::none;
@@ -39,7 +63,7 @@ struct PreparedRows {
 
 /// Computes the parameters from these rows and prepares the rows. Throws Error(usage) for more components than rows or
 /// columns, Error(data) for rows that cannot be scaled and for results outside the range of their class.
-Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, const Workers& workers);
+Preparation prepare(const PreparedRows& rows, const PreparationRequest& request, Threads& threads);
 
 /// Rows that are read again in each pass.
 struct PreparedPasses {
@@ -50,9 +74,9 @@ struct PreparedPasses {
   std::function<void(const std::function<void(const PreparedRows& block)>& visit)> pass;
 };
 /// Computes the parameters as prepare() does, to the same bits, in up to six passes. The rows are not prepared.
-Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest& request, const Workers& workers);
+Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest& request, Threads& threads);
 /// Prepares rows with existing parameters, which determine d.
-void apply_preparation(const PreparedRows& rows, const Preparation& preparation, const Workers& workers);
+void apply_preparation(const PreparedRows& rows, const Preparation& preparation, Threads& threads);
 
 /// Replaces prepared rows, which are held as float64, by their directions. Throws Error(data) naming the row.
 void take_directions(const PreparedRows& rows);

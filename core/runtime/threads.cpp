@@ -70,7 +70,7 @@ int usable_threads() {
   return std::max(1, std::min(allowed, group_quota()));
 }
 
-Threads::Threads(int count, MemoryTopology topology)
+Threads::Threads(int count, MemoryTopology topology, const char* remedy)
     : topology_(std::move(topology)), ranges_(static_cast<std::size_t>(topology_.nodes)) {
   const int requested = count > 0 ? count : usable_threads();
   try {
@@ -79,10 +79,9 @@ Threads::Threads(int count, MemoryTopology topology)
     if (count <= 0) return;                // nobody asked for a number: those that started do the work
     const int started = this->count();
     stop();
-    throw Error(ExitCode::device, fmt::format("the system let only {} of {} threads start ({}); give a smaller "
-                                              "--threads, or raise the limit of processes (ulimit -u) or of the "
-                                              "control group (pids.max)",
-                                              started, requested, error.what()));
+    throw Error(ExitCode::device, fmt::format("the system let only {} of {} threads start ({}); {}, or raise the limit "
+                                              "of processes (ulimit -u) or of the control group (pids.max)",
+                                              started, requested, error.what(), remedy));
   }
 }
 
@@ -110,15 +109,34 @@ void Threads::run(std::int64_t tasks, const std::function<void(std::int64_t, int
       ranges_[node].next = tasks * node / nodes;
       ranges_[node].end = tasks * (node + 1) / nodes;
     }
-    failure_ = nullptr;
-    busy_ = static_cast<int>(workers_.size());
-    ++round_;
+    start_round();
   }
+  finish_round();
+}
+
+void Threads::run_on_each(const std::function<void(std::size_t)>& work) {
+  {
+    const std::lock_guard lock(mutex_);
+    each_ = &work;
+    start_round();
+  }
+  finish_round();
+}
+
+/// With the lock.
+void Threads::start_round() {
+  failure_ = nullptr;
+  busy_ = static_cast<int>(workers_.size());
+  ++round_;
   start_.notify_all();
+}
+
+void Threads::finish_round() {
   run_tasks(0);
   spin_until([this] { return busy_ == 0; });
   std::unique_lock lock(mutex_);
   finish_.wait(lock, [this] { return busy_ == 0; });
+  each_ = nullptr;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
@@ -140,11 +158,14 @@ void Threads::work_loop(int thread) {
 
 void Threads::run_tasks(int thread) {
   try {
+    if (each_ != nullptr) return (*each_)(static_cast<std::size_t>(thread));
     for (std::int64_t task = claim_task(thread); task != kNoTask; task = claim_task(thread)) (*work_)(task, thread);
   } catch (...) {
     for (TaskRange& range : ranges_) range.next = range.end;  // skip the remaining tasks
     const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = std::current_exception();
+    if (failure_ && (each_ == nullptr || failed_ < thread)) return;
+    failure_ = std::current_exception();
+    failed_ = thread;
   }
 }
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/runtime/numa.h"
+#include "core/runtime/large_pages.h"
 
 namespace kith {
 
@@ -28,8 +28,8 @@ struct MemoryTopology {
 class Threads {
  public:
   /// count 0: usable_threads(), or as many as the system lets start. The calling thread is one of them. Throws
-  /// Error(device) if a given number of threads cannot be started.
-  explicit Threads(int count, MemoryTopology topology = {});
+  /// Error(device) with the remedy if a given number of threads cannot be started.
+  explicit Threads(int count, MemoryTopology topology = {}, const char* remedy = "give a smaller --threads");
   ~Threads();
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
@@ -43,12 +43,18 @@ class Threads {
   /// thread first takes tasks of its own node, then those of other nodes, so that no node waits for a slow thread.
   void run(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& work);
 
+  /// Calls work(thread) once on each thread, all at the same time, so that they may wait for each other. Rethrows the
+  /// error of the lowest thread that failed, once all have ended.
+  void run_on_each(const std::function<void(std::size_t thread)>& work);
+
  private:
   struct alignas(64) TaskRange {  // one per cache line
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
   };
 
+  void start_round();
+  void finish_round();
   void work_loop(int thread);
   void run_tasks(int thread);
   std::int64_t claim_task(int thread);
@@ -60,10 +66,12 @@ class Threads {
   std::atomic<std::uint64_t> round_{0};
   std::atomic<int> busy_{0};
   bool closing_ = false;
-  const std::function<void(std::int64_t, int)>* work_ = nullptr;
+  const std::function<void(std::int64_t, int)>* work_ = nullptr;  // of run(), or of run_on_each():
+  const std::function<void(std::size_t)>* each_ = nullptr;
   MemoryTopology topology_;
   std::vector<TaskRange> ranges_;  // one range of tasks per memory node
-  std::exception_ptr failure_;
+  std::exception_ptr failure_;     // the first, or in run_on_each() that of the lowest thread
+  int failed_ = 0;                 // the thread of `failure_`
 };
 
 }  // namespace kith

@@ -6,8 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "core/kmeans/cluster_update.h"
-#include "core/kmeans/inertia.h"
+#include "core/kmeans/update.h"
 #include "core/numbers/distance.h"
 
 namespace kith {

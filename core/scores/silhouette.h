@@ -38,7 +38,7 @@ struct SilhouetteRequest {
 /// distance to the rows of another cluster; 0 for a row that is alone in its cluster and for a = b = 0. Distances are
 /// square roots of D. Their sums are integers of 61 - ceil(log2(rows of the largest cluster)) bits below the diagonal
 /// of the bounding box, so the order of rows does not matter. Costs, per scored row, a distance to each row of its
-/// cluster and of those that can be nearest (core/scores/silhouette_candidates.h), and with weights one sum per
+/// cluster and of those that can be nearest (core/scores/silhouette.cpp), and with weights one sum per
 /// distinct weight within a cluster. a divides by the weight of the cluster minus that of the row; with integral
 /// weights minus 1. The points hold the labels afterwards.
 Silhouette exact_silhouette(Points& points, const DataPlan& plan, const SilhouetteRequest& request, Observer& observer);

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/format/array_choice.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
@@ -20,6 +19,7 @@
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {

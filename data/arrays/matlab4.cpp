@@ -12,7 +12,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/arrays/matlab.h"
 #include "data/format/array_choice.h"
 #include "data/format/raw_rows.h"
@@ -21,6 +20,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/arrays/numpy_header.h"
 #include "data/arrays/numpy_sparse.h"
 #include "data/format/array_choice.h"
@@ -17,6 +16,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/zip.h"
 

@@ -10,9 +10,9 @@
 #include <charconv>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

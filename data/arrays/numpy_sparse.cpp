@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/format/sparse_rows.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

@@ -10,10 +10,10 @@
 #include <mutex>
 #include <string_view>
 
-#include "core/quoted.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {

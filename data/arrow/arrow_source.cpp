@@ -8,12 +8,12 @@
 #include <limits>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/arrow/arrow_values.h"
 #include "data/format/shape.h"
 #include "data/io/block_readers.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/arrow/arrow_source.h"
 #include "data/arrow/arrow_values.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/nearest_name.h"
-#include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/io/memory_limit.h"
+#include "data/io/nearest_name.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

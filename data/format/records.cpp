@@ -8,11 +8,11 @@
 #include <cstring>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 

@@ -7,11 +7,11 @@
 #include <limits>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/hdf5/chunk_filters.h"
 #include "data/hdf5/hdf5_marks.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
+#include "data/io/quoted.h"
 #include "data/io/zstd_bytes.h"
 
 namespace kith::data {

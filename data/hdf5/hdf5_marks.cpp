@@ -11,9 +11,9 @@
 #include <cstring>
 #include <optional>
 
-#include "core/quoted.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

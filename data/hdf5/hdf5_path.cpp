@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/quoted.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

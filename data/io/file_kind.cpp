@@ -14,11 +14,11 @@
 #include <system_error>
 #include <vector>
 
-#include "core/quoted.h"
 #include "data/io/foreign_kinds.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/location.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/zip.h"
 

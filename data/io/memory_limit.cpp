@@ -11,7 +11,7 @@
 #include <limits>
 #include <sstream>
 
-#include "core/no_memory.h"
+#include "core/error.h"
 
 namespace kith::data {
 namespace {

@@ -9,13 +9,13 @@
 #include <memory>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/io/block_readers.h"
 #include "data/io/byte_store.h"
 #include "data/io/checksum.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {

@@ -1,7 +1,7 @@
 // The name of an ICC colour profile (ICC.1:2022), from its tag `desc`.
 #include <algorithm>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/picture/decoders.h"
 
 namespace kith::data {

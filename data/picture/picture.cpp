@@ -7,9 +7,9 @@
 #include <cmath>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
+#include "data/io/quoted.h"
 #include "data/picture/decoders.h"
 
 namespace kith::data {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/quoted.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 #include "data/text/first_records.h"
 #include "data/text/text_header.h"
 #include "data/text/text_refusal.h"

@@ -12,12 +12,12 @@
 #include <optional>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
 #include "data/format/sparse_rows.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/number_lines.h"
 #include "data/text/text_number.h"

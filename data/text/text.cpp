@@ -9,12 +9,12 @@
 #include <limits>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/lines_before.h"
 #include "data/text/matrix_market.h"

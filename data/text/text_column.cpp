@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/lines_before.h"
 #include "data/text/text.h"

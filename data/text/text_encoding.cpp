@@ -9,10 +9,10 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"

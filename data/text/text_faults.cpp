@@ -8,10 +8,10 @@
 #include <set>
 #include <string>
 
-#include "core/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 #include "data/text/text_number.h"
 #include "data/text/text_refusal.h"
 

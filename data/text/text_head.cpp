@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/quoted.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 #include "data/text/first_records.h"
 #include "data/text/lines_before.h"
 #include "data/text/text_header.h"

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 #include "data/text/lines_before.h"
 #include "data/text/text_number.h"
 

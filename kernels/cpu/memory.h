@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/numbers/measure.h"
+#include "core/numbers/distance.h"
 
 namespace kith::cpu {
 

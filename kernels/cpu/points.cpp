@@ -71,7 +71,7 @@ class CpuPoints final : public Points {
     held_.seeding = {};
     held_.labelled_clusters = from.clusters;
   }
-  void take_choices(const PointSet& from) override {
+  void take_choices(const Points& from) override {
     const auto* other = dynamic_cast<const CpuPoints*>(&from);
     if (other != nullptr) held_.observed.screens = other->held_.observed.screens;
   }

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "core/kmeans/cluster_update.h"
+#include "core/kmeans/update.h"
 #include "core/points/communicator.h"
-#include "core/runtime/part_threads.h"
+#include "core/runtime/threads.h"
 #include "kernels/cuda/device/word.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
@@ -61,9 +61,9 @@ template <class T>
 void sweep(HeldRows<T>& held, const SweepRequest& request, Assignment& assignment);
 
 // assign/iterate.cu
-/// iterate_parts() of core/points/point_clustering.h.
+/// iterate_shards() of core/points/points.h.
 template <class T>
-IterateResult iterate(std::span<HeldRows<T>* const> shards, PartThreads& threads, Communicator& processes,
+IterateResult iterate(std::span<HeldRows<T>* const> shards, Threads& threads, Communicator& processes,
                       const IterateRequest& request, LloydState& state);
 
 // seeding/seeding.cu

@@ -80,17 +80,17 @@ class CudaPoints final : public Points {
   }
   IterateResult iterate(const IterateRequest& request, LloydState& state) override {
     Points* const self = this;
-    PartThreads alone(1);
+    Threads alone(1);
     SingleProcess process;
-    return iterate_parts({&self, 1}, alone, process, request, state);
+    return iterate_shards({&self, 1}, alone, process, request, state);
   }
-  IterateResult iterate_parts(std::span<Points* const> shards, PartThreads& threads, Communicator& processes,
+  IterateResult iterate_shards(std::span<Points* const> shards, Threads& threads, Communicator& processes,
                               const IterateRequest& request, LloydState& state) override {
     std::vector<HeldRows<T>*> held;
     for (Points* shard : shards) held.push_back(&dynamic_cast<CudaPoints&>(*shard).held_);
     return cuda::iterate<T>(held, threads, processes, request, state);
   }
-  bool iterates_in_parts(std::int64_t count) const override { return held_.weight.size() == 0 && count <= kMostShards; }
+  bool iterates_in_shards(std::int64_t count) const override { return held_.weight.size() == 0 && count <= kMostShards; }
   void relabel(std::int64_t row, std::int32_t label) override {
     check(cudaSetDevice(held_.context->device));
     const std::int64_t position = row - held_.first_row;
@@ -112,7 +112,7 @@ class CudaPoints final : public Points {
     held_.trial = {};
     held_.observed.labelled_clusters = from.clusters;
   }
-  void take_choices(const PointSet& from) override {
+  void take_choices(const Points& from) override {
     const auto* other = dynamic_cast<const CudaPoints*>(&from);
     if (other == nullptr) return;
     const std::int64_t labelled = held_.observed.labelled_clusters;
@@ -171,11 +171,11 @@ class CudaPoints final : public Points {
     if (lists && !complete_join(*this, held_.first_row, join, *lists)) return std::nullopt;
     return lists;
   }
-  std::optional<NeighborLists> join_parts(std::span<const PointNeighbors* const> shards, PartThreads& threads,
+  std::optional<NeighborLists> join_shards(std::span<const Points* const> shards, Threads& threads,
                                           const SelfJoin& join) const override {
     std::vector<const HeldRows<T>*> held;
-    for (const PointNeighbors* shard : shards) held.push_back(&dynamic_cast<const CudaPoints&>(*shard).held_);
-    return cuda::join_parts<T>(held, threads, join);
+    for (const Points* shard : shards) held.push_back(&dynamic_cast<const CudaPoints&>(*shard).held_);
+    return cuda::join_shards<T>(held, threads, join);
   }
   void search_radius(const Queries& queries, RadiusLists& found) const override {
     if (searches_in_blocks(held_, queries))

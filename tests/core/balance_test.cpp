@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/kmeans/balance.h"
-#include "core/kmeans/label_result.h"
+#include "core/kmeans/result.h"
 #include "core/kmeans/size_assignment.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

@@ -7,7 +7,6 @@
 
 #include "core/kmeans/kmeans.h"
 #include "core/neighbors/radius.h"
-#include "core/points/composed_backend.h"
 #include "core/points/streamed_points.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
@@ -23,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kRows = 301, kBlock = 37;
 
-PointsView rows_from(const PointsView& values, const RowShare& share) {
+PointsView rows_from(const PointsView& values, const Shard& share) {
   return std::visit([&](const auto& all) -> PointsView { return all.middle(share.first, share.count); }, values);
 }
 
@@ -38,12 +37,12 @@ class Process {
  public:
   Process(const BackendEntry& entry, const PointsView& values, std::span<const double> weights, const Layout& layout,
           Communicator& processes) {
-    const RowShare here = row_share(rows_of(values), processes.rank(), processes.size());
-    ComposedPoints::Parts parts;
+    const Shard here = shard_of(rows_of(values), processes.rank(), processes.size());
+    ComposedPoints::Shards shards;
     for (int p = 0; p < layout.parts; ++p) {
       backends_.push_back(entry.open(options_of_part(entry, p), {}));
       Backend& backend = *backends_.back();
-      RowShare part = row_share(here.count, p, layout.parts);
+      Shard part = shard_of(here.count, p, layout.parts);
       part.first += here.first;
       if (part.count == 0) continue;
       const auto of_rows =
@@ -52,14 +51,14 @@ class Process {
       const PointsView rows = rows_from(values, part);
       if (layout.streamed) {
         readers_.push_back(std::make_unique<MemoryReader>(rows, kBlock));
-        parts.points.push_back(std::make_unique<StreamedPoints>(
+        shards.points.push_back(std::make_unique<StreamedPoints>(
             backend,
             StreamedRows{readers_.back()->part(0, part.count / 3), readers_.back().get(), of_rows, part.first}));
       } else {
-        parts.points.push_back(backend.hold({rows, part.first, nullptr, of_rows}));
+        shards.points.push_back(backend.hold({rows, part.first, nullptr, of_rows}));
       }
     }
-    points_ = std::make_unique<ComposedPoints>(std::move(parts), columns_of(values), *backends_[0], processes);
+    points_ = std::make_unique<ComposedPoints>(std::move(shards), columns_of(values), *backends_[0], processes);
   }
 
   Points& points() { return *points_; }

@@ -1,5 +1,5 @@
 // DBSCAN on every backend against its definition.
-#include "core/neighbors/dbscan.h"
+#include "core/neighbors/graph.h"
 
 #include <deque>
 

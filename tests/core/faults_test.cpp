@@ -1,5 +1,5 @@
 // Faults of memory or of a device during a run: the checks of k-means detect values that changed after they were read.
-#include "core/kmeans/inertia.h"
+#include "core/kmeans/update.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

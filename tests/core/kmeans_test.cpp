@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kmeans/inertia.h"
 #include "core/kmeans/kmeans.h"
 #include "core/kmeans/seeding.h"
+#include "core/kmeans/update.h"
 #include "core/numbers/distance.h"
 #include "data/source.h"
 #include "tests/support/cases.h"

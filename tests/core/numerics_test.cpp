@@ -7,10 +7,10 @@
 
 #include "core/kmeans/seeding.h"
 #include "core/numbers/distance.h"
-#include "core/numbers/divided_margin.h"
 #include "core/numbers/fixed_point.h"
 #include "core/numbers/philox.h"
 #include "core/numbers/screen.h"
+#include "kernels/cuda/screen/divided_margin.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"

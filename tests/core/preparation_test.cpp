@@ -1,4 +1,4 @@
-// Scaling and PCA: parameters against plain loops, and the same bits for any workers and order of rows.
+// Scaling and PCA: parameters against plain loops, and the same bits for any number of threads and order of rows.
 #include "core/preparation/preparation.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "core/runtime/threads.h"
 #include "tests/support/cases.h"
 #include "tests/support/hdf5_files.h"
 
@@ -16,16 +17,6 @@ using namespace kith;
 using namespace kith::testing;
 
 namespace {
-
-/// Workers that run one after the other and process tasks in an unusual order.
-Workers shuffled(int count) {
-  return {count, [count](std::int64_t tasks, const std::function<void(std::int64_t, int)>& work) {
-            std::vector<std::int64_t> order(static_cast<std::size_t>(tasks));
-            std::iota(order.begin(), order.end(), 0);
-            std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(count)));
-            for (std::size_t i = 0; i < order.size(); ++i) work(order[i], static_cast<int>(i) % count);
-          }};
-}
 
 /// Columns of very different offset and width; the last one is constant.
 template <class T>
@@ -67,12 +58,19 @@ std::vector<long double> column(const Matrix<T>& values, std::int64_t j) {
   return out;
 }
 
+/// A pool of one thread.
+Threads& alone() {
+  static Threads one(1);
+  return one;
+}
+
 /// Prepares a copy and returns it with the parameters.
 template <class T>
-std::pair<Preparation, Matrix<T>> prepared(const Matrix<T>& values, const PreparationRequest& request,
-                                           const Workers& workers = {}) {
+std::pair<Preparation, Matrix<T>> prepared(const Matrix<T>& values, const PreparationRequest& request, int count = 1) {
+  // Threads of several memory nodes take their tasks from several ranges at once.
+  Threads threads(count, {.nodes = count, .node_of = [count](int thread) { return count - 1 - thread; }});
   PointsMatrix rows = copy_of(values);
-  Preparation actual = prepare({rows, "x"}, request, workers);
+  Preparation actual = prepare({rows, "x"}, request, threads);
   return {std::move(actual), std::move(std::get<Matrix<T>>(rows))};
 }
 
@@ -138,7 +136,7 @@ TEST_CASE("minmax gives exactly 0 to 1; constant columns become 0") {
   check_minmax<double>();
 }
 
-TEST_CASE("scaling parameters do not depend on the order of rows, workers or tasks") {
+TEST_CASE("scaling parameters do not depend on the order of rows, threads or tasks") {
   const Matrix<double> values = table<double>(5003, 31);
   Matrix<double> backwards(values.rows(), values.columns());
   for (std::int64_t i = 0; i < values.rows(); ++i) {
@@ -148,12 +146,12 @@ TEST_CASE("scaling parameters do not depend on the order of rows, workers or tas
   for (const Scaling scaling : {Scaling::zscore, Scaling::minmax}) {
     const auto [one, out] = prepared(values, {.scaling = scaling});
     for (const int count : {2, 5}) {
-      const auto [several, again] = prepared(values, {.scaling = scaling}, shuffled(count));
+      const auto [several, again] = prepared(values, {.scaling = scaling}, count);
       CHECK(same_bits(one.columns.center, several.columns.center));
       CHECK(same_bits(one.columns.scale, several.columns.scale));
       CHECK(same_bits(out.data(), again.data(), out.size()));
     }
-    const auto [other, turned] = prepared(backwards, {.scaling = scaling}, shuffled(3));
+    const auto [other, turned] = prepared(backwards, {.scaling = scaling}, 3);
     CHECK(same_bits(one.columns.center, other.columns.center));
     CHECK(same_bits(one.columns.scale, other.columns.scale));
   }
@@ -170,7 +168,7 @@ TEST_CASE("unit scaling gives rows of length 1, and the error for a zero row nam
   const std::vector<std::int64_t> numbers{2, 17, 40};
   refused(ExitCode::data,
           [&] {
-            prepare({rows, "x", numbers}, {.scaling = Scaling::unit}, {});
+            prepare({rows, "x", numbers}, {.scaling = Scaling::unit}, alone());
           },
           {"x: row 18 (counted from 1) is zero", "for scaling to length 1"});
 }
@@ -228,11 +226,11 @@ TEST_CASE("principal components are eigenvectors of the covariance, in order and
   }
 }
 
-TEST_CASE("principal components have the same bits for any workers") {
+TEST_CASE("principal components have the same bits for any number of threads") {
   const Matrix<float> values = table<float>(9000, 70);
   const auto [one, out] = prepared(values, {.scaling = Scaling::zscore, .components = 5});
   for (const int count : {2, 3}) {
-    const auto [several, again] = prepared(values, {.scaling = Scaling::zscore, .components = 5}, shuffled(count));
+    const auto [several, again] = prepared(values, {.scaling = Scaling::zscore, .components = 5}, count);
     CHECK(same_bits(one.pca.mean, several.pca.mean));
     CHECK(same_bits(one.pca.components.data(), several.pca.components.data(), one.pca.components.size()));
     CHECK(same_bits(one.pca.variance, several.pca.variance));
@@ -248,9 +246,9 @@ TEST_CASE("new rows are prepared with existing parameters and mapped back to the
                                             {.scaling = Scaling::minmax, .components = 9}}) {
     const auto [actual, out] = prepared(values, request);
     PointsMatrix same = copy_of(values), rows = copy_of(other);
-    apply_preparation({same, "x"}, actual, {});
+    apply_preparation({same, "x"}, actual, alone());
     CHECK(same_bits(std::get<Matrix<double>>(same).data(), out.data(), out.size()));
-    apply_preparation({rows, "y"}, actual, {});
+    apply_preparation({rows, "y"}, actual, alone());
     const auto back = original_units(std::get<Matrix<double>>(rows).view(), actual);
     REQUIRE(back);
     for (std::int64_t i = 0; i < other.size(); ++i) {
@@ -266,7 +264,7 @@ TEST_CASE("data that cannot be prepared are refused") {
     refused(
         code,
         [&] {
-          prepare({rows, "x"}, request, {});
+          prepare({rows, "x"}, request, alone());
         },
         words);
   };
@@ -292,7 +290,7 @@ TEST_CASE("data that cannot be prepared are refused") {
   PointsMatrix rows = std::move(far);
   refused(ExitCode::data,
           [&, &actual = actual] {
-            apply_preparation({rows, "y"}, actual, {});
+            apply_preparation({rows, "y"}, actual, alone());
           },
           {"y: row 2", "the range of its class"});
 }

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/kmeans/kmeans.h"
-#include "core/kmeans/label_means.h"
-#include "core/kmeans/parallel_seeding.h"
+#include "core/kmeans/result.h"
+#include "core/kmeans/seeding.h"
 #include "core/kmeans/start.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

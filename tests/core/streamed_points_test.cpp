@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/kmeans/kmeans.h"
-#include "core/kmeans/label_result.h"
+#include "core/kmeans/result.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

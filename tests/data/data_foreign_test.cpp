@@ -1,7 +1,7 @@
 // Text that would mislead silently: comments among rows, formats that are not tables; and text that takes long to read.
 #include <chrono>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/source.h"
 #include "data/text/foreign_text.h"
 #include "data/text/matrix_market.h"

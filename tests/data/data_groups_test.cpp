@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/no_memory.h"
+#include "core/error.h"
 #include "data/source.h"
 #include "tests/support/hdf5_attributes.h"
 #include "tests/support/hdf5_files.h"

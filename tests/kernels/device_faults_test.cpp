@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
-#include "core/no_memory.h"
-#include "core/points/composed_backend.h"
+#include "core/points/composed_points.h"
 #include "kernels/cuda/runtime/injected_fault.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/kmeans/inertia.h"
-#include "core/kmeans/label_result.h"
+#include "core/kmeans/result.h"
+#include "core/kmeans/update.h"
 #include "core/numbers/philox.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "core/color_space.h"
+#include "core/numbers/color.h"
 #include "kernels/cpu/picture/colors.h"
 #include "kernels/cpu/picture/edges.h"
 #include "tests/support/catch.h"

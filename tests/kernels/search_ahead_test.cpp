@@ -1,7 +1,7 @@
 // Rows of a file that a device reads while it searches them have the lists of rows in memory, for parts of any size.
 #include <algorithm>
 
-#include "core/points/composed_backend.h"
+#include "core/points/composed_points.h"
 #include "tests/support/memory_reader.h"
 #include "tests/support/points_everywhere.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/points/composed_backend.h"
+#include "core/points/composed_points.h"
 #include "tests/support/points_everywhere.h"
 
 using namespace kith;

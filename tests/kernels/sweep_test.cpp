@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/kmeans/cluster_update.h"
-#include "core/kmeans/inertia.h"
+#include "core/kmeans/update.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

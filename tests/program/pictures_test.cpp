@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/preparation/principal_plane.h"
+#include "core/preparation/principal_components.h"
 #include "pictures/pictures.h"
 #include "tests/support/catch.h"
 #include "tests/support/xml.h"

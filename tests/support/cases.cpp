@@ -14,7 +14,7 @@
 #include <tuple>
 
 #include "core/numbers/philox.h"
-#include "core/points/composed_backend.h"
+#include "core/points/composed_points.h"
 #include "kernels/cpu/instructions/instructions.h"
 #include "tests/support/skipped.h"
 

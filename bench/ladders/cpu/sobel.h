@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench/measurement.h"
-#include "core/pixel.h"
+#include "core/numbers/color.h"
 
 namespace kith::cpu {
 

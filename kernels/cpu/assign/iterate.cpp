@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/kmeans/cluster_update.h"
+#include "core/kmeans/update.h"
 #include "core/runtime/clock.h"
 #include "kernels/cpu/assign/narrow_screen.h"
 #include "kernels/cpu/assign/reassignments.h"

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <span>
 
-#include "core/numbers/difference_margin.h"
+#include "core/numbers/screen.h"
 #include "kernels/cpu/choice/assignment.h"
 
 namespace kith::cpu {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "core/points/point_neighbors.h"
+#include "core/points/points.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {

@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "core/numbers/fixed_point.h"
-#include "core/numbers/measure.h"
+#include "core/numbers/distance.h"
 
 namespace kith::cpu {
 

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/color_space.h"
+#include "core/numbers/color.h"
 
 namespace kith::cpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "core/pixel.h"
+#include "core/numbers/color.h"
 #include "core/runtime/threads.h"
 
 namespace kith::cpu {

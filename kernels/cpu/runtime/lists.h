@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/neighbors/merge_lists.h"
-#include "core/points/point_neighbors.h"
+#include "core/points/points.h"
 
 namespace kith::cpu {
 

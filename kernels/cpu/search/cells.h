@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "core/points/point_neighbors.h"
+#include "core/points/points.h"
 #include "kernels/cpu/choice/search.h"
 #include "kernels/cpu/runtime/panels.h"
 

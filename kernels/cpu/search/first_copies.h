@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "core/neighbors/merge_lists.h"
-#include "core/points/point_neighbors.h"
+#include "core/points/points.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/points/point_neighbors.h"
+#include "core/points/points.h"
 #include "kernels/cpu/runtime/held_rows.h"
 
 namespace kith::cpu {

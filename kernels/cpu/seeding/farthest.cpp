@@ -1,5 +1,5 @@
 // The rows farthest from their centroids: one pass over the kept distances.
-#include "core/kmeans/farthest_rows.h"
+#include "core/points/points.h"
 #include "kernels/cpu/operations.h"
 
 namespace kith::cpu {

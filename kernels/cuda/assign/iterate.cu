@@ -57,7 +57,7 @@ struct CentroidTask {
   CentroidPlaces after;
   const double* before;    // (k, d)
   ClusterChange* changes;  // (clusters.count)
-  RowShare clusters;
+  Shard clusters;
   std::int64_t d;
   bool keeps_empty;  // clusters without rows keep their centroids
 };
@@ -233,7 +233,7 @@ class ShardIterations {
   std::vector<ClusterChange> make_centroids(const ShardExchange& exchange, IterationRecord& record,
                                             bool keeps_empty = false) {
     const Stream& stream = held_.stream();
-    const RowShare clusters = exchange.clusters_of(shard_);
+    const Shard clusters = exchange.clusters_of(shard_);
     std::vector<ClusterChange> changes(static_cast<std::size_t>(clusters.count));
     if (clusters.count > 0) {
       centroid_kernel<<<held_.context->grid(clusters.count, kBlockWarps), kBlock, 0, stream>>>(
@@ -283,7 +283,7 @@ void store(std::span<HeldRows<T>* const> shards, std::span<const std::optional<S
 }  // namespace
 
 template <class T>
-IterateResult iterate(std::span<HeldRows<T>* const> shards, PartThreads& threads, Communicator& processes,
+IterateResult iterate(std::span<HeldRows<T>* const> shards, Threads& threads, Communicator& processes,
                       const IterateRequest& request, LloydState& state) {
   HeldRows<T>& first = *shards.front();
   if (first.weight.size() > 0) return {};
@@ -315,7 +315,7 @@ IterateResult iterate(std::span<HeldRows<T>* const> shards, PartThreads& threads
 
 #define KITH_INSTANTIATE(T)                                                                                         \
   template class DeviceLloyd<T>;                                                                                    \
-  template IterateResult iterate(std::span<HeldRows<T>* const>, PartThreads&, Communicator&, const IterateRequest&, \
+  template IterateResult iterate(std::span<HeldRows<T>* const>, Threads&, Communicator&, const IterateRequest&, \
                                  LloydState&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

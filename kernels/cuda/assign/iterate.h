@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/kmeans/cluster_update.h"
+#include "core/kmeans/update.h"
 #include "core/numbers/fixed_point.h"
 #include "kernels/cuda/assign/shard_exchange.h"
 #include "kernels/cuda/assign/update_sums.h"
@@ -46,7 +46,7 @@ class DeviceLloyd {
   Buffer<Word> totals_;
 };
 
-/// What relocate_empty_clusters() (core/kmeans/cluster_update.h) does, for rows of one device that are all rows and
+/// What relocate_empty_clusters() (core/kmeans/update.h) does, for rows of one device that are all rows and
 /// have no weights: measures them, and changes labels; sums and counts of `lloyd` stay. Returns the number of relocated
 /// rows. Waits.
 template <class T>

@@ -12,7 +12,7 @@
 #include <climits>
 #include <limits>
 
-#include "core/numbers/difference_margin.h"
+#include "core/numbers/screen.h"
 #include "kernels/cuda/assign/narrow_screen.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/reduce.h"

@@ -1,6 +1,6 @@
 // The screen for rows of few columns: squared distances of float32 differences, with whole rows in registers.
 //
-// Their errors are relative to the distances (core/numbers/difference_margin.h), so rows of dense clusters, of unscaled
+// Their errors are relative to the distances (core/numbers/screen.h), so rows of dense clusters, of unscaled
 // columns and beside outliers are certified as rows of noise are. From five columns on, products are tried first. A
 // second kernel decides the ambiguous rows by the definition.
 #pragma once

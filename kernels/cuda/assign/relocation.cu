@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/kmeans/cluster_update.h"
+#include "core/kmeans/update.h"
 #include "kernels/cuda/assign/measure.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/operations.h"
@@ -21,7 +21,7 @@ struct ClusterState {
   std::int64_t rows = 0;
 };
 
-/// distances_on_centroids() of core/kmeans/cluster_update.h for points without weights, with the same bits: the squares
+/// distances_on_centroids() of core/kmeans/update.h for points without weights, with the same bits: the squares
 /// of the columns are added in their order. shift: (d). A warp per centroid.
 __global__ void cluster_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, const int* shift,
                                int low_bits, const Word* counts, ClusterState* states) {

@@ -33,7 +33,7 @@ bool ShardExchange::meet() {
 }
 
 void ShardExchange::add_mirrors(int shard) {
-  const RowShare words = row_share(sizes_.words(), shard, shards());
+  const Shard words = shard_of(sizes_.words(), shard, shards());
   for (std::int64_t i = words.first; i < words.first + words.count; ++i) {
     Word sum = 0;
     for (const PageLocked<Word>& mirror : mirrors_) sum += mirror.data()[i];
@@ -91,7 +91,7 @@ CentroidPlaces ShardExchange::places() const {
   return places;
 }
 
-RowShare ShardExchange::clusters_of(int shard) const { return row_share(sizes_.clusters, shard, shards()); }
+Shard ShardExchange::clusters_of(int shard) const { return shard_of(sizes_.clusters, shard, shards()); }
 
 bool ShardExchange::share_changes(int shard, std::span<const ClusterChange> changes, const IterationRecord& record,
                                   bool is_last) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/points/communicator.h"
-#include "core/points/point_clustering.h"
+#include "core/points/points.h"
 #include "kernels/cuda/device/word.h"
 #include "kernels/cuda/runtime/memory.h"
 
@@ -83,7 +83,7 @@ class ShardExchange {
   ShardTotals totals() const;
   CentroidPlaces places() const;
   /// The clusters whose centroids the shard makes.
-  RowShare clusters_of(int shard) const;
+  Shard clusters_of(int shard) const;
 
   /// The centroids of the shard's clusters are in their places. changes: of these clusters. record: the counts of the
   /// shard's rows. is_last: whether control should return to the caller; the first shard of the first process decides.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/points/point_clustering.h"
+#include "core/points/points.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/held_rows.h"
 

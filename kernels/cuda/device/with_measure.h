@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "core/numbers/measure.h"
+#include "core/numbers/distance.h"
 
 namespace kith::cuda {
 

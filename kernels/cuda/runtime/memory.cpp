@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/no_memory.h"
+#include "core/error.h"
 #include "kernels/cuda/runtime/injected_fault.h"
 #include "kernels/cuda/runtime/staging.h"
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/numbers/divided_margin.h"
 #include "kernels/cuda/device/quantized_score.h"
 #include "kernels/cuda/runtime/held_rows.h"
+#include "kernels/cuda/screen/divided_margin.h"
 #include "kernels/cuda/screen/fp16_rows.h"
 
 namespace kith::cuda {
@@ -44,7 +44,7 @@ KITH_BOTH inline Fp16Bound fp16_bound(LargestNorms rows, LargestNorms columns, s
   return bound;
 }
 
-/// The bound of lowered scores (core/numbers/divided_margin.h) |c'|^2 / 2 - x^.c^ + bias.
+/// The bound of lowered scores (kernels/cuda/screen/divided_margin.h) |c'|^2 / 2 - x^.c^ + bias.
 struct LoweredBound {
   DividedMargin margin;
   QuantizationGrid grid;  // quantized scores have its error in addition

@@ -459,7 +459,7 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
 }
 
 template <class T>
-void join_cells(const HeldRows<T>& held, const RowShare& own, bool include_self,
+void join_cells(const HeldRows<T>& held, const Shard& own, bool include_self,
                 const std::function<void(std::int64_t)>& progress, NeighborLists& lists) {
   const Queries queries{{nullptr, own.count, held.columns()}, include_self ? -1 : held.first_row + own.first};
   const T* const rows = held.resident.data() + own.first * held.columns();
@@ -468,7 +468,7 @@ void join_cells(const HeldRows<T>& held, const RowShare& own, bool include_self,
 
 #define KITH_INSTANTIATE(T)                                                                                     \
   template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);          \
-  template void join_cells(const HeldRows<T>&, const RowShare&, bool, const std::function<void(std::int64_t)>&, \
+  template void join_cells(const HeldRows<T>&, const Shard&, bool, const std::function<void(std::int64_t)>&, \
                            NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

@@ -111,7 +111,7 @@ std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& q
 /// The same lists for the held rows `own` themselves, which stay on the device; lists of fallback rows stay unfilled.
 /// include_self: a row may be in its own list. progress: called with the number of rows whose lists are complete.
 template <class T>
-void join_cells(const HeldRows<T>& held, const RowShare& own, bool include_self,
+void join_cells(const HeldRows<T>& held, const Shard& own, bool include_self,
                 const std::function<void(std::int64_t)>& progress, NeighborLists& lists);
 
 }  // namespace kith::cuda

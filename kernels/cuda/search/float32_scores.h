@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/numbers/measure.h"
+#include "core/numbers/distance.h"
 #include "core/numbers/screen.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/points/point_neighbors.h"
+#include "core/points/points.h"
 
 namespace kith::cuda {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "core/runtime/part_threads.h"
+#include "core/runtime/threads.h"
 #include "kernels/cuda/runtime/held_rows.h"
 
 namespace kith::cuda {
@@ -20,8 +20,8 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
 
 // row_join.cu
 template <class T>
-std::optional<NeighborLists> join_parts(std::span<const HeldRows<T>* const> parts, PartThreads& threads,
-                                        const SelfJoin& join);
+std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> parts, Threads& threads,
+                                         const SelfJoin& join);
 
 // radius.cu
 template <class T>

@@ -26,7 +26,7 @@ namespace {
 
 /// Lists of the rows `own`, found by products with all rows.
 template <class T>
-NeighborLists join_all_rows(const HeldRows<T>& held, const SelfJoin& join, const RowShare& own) {
+NeighborLists join_all_rows(const HeldRows<T>& held, const SelfJoin& join, const Shard& own) {
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t n = held.rows(), d = held.columns(), k = join.neighbors;
@@ -76,7 +76,7 @@ NeighborLists join_all_rows(const HeldRows<T>& held, const SelfJoin& join, const
 
 /// Lists of the rows `own`, found in cells.
 template <class T>
-NeighborLists join_in_cells(const HeldRows<T>& held, const SelfJoin& join, const RowShare& own) {
+NeighborLists join_in_cells(const HeldRows<T>& held, const SelfJoin& join, const Shard& own) {
   NeighborLists out(own.count, join.neighbors);
   join_cells<T>(
       held, own, join.include_self,
@@ -91,7 +91,7 @@ NeighborLists join_in_cells(const HeldRows<T>& held, const SelfJoin& join, const
 }  // namespace
 
 template <class T>
-std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& join, const RowShare& own) {
+std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& join, const Shard& own) {
   if (join.measure != Measure::squared_euclidean || held.sent || held.rows() < 2 ||
       !can_search_fp16(held, join.measure, join.neighbors + 1)) {
     return std::nullopt;
@@ -131,9 +131,9 @@ HeldRows<T> all_rows(std::span<const HeldRows<T>* const> parts, std::size_t p, s
 }  // namespace
 
 template <class T>
-std::optional<NeighborLists> join_parts(std::span<const HeldRows<T>* const> parts, PartThreads& threads,
+std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> parts, Threads& threads,
                                         const SelfJoin& join) {
-  std::vector<RowShare> shares;
+  std::vector<Shard> shares;
   std::vector<int> devices;
   std::int64_t n = 0;
   for (const HeldRows<T>* part : parts) {
@@ -176,8 +176,8 @@ std::optional<NeighborLists> join_parts(std::span<const HeldRows<T>* const> part
 }
 
 #define KITH_INSTANTIATE(T)                                                                              \
-  template std::optional<NeighborLists> join_rows(const HeldRows<T>&, const SelfJoin&, const RowShare&); \
-  template std::optional<NeighborLists> join_parts(std::span<const HeldRows<T>* const>, PartThreads&, const SelfJoin&);
+  template std::optional<NeighborLists> join_rows(const HeldRows<T>&, const SelfJoin&, const Shard&); \
+  template std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const>, Threads&, const SelfJoin&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -12,6 +12,6 @@ namespace kith::cuda {
 /// bound their scores, or too many candidates are equally near. Nothing where other searches are expected to be faster.
 /// Throws OutOfMemory. Waits for the device.
 template <class T>
-std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& join, const RowShare& own);
+std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& join, const Shard& own);
 
 }  // namespace kith::cuda

@@ -1,11 +1,12 @@
 // Conversions between sRGB, linear light and CIELAB.
-#include "core/color_space.h"
+#include "core/numbers/color.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 namespace kith {
+
 namespace {
 
 constexpr double kMatrix[3][3] = {{0.4124564, 0.3575761, 0.1804375},  // X, Y, Z of red, green, blue

@@ -1,4 +1,4 @@
-// Colours as points of a space in which they are clustered: sRGB, linear light or CIELAB.
+// Colours as points of a space in which they are clustered: sRGB, linear light or CIELAB; and pixels of pictures.
 //
 // sRGB: IEC 61966-2-1, with its matrix for the white D65. CIELAB: CIE 15, with the white that the matrix gives, so that
 // greys have a = b = 0. Roots are computed with additions, multiplications and divisions alone: the same bits
@@ -10,9 +10,18 @@
 #include <string>
 #include <vector>
 
-#include "core/pixel.h"
-
 namespace kith {
+
+/// A pixel in sRGB; 8-bit values v are held as 257 v. alpha 0: transparent, 65535: opaque.
+struct Pixel {
+  std::uint16_t red = 0, green = 0, blue = 0, alpha = 65535;
+  bool operator==(const Pixel&) const = default;
+};
+
+struct PictureSize {
+  std::int64_t width = 0, height = 0;
+  std::int64_t pixels() const { return width * height; }
+};
 
 enum class ColorSpace { lab, linear, srgb };
 using Color = std::array<double, 3>;  // L, a, b; or red, green, blue from 0 to 1

@@ -1,13 +1,47 @@
-// The two steps of Lloyd's iteration that follow an assignment: relocate empty clusters and update the centroids.
+// The steps of Lloyd's iteration: counted assignments, the inertia of labels, empty clusters, and the update.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/points/backend.h"
 
 namespace kith {
+
+/// Throws Error(internal) unless the counts add up to all rows.
+void check_counts(const std::vector<std::int64_t>& counts, const DataPlan& plan);
+
+/// Assigns all rows to centroids (k, d) and checks the counts.
+Assignment assign(Points& points, const DataPlan& plan, MatrixView<const double> centroids);
+
+/// The same, and updates the sums in the same pass over the rows.
+Assignment assign_and_sum(Points& points, const DataPlan& plan, MatrixView<const double> centroids, ClusterSums& sums);
+
+/// The inertia of labels: total and per cluster.
+struct Inertia {
+  std::vector<double> per_cluster;  // (k)
+  double total = 0.0;
+  double rounding = 0.0;  // bound of the error of `total` from the grid of the sums
+};
+
+/// An assignment and its inertia.
+struct MeasuredAssignment {
+  Assignment assignment;
+  Inertia inertia;
+};
+
+/// assign() and measure() in one pass over the rows. sums: updated as well, unless null.
+MeasuredAssignment assign_and_measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
+                                      ClusterSums* sums = nullptr);
+
+/// The inertia of the labels of the last assignment, which was to these centroids (k, d).
+Inertia measure(Points& points, const DataPlan& plan, MatrixView<const double> centroids);
+
+/// The inertia of any labels that the points hold. counts: (k) rows of each label.
+Inertia measure_labels(Points& points, const DataPlan& plan, MatrixView<const double> centroids,
+                       std::span<const std::int64_t> counts);
 
 struct Relocation {
   std::int64_t filled = 0;    // empty clusters that received a row
@@ -77,5 +111,27 @@ double means_rounding(const DataPlan& plan);
 /// error e of all means changes sum count |mean - centre|^2 by at most 2 |e| sqrt(n spread) + n |e|^2; the rounding of
 /// k + d / 32 + 8 additions and the last place of subnormal terms are added.
 double objective_rounding(const DataPlan& plan, double spread, std::int64_t clusters);
+
+/// relocate: an empty cluster takes a row (core/kmeans/update.h); keep: its centroid stays unchanged; drop: it
+/// is removed and k decreases; error: the run ends.
+enum class EmptyRule { relocate, keep, drop, error };
+inline const char* name_of(EmptyRule rule) {
+  constexpr const char* kNames[] = {"relocate", "keep", "drop", "error"};
+  return kNames[static_cast<int>(rule)];
+}
+
+/// The number of clusters without rows among clusters first .. k - 1; clusters before `first` may be empty.
+std::int64_t count_empty(const std::vector<std::int64_t>& counts, std::int64_t first);
+
+/// Removes clusters without rows from centroids and counts and renumbers the rest, also in the labels that `points`
+/// hold. Clears the sums, so the next update_sums() adds all rows. Returns the number of removed clusters.
+std::int64_t drop_empty_clusters(Points& points, LloydState& state, std::int64_t first);
+
+/// The warning about dropped clusters. iteration: from 1; 0: the last assignment.
+std::string dropped_message(std::int64_t dropped, const LloydState& state, std::int64_t iteration);
+
+/// Throws Error(data) with the number of empty clusters and the first one. iteration: from 1; 0: the last assignment.
+[[noreturn]] void refuse_empty_clusters(const std::vector<std::int64_t>& counts, std::int64_t first,
+                                        std::int64_t iteration);
 
 }  // namespace kith

@@ -1,5 +1,5 @@
 // NUMA nodes through Linux system calls, without libnuma.
-#include "core/runtime/numa.h"
+#include "core/runtime/large_pages.h"
 
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 // The known name that is nearest to a mistyped one, by edit distance with swaps of neighbouring letters.
 //
 // F. J. Damerau: A technique for computer detection and correction of spelling errors (1964).
-#include "core/nearest_name.h"
+#include "data/io/nearest_name.h"
 
 #include <algorithm>
 #include <utility>

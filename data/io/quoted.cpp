@@ -1,5 +1,5 @@
 // Decodes UTF-8 (RFC 3629) to find what a terminal would obey or what would mislead a reader.
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,76 @@
+// What a result of k-means says about clusters whose centroids no longer move, or about given labels.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/kmeans/kmeans.h"
+#include "core/kmeans/update.h"
+#include "core/numbers/metric.h"
+#include "core/points/backend.h"
+#include "core/points/matrix.h"
+
+namespace kith {
+
+/// What an assignment counted.
+IterationRecord record_of(const Assignment& assignment);
+
+/// Warns of values that lose their digits in the integer sums next to far larger ones.
+void report_warnings(const DataPlan& plan, Observer& observer);
+
+/// Counts (k) and inertia of the centroids of the result.
+void describe_clusters(const DataPlan& plan, std::vector<std::int64_t> counts, Inertia inertia, KMeansResult& result);
+
+/// Labels, distances and nearest rows, from the last assignment to the centroids of the result and its measurement.
+void describe_rows(Points& points, const DataPlan& plan, const KMeansOptions& options, KMeansResult& result);
+
+/// Completes the result of a finished run that a state holds, by an assignment to its centroids. Throws Error(data) if
+/// the inertia is not that of the result.
+void restore_clusters(Points& points, const DataPlan& plan, const KMeansOptions& options, KMeansResult& result);
+
+/// Throws Error(data): a computation that continues did not reproduce `what` its state holds.
+[[noreturn]] void refuse_points(const char* what);
+
+/// The result of labels (n), each below before.rows: counts, means, inertia, and what the options request. Clusters
+/// without rows and frozen clusters keep their centroids of `before` (k, d). The points hold the labels afterwards.
+/// Iterations and stopping fields stay empty.
+KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                                MatrixView<const double> before, const KMeansOptions& options);
+
+/// The centroids (k, d) of that result. counts: (k) rows of each label.
+Matrix<double> centroids_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                                     const std::vector<std::int64_t>& counts, MatrixView<const double> before,
+                                     const KMeansOptions& options);
+
+/// Merges the row nearest to each centroid (k, d), over all rows, into the result. The points must have been assigned
+/// to these centroids and measured. A general search may keep `search_bytes` of the host's memory.
+void find_nearest_rows(const Points& points, MatrixView<const double> centroids, NearestRows& result,
+                       std::int64_t search_bytes = std::numeric_limits<std::int64_t>::max());
+
+/// Fills nearest_row and frozen, and medoids if requested, from the centroids of a result. The points must have been
+/// assigned to these and measured.
+void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result);
+
+/// (k, d) The mean of the rows of each label, computed as in an iteration (docs/contract.md, Sums over rows). plan: of
+/// the points. labels: (n) from 0 to k - 1. Throws Error(data) naming the first label that no row has.
+Matrix<double> means_of_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                               std::int64_t clusters);
+
+/// (k, d) the means of the rows of each cluster: its centroid, or for directions (cosine), where the centroid is the
+/// mean scaled to length 1, the centroid times the length of the mean. That is 1 - inertia / (2 weight), since the
+/// squared distance of two directions is 2 - 2 times their product. weights, inertia: (k) of the clusters.
+inline Matrix<double> cluster_means(MatrixView<const double> centroids, Metric metric, std::span<const double> weights,
+                                    std::span<const double> inertia) {
+  Matrix<double> means(centroids.rows, centroids.columns);
+  for (std::int64_t c = 0; c < centroids.rows; ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    const bool scaled = metric == Metric::cosine && weights[i] > 0.0;
+    const double length = scaled ? 1.0 - inertia[i] / (2.0 * weights[i]) : 1.0;
+    for (std::int64_t j = 0; j < centroids.columns; ++j) means(c, j) = length * centroids(c, j);
+  }
+  return means;
+}
+
+}  // namespace kith
