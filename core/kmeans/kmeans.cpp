@@ -1,4 +1,4 @@
-// k-means: runs of Lloyd's iteration, the stopping rules, and the choice of the best run.
+// k-means: Lloyd's iteration, what precedes and follows it in a run, and the choice of the best run.
 #include "core/kmeans/kmeans.h"
 
 #include <fmt/format.h>
@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <numeric>
+#include <utility>
 
 #include "core/kmeans/kmeans_state.h"
 #include "core/kmeans/result.h"
 #include "core/kmeans/start.h"
 #include "core/kmeans/update.h"
 #include "core/numbers/distance.h"
+#include "core/numbers/maps.h"
 #include "core/runtime/clock.h"
 
 namespace kith {
@@ -24,42 +24,6 @@ bool same_bits(const Matrix<double>& a, const Matrix<double>& b) {
          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(double)) == 0;
 }
 
-Matrix<double> copy_of(const Matrix<double>& values) {
-  Matrix<double> copy(values.rows(), values.columns());
-  std::copy_n(values.data(), values.size(), copy.data());
-  return copy;
-}
-
-/// (1, d)
-Matrix<double> mean_of(const DataPlan& plan) {
-  Matrix<double> mean(1, plan.columns);
-  std::copy(plan.mean.begin(), plan.mean.end(), mean.data());
-  return mean;
-}
-
-/// The inertia of all rows around one centre (1, d).
-Inertia measure_around(Points& points, const DataPlan& plan, MatrixView<const double> center) {
-  return assign_and_measure(points, plan, center).inertia;
-}
-
-/// The inertia of all rows around their mean. Divided by n d it is the mean column variance of scikit-learn's stopping
-/// rule.
-Inertia measure_spread(Points& points, const DataPlan& plan) {
-  const Matrix<double> mean = mean_of(plan);
-  return measure_around(points, plan, mean.view());
-}
-
-/// The inertia of all rows as one cluster, whose centroid is the mean or, with cosine, the direction of the mean. If
-/// the mean has no direction, every direction gives the same inertia, and the first axis is used.
-double inertia_of_one(Points& points, const DataPlan& plan, Metric metric, double spread) {
-  if (metric != Metric::cosine) return spread;
-  Matrix<double> center = mean_of(plan), any(1, plan.columns);
-  std::fill(any.data(), any.data() + any.size(), 0.0);
-  any(0, 0) = 1.0;
-  normalize_means(center.view(), any.view());
-  return measure_around(points, plan, center.view()).total;
-}
-
 /// Throws if the objective rises by more than `rounding` permits (docs/contract.md, Lloyd's iteration).
 void check_descent(double before, double after, double rounding) {
   if (after <= before * (1 + 1e-12) + rounding) return;
@@ -68,72 +32,84 @@ void check_descent(double before, double after, double rounding) {
               Cause::faulty_hardware);
 }
 
-struct RunsEnd {};  // thrown where a keeper ends the computation in a seeding; an earlier run has a result
-
-void mark_interrupted(KMeansResult& result) {
-  result.stopped_by = "interrupted";
-  result.stopped_value = static_cast<double>(result.iterations);
+/// An upper bound of the objective for any labels; frozen centroids may lie far from the mean.
+double reach(const DataPlan& plan, const KMeansOptions& options, double spread) {
+  double farthest = 0.0;
+  for (std::int64_t c = 0; c < options.frozen.rows; ++c) {
+    farthest = std::max(farthest, squared_distance(options.frozen.row(c).data(), plan.mean.data(), plan.columns));
+  }
+  return farthest > 0.0 ? 3.0 * spread + 2.0 * plan.weights.total * farthest : spread;
 }
 
-/// One run of Lloyd's iteration, from initial centroids to the final assignment; labels and distances stay in `points`.
-class Run {
+/// Lloyd's iteration. Labels and distances stay in `points`.
+class Lloyd {
  public:
-  Run(Points& points, const DataPlan& plan, const KMeansOptions& options, const Inertia& spread, Observer& observer)
+  /// spread: the inertia of all rows around their mean.
+  Lloyd(Points& points, const DataPlan& plan, const KMeansOptions& options, const Inertia& spread, Observer& observer)
       : points_(points),
         plan_(plan),
         options_(options),
+        observer_(observer),
         spread_(spread.total),
-        rounding_(objective_rounding(plan, reach(plan, options, spread.total), options.clusters) + spread.rounding),
-        observer_(observer) {
+        rounding_(objective_rounding(plan, reach(plan, options, spread.total), options.clusters) + spread.rounding) {
     stop_.max_iterations = options.max_iterations;
     if (options.tolerance > 0.0) {
       stop_.threshold = options.tolerance * (spread_ / plan.weights.total / static_cast<double>(plan.columns));
     }
   }
 
-  /// at: the state of the computation, which this run completes. A run with iterations there continues after these.
-  KMeansResult operator()(int run, KMeansState& at) {
-    KMeansResult result;
-    result.run = run;
-    result.spread = spread_;
-    result.shift_threshold = std::max(stop_.threshold, 0.0);
-    std::optional<Kept> kept = continue_from(at, result);
-    const bool batched = at.batches.done > 0;
-    LloydState state = state_of(kept      ? std::move(kept->assigned)
-                                : batched ? std::move(at.batches.centroids)
-                                          : seeds(run, at));
-    inertia_scale(plan_, state.centroids.view());  // throws if the start exceeds the range of float64
-    if (options_.batch.rows > 0 && !options_.stopped && !kept) run_batches(state, result, at);
-    points_.reset();
-    observer_.phase("iterate", options_.max_iterations);
+  /// Iterates from the centroids of `state` until a rule stops the run: assign, relocate, update, test.
+  void iterate(LloydState& state, KMeansResult& result, KeptRun& kept) {
     while (result.stopped_by.empty()) {
       const auto begin = Clock::now();
-      if (kept) {
-        repeat(*kept, state, result);
-        kept.reset();
-        continue;
-      }
-      // A state holds the centroids of an assignment and of its update, so its iteration is one of single calls.
-      const bool keeps = options_.keeper != nullptr && options_.keeper->due();
-      if (keeps) at.assigned = copy_of(state.centroids);
-      // A resumed run takes its first count of changed labels from the stopped run; a backend could not know it.
-      IterateResult iterated;
-      const bool is_first = options_.stopped && result.history.empty();
-      if (is_first) {
-        iterated.unfinished = first_after(*options_.stopped, state, result);
-      } else if (ends_in_means() && !keeps) {
-        iterated = points_.iterate({stop_, result.iterations, spread_, options_.empty == EmptyRule::relocate}, state);
-      }
-      converged_ = iterated.converged;
-      for (const IterationRecord& record : iterated.records) note(record, result);
-      if (!iterated.unfinished && !iterated.records.empty()) continue;
-      IterationRecord record = iterate_once(state, std::move(iterated.unfinished), result.iterations + 1);
+      const bool keeps = kept.begins_iteration(state);  // what is kept is known of an iteration of single calls only
+      IterateResult done = keeps ? IterateResult() : iterate_on_backend(state, result);
+      if (!done.records.empty() && !done.unfinished) continue;
+
+      const bool summed = !done.unfinished;
+      IterationRecord record =
+          update(summed ? assign_and_sum(points_, plan_, state.centroids.view(), state.sums) : *done.unfinished, summed,
+                 state, result.iterations + 1);
       record.seconds = seconds_since(begin);
-      for (const IterationRecord& before : iterated.records) record.seconds -= before.seconds;
-      if (is_first && result.continues) record.changed = options_.stopped->changed;
+      for (const IterationRecord& before : done.records) record.seconds -= before.seconds;
       note(record, result);
-      if (keeps && result.stopped_by.empty() && keep(state, result, at)) mark_interrupted(result);
+      if (keeps && result.stopped_by.empty() && kept.ends_iteration(state, result)) mark_interrupted(result);
     }
+  }
+
+  /// The first iteration of a run that resumes a stopped one: the stopped run has counted the labels that it changes.
+  void resume(const StoppedRun& stopped, LloydState& state, KMeansResult& result, KeptRun& kept) {
+    const auto begin = Clock::now();
+    const bool keeps = kept.begins_iteration(state);
+    Assignment assignment = assign(points_, plan_, state.centroids.view());
+    if (assignment.counts == stopped.counts) {
+      continue_after(stopped, result);
+    } else {
+      observer_.warning("the points differ from those of the stopped run: a new run starts from its centroids");
+    }
+    IterationRecord record = update(std::move(assignment), false, state, result.iterations + 1);
+    if (result.continues) record.changed = stopped.changed;
+    record.seconds = seconds_since(begin);
+    note(record, result);
+    if (keeps && result.stopped_by.empty() && kept.ends_iteration(state, result)) mark_interrupted(result);
+  }
+
+  /// Repeats the last iteration of a kept run, which restores labels and sums; it had this record and these centroids.
+  void repeat(const IterationRecord& record, const Matrix<double>& updated, LloydState& state, KMeansResult& result) {
+    update(assign_and_sum(points_, plan_, state.centroids.view(), state.sums), true, state, result.iterations + 1);
+    if (!same_bits(state.centroids, updated)) refuse_points("centroids");
+    note(record, result);
+  }
+
+  /// The iterations of a stopped run count as iterations of this one.
+  void continue_after(const StoppedRun& stopped, KMeansResult& result) {
+    result.continues = true;
+    result.iterations += stopped.iterations;
+    stop_.max_iterations = stopped.limit > 0 ? stopped.limit : stopped.iterations + stop_.max_iterations;
+  }
+
+  /// One more assignment, so that labels, counts and inertia belong to the centroids that the run returns.
+  void finish(LloydState& state, KMeansResult& result) {
     observer_.phase("assign", 1);
     std::optional<Inertia> measured;
     if (!converged_) {
@@ -152,115 +128,30 @@ class Run {
     if (!result.history.empty()) {
       check_descent(result.history.back().inertia, inertia.total, rounding_ + inertia.rounding);
     }
-    if (run == 0) report_warnings(plan_, observer_);
+    if (result.run == 0) report_warnings(plan_, observer_);
     if (plan_.weights.given()) {
       points_.update_sums(state.sums);
       result.weights = cluster_weights(state.sums, state.counts, plan_.weights);
     }
+    result.spread = spread_;
+    result.shift_threshold = std::max(stop_.threshold, 0.0);
     result.centroids = std::move(state.centroids);
     describe_clusters(plan_, std::move(state.counts), std::move(inertia), result);
-    return result;
   }
 
  private:
-  /// The last iteration of a run that continues: its record, and the centroids before and after it (k, d).
-  struct Kept {
-    IterationRecord record;
-    Matrix<double> assigned, updated;
-  };
-
-  LloydState state_of(Matrix<double> centroids) const {
-    const std::int64_t clusters = centroids.rows();
-    return {std::move(centroids), empty_sums(plan_, clusters), std::vector<std::int64_t>(clusters, 0)};
+  /// Whole iterations, as many as the backend runs by itself; it cannot place centroids other than at means.
+  IterateResult iterate_on_backend(LloydState& state, KMeansResult& result) {
+    if (!ends_in_means()) return {};
+    IterateResult done =
+        points_.iterate({stop_, result.iterations, spread_, options_.empty == EmptyRule::relocate}, state);
+    converged_ = done.converged;
+    for (const IterationRecord& record : done.records) note(record, result);
+    return done;
   }
 
-  Matrix<double> seeds(int run, KMeansState& at) {
-    SeedingPlace place{std::move(at.seeding)};
-    if (options_.keeper != nullptr) {
-      place.after_step = [&] {
-        if (!options_.keeper->due()) return;
-        at.seeding = place.state;
-        if (options_.keeper->keep(at)) throw RunsEnd();
-      };
-    }
-    Matrix<double> centroids = first_centroids(points_, plan_, options_, run, observer_, &place);
-    at.seeding = {};
-    return centroids;
-  }
-
-  /// Takes the iterations before the last one of `at` over; nothing if there is none.
-  std::optional<Kept> continue_from(KMeansState& at, KMeansResult& result) {
-    if (at.history.empty()) return std::nullopt;
-    Kept kept{at.history.back(), std::move(at.assigned), std::move(at.updated)};
-    result.history.assign(at.history.begin(), at.history.end() - 1);
-    result.iterations = std::ssize(result.history);
-    if (at.continues) continue_stopped(*options_.stopped, result);
-    return kept;
-  }
-
-  /// Repeats the last iteration of a run that continues, which restores labels and sums.
-  void repeat(const Kept& kept, LloydState& state, KMeansResult& result) {
-    iterate_once(state, std::nullopt, result.iterations + 1);  // which cannot know how many labels changed
-    if (!same_bits(state.centroids, kept.updated)) refuse_points("centroids");
-    note(kept.record, result);
-  }
-
-  bool keep(const LloydState& state, const KMeansResult& result, KMeansState& at) {
-    at.updated = copy_of(state.centroids);
-    at.history = result.history;
-    at.continues = result.continues;
-    return options_.keeper->keep(at);
-  }
-
-  void continue_stopped(const StoppedRun& stopped, KMeansResult& result) {
-    result.continues = true;
-    result.iterations += stopped.iterations;
-    stop_.max_iterations = stopped.limit > 0 ? stopped.limit : stopped.iterations + stop_.max_iterations;
-  }
-
-  /// An upper bound of the objective for any labels; frozen centroids may lie far from the mean.
-  static double reach(const DataPlan& plan, const KMeansOptions& options, double spread) {
-    double farthest = 0.0;
-    for (std::int64_t c = 0; c < options.frozen.rows; ++c) {
-      farthest = std::max(farthest, squared_distance(options.frozen.row(c).data(), plan.mean.data(), plan.columns));
-    }
-    return farthest > 0.0 ? 3.0 * spread + 2.0 * plan.weights.total * farthest : spread;
-  }
-
-  void run_batches(LloydState& state, KMeansResult& result, KMeansState& at) {
-    BatchPlace place{std::move(at.batches)};
-    bool stops = false;
-    place.after_batch = [&] {
-      if (options_.keeper == nullptr || !options_.keeper->due()) return false;
-      at.batches = {place.state.done, place.state.seen, copy_of(state.centroids)};
-      stops = options_.keeper->keep(at);
-      return stops;
-    };
-    const RandomStream random{options_.seed, static_cast<std::uint64_t>(options_.first_run + result.run)};
-    run_mini_batches(state.centroids, plan_, {options_.batch, frozen(), options_.metric, random}, observer_, &place);
-    at.batches = {};
-    if (stops) return mark_interrupted(result);
-    if (options_.batch.finish) return;
-    result.stopped_by = "epochs";
-    result.stopped_value = static_cast<double>(options_.batch.epochs);
-  }
-
-  /// The first assignment of a resumed run.
-  Assignment first_after(const StoppedRun& stopped, const LloydState& state, KMeansResult& result) {
-    Assignment assignment = assign(points_, plan_, state.centroids.view());
-    if (assignment.counts == stopped.counts) {
-      continue_stopped(stopped, result);
-    } else {
-      observer_.warning("the points differ from those of the stopped run: a new run starts from its centroids");
-    }
-    return assignment;
-  }
-
-  /// One iteration through single backend calls. begun: its assignment, if it exists already.
-  IterationRecord iterate_once(LloydState& state, std::optional<Assignment> begun, std::int64_t iteration) {
-    bool summed = !begun;
-    Assignment assignment =
-        begun ? std::move(*begun) : assign_and_sum(points_, plan_, state.centroids.view(), state.sums);
+  /// The rest of an iteration after its assignment. summed: the sums are those of its labels.
+  IterationRecord update(Assignment assignment, bool summed, LloydState& state, std::int64_t iteration) {
     IterationRecord record = record_of(assignment);
     state.counts = std::move(assignment.counts);
     if (count_empty(state.counts, frozen()) > 0) {
@@ -308,13 +199,12 @@ class Run {
   /// Normalises means for cosine and restores frozen centroids. Returns the increase over the objective of the means.
   double place_centroids(Matrix<double>& means, const std::vector<double>& weights,
                          MatrixView<const double> before) const {
-    Matrix<double> placed(means.rows(), means.columns());
-    std::copy(means.data(), means.data() + means.size(), placed.data());
+    Matrix<double> placed = copied(means.view());
     if (options_.metric == Metric::cosine) normalize_means(placed.view(), before);
     std::copy_n(before.data, frozen() * means.columns(), placed.data());
     double added = 0.0;
     for (std::int64_t c = 0; c < means.rows(); ++c) {
-      added += weights[c] * squared_distance(placed.view().row(c).data(), means.view().row(c).data(), means.columns());
+      added += weights[c] * squared_distance(placed.row(c).data(), means.row(c).data(), means.columns());
     }
     means = std::move(placed);
     return added;
@@ -347,39 +237,132 @@ class Run {
   Points& points_;
   const DataPlan& plan_;
   const KMeansOptions& options_;
+  Observer& observer_;
   double spread_;    // inertia of all rows around their mean
   double rounding_;  // bound of the rounding error of the objective
   StopRule stop_;
   bool converged_ = false;  // the last update changed no bit and relocated no row
-  Observer& observer_;
 };
+
+/// What precedes and follows the iterations of a run: seeds, batches, or what a state holds of an earlier computation.
+class Runs {
+ public:
+  Runs(Points& points, const DataPlan& plan, const KMeansOptions& options, const Inertia& spread, Observer& observer)
+      : points_(points),
+        plan_(plan),
+        options_(options),
+        observer_(observer),
+        lloyd_(points, plan, options, spread, observer) {}
+
+  /// Completes a run that `at` may hold the beginning of. Nothing if the keeper ends the computation in its seeding.
+  std::optional<KMeansResult> complete(int run, KMeansState& at) {
+    KeptRun kept(at, options_.keeper);
+    KMeansResult result;
+    result.run = run;
+    const bool continues = !at.history.empty();
+    std::optional<Matrix<double>> centroids = continues             ? std::move(at.assigned)
+                                              : at.batches.done > 0 ? std::move(at.batches.centroids)
+                                                                    : seeds(run, at, kept);
+    if (!centroids) return std::nullopt;
+    inertia_scale(plan_, std::as_const(*centroids).view());  // throws if the start exceeds the range of float64
+    if (options_.batch.rows > 0 && !options_.stopped && !continues) run_batches(*centroids, result, at, kept);
+
+    const std::int64_t clusters = centroids->rows();
+    LloydState state{std::move(*centroids), empty_sums(plan_, clusters), std::vector<std::int64_t>(clusters, 0)};
+    points_.reset();
+    observer_.phase("iterate", options_.max_iterations);
+    if (continues) {
+      repeat_last(at, state, result);
+    } else if (options_.stopped) {
+      lloyd_.resume(*options_.stopped, state, result, kept);
+    }
+    lloyd_.iterate(state, result, kept);
+    lloyd_.finish(state, result);
+    return result;
+  }
+
+ private:
+  /// Nothing if the keeper ends the computation meanwhile.
+  std::optional<Matrix<double>> seeds(int run, KMeansState& at, KeptRun& kept) {
+    SeedingPlace place{std::move(at.seeding)};
+    place.after_step = [&] { return kept.ends_seeding_step(place.state); };
+    Matrix<double> centroids = first_centroids(points_, plan_, options_, run, observer_, &place);
+    if (place.ended) return std::nullopt;
+    at.seeding = {};
+    return centroids;
+  }
+
+  void run_batches(Matrix<double>& centroids, KMeansResult& result, KMeansState& at, KeptRun& kept) {
+    BatchPlace place{std::move(at.batches)};
+    bool ended = false;
+    place.after_batch = [&] { return ended = kept.ends_batch(place.state, centroids); };
+    const RandomStream random{options_.seed, static_cast<std::uint64_t>(options_.first_run + result.run)};
+    run_mini_batches(centroids, plan_, {options_.batch, options_.frozen.rows, options_.metric, random}, observer_,
+                     &place);
+    at.batches = {};
+    if (ended) return mark_interrupted(result);
+    if (options_.batch.finish) return;
+    result.stopped_by = "epochs";
+    result.stopped_value = static_cast<double>(options_.batch.epochs);
+  }
+
+  /// Takes over the iterations before the last one that `at` holds, and repeats that one.
+  void repeat_last(KMeansState& at, LloydState& state, KMeansResult& result) {
+    const IterationRecord last = at.history.back();
+    const Matrix<double> updated = std::move(at.updated);
+    result.history.assign(at.history.begin(), at.history.end() - 1);
+    result.iterations = std::ssize(result.history);
+    if (at.continues) lloyd_.continue_after(*options_.stopped, result);
+    lloyd_.repeat(last, updated, state, result);
+  }
+
+  Points& points_;
+  const DataPlan& plan_;
+  const KMeansOptions& options_;
+  Observer& observer_;
+  Lloyd lloyd_;
+};
+
+/// The inertia of all rows around one centre (1, d). Around their mean and divided by n d, it is the mean column
+/// variance of scikit-learn's stopping rule.
+Inertia measure_around(Points& points, const DataPlan& plan, MatrixView<const double> center) {
+  return assign_and_measure(points, plan, center).inertia;
+}
+
+/// The inertia of all rows as one cluster, whose centroid is the mean or, with cosine, the direction of the mean. If
+/// the mean has no direction, every direction gives the same inertia, and the first axis is used.
+double inertia_of_one(Points& points, const DataPlan& plan, Metric metric, MatrixView<const double> mean,
+                      double spread) {
+  if (metric != Metric::cosine) return spread;
+  Matrix<double> center = copied(mean), axis(1, plan.columns);
+  std::fill_n(axis.data(), axis.size(), 0.0);
+  axis(0, 0) = 1.0;
+  normalize_means(center.view(), axis.view());
+  return measure_around(points, plan, center.view()).total;
+}
 
 }  // namespace
 
 KMeansResult kmeans(Points& points, const DataPlan& plan, const KMeansOptions& options, Observer& observer) {
   check_start(plan, options);
-  const Inertia spread = measure_spread(points, plan);
-  const double total = inertia_of_one(points, plan, options.metric, spread.total);
-  Run lloyd(points, plan, options, spread, observer);
+  const MatrixView<const double> mean{plan.mean.data(), 1, plan.columns};
+  const Inertia spread = measure_around(points, plan, mean);
+  const double total = inertia_of_one(points, plan, options.metric, mean, spread.total);
+  Runs runs(points, plan, options, spread, observer);
   KMeansState at = options.from != nullptr ? std::move(*options.from) : KMeansState();
   check_state(at, plan, options);
   KMeansResult& best = at.best;
   bool interrupted = false;
   for (int run = static_cast<int>(at.runs.size()); run < options.runs && !interrupted; ++run) {
     observer.begin_run(run, options.runs);
-    KMeansResult result;
-    try {
-      result = lloyd(run, at);
-    } catch (const RunsEnd&) {
-      interrupted = true;
-      break;
-    }
-    interrupted = result.stopped_by == "interrupted";
+    std::optional<KMeansResult> result = runs.complete(run, at);
+    interrupted = !result || result->stopped_by == "interrupted";
+    if (!result) break;
     at.begin_run();
-    at.runs.push_back({run, result.inertia, result.iterations, result.stopped_by, result.empty_clusters});
+    at.runs.push_back({run, result->inertia, result->iterations, result->stopped_by, result->empty_clusters});
     observer.end_run(at.runs.back());
-    if (run == 0 || result.inertia < best.inertia) {
-      best = std::move(result);
+    if (run == 0 || result->inertia < best.inertia) {
+      best = std::move(*result);
       describe_rows(points, plan, options, best);
     }
     const bool is_last = run + 1 == options.runs;

@@ -1,9 +1,10 @@
-// Checks a state that comes from a file.
+// Checks a state that comes from a file, and fills one while a run goes on.
 #include "core/kmeans/kmeans_state.h"
 
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/numbers/maps.h"
 
 namespace kith {
 namespace {
@@ -34,6 +35,36 @@ void check_state(const KMeansState& state, const DataPlan& plan, const KMeansOpt
       are_rows(seeding.candidates, plan.rows) && are_rows(seeding.drawn, plan.rows);
   if (fits) return;
   throw Error(ExitCode::data, "the checkpoint is not one of this computation; remove it, or choose another name");
+}
+
+void mark_interrupted(KMeansResult& result) {
+  result.stopped_by = "interrupted";
+  result.stopped_value = static_cast<double>(result.iterations);
+}
+
+bool KeptRun::begins_iteration(const LloydState& state) {
+  if (!due()) return false;
+  at_.assigned = copied(state.centroids.view());
+  return true;
+}
+
+bool KeptRun::ends_iteration(const LloydState& state, const KMeansResult& result) {
+  at_.updated = copied(state.centroids.view());
+  at_.history = result.history;
+  at_.continues = result.continues;
+  return keeper_->keep(at_);
+}
+
+bool KeptRun::ends_seeding_step(const SeedingState& state) {
+  if (!due()) return false;
+  at_.seeding = state;
+  return keeper_->keep(at_);
+}
+
+bool KeptRun::ends_batch(const BatchState& state, const Matrix<double>& centroids) {
+  if (!due()) return false;
+  at_.batches = {state.done, state.seen, copied(centroids.view())};
+  return keeper_->keep(at_);
 }
 
 }  // namespace kith

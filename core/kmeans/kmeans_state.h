@@ -35,6 +35,9 @@ struct KMeansState {
   }
 };
 
+/// The run ends before a rule stops it.
+void mark_interrupted(KMeansResult& result);
+
 /// Throws Error(data) unless the state can be one of this computation: shapes, row numbers, number of runs.
 void check_state(const KMeansState& state, const DataPlan& plan, const KMeansOptions& options);
 
@@ -49,6 +52,26 @@ class KMeansKeeper {
   virtual bool keep(const KMeansState& state) = 0;
   /// The state after the last run.
   virtual void finished(const KMeansState& /*state*/) {}
+};
+
+/// Keeps what happens to the run in progress: after each step for which a state is due, in that of the computation.
+class KeptRun {
+ public:
+  /// keeper: null: nothing is kept.
+  KeptRun(KMeansState& at, KMeansKeeper* keeper) : at_(at), keeper_(keeper) {}
+
+  /// Before an iteration: whether a state is due after it, which includes the centroids of its assignment.
+  bool begins_iteration(const LloydState& state);
+  /// After it, and after the other steps: whether the computation ends.
+  bool ends_iteration(const LloydState& state, const KMeansResult& result);
+  bool ends_seeding_step(const SeedingState& state);
+  bool ends_batch(const BatchState& state, const Matrix<double>& centroids);
+
+ private:
+  bool due() const { return keeper_ != nullptr && keeper_->due(); }
+
+  KMeansState& at_;
+  KMeansKeeper* keeper_;
 };
 
 }  // namespace kith

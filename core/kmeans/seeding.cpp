@@ -49,27 +49,34 @@ std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
 
 namespace {
 
-/// Sets the kept distances to those from the given centroids; without any, to those from a row drawn by weight, which
-/// becomes the first seed. Returns the largest.
+/// Sets the kept distances to those from the given centroids and the seeds so far; without any of these, a row drawn
+/// by weight becomes the first seed. Returns the largest.
 double begin_seeds(Points& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
                    std::vector<std::int64_t>& seeds) {
-  points.reset();
-  double largest = 0.0;
-  for (std::int64_t c = 0; c < given.rows; ++c) largest = points.update_min_distance(given.row(c));
-  if (given.rows > 0) return largest;
-  seeds.push_back(draw_by_weight(weights, random));
-  return points.update_min_distance(rows_of_points(points, seeds).row(0));
-}
-
-/// begin_seeds(), or the same distances for seeds that were chosen before.
-double continue_seeds(Points& points, const Weights& weights, RandomStream random, MatrixView<const double> given,
-                      std::vector<std::int64_t>& seeds) {
-  if (seeds.empty()) return begin_seeds(points, weights, random, given, seeds);
+  if (given.rows == 0 && seeds.empty()) seeds.push_back(draw_by_weight(weights, random));
   points.reset();
   double largest = 0.0;
   for (std::int64_t c = 0; c < given.rows; ++c) largest = points.update_min_distance(given.row(c));
   for (const std::int64_t seed : seeds) largest = points.update_min_distance(rows_of_points(points, {seed}).row(0));
   return largest;
+}
+
+/// Adds seeds while any row is away from all of them. add(largest): appends a seed to those of `at`, updates the kept
+/// distances and returns the largest; `largest` was that before.
+template <class Add>
+std::vector<std::int64_t> add_seeds(double largest, std::int64_t clusters, bool beside_given, SeedingPlace& at,
+                                    Observer& observer, const Add& add) {
+  std::vector<std::int64_t>& seeds = at.state.seeds;
+  while (std::ssize(seeds) < clusters) {
+    observer.progress(std::ssize(seeds));
+    if (!(largest > 0.0)) {
+      complete_with_lowest(seeds, clusters, beside_given, observer);
+      break;
+    }
+    largest = add(largest);
+    if (at.step()) return {};
+  }
+  return std::move(seeds);
 }
 
 }  // namespace
@@ -81,16 +88,10 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
   SeedingPlace unkept;
   SeedingPlace& at = place != nullptr ? *place : unkept;
   std::vector<std::int64_t>& seeds = at.state.seeds;
-  double largest = continue_seeds(points, weights, random, given, seeds);
+  const double first_largest = begin_seeds(points, weights, random, given, seeds);
   const std::int64_t even = given.rows > 0 ? 0 : 1;  // number of rows drawn by weight only, not by distance
-
   std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
-  while (static_cast<std::int64_t>(seeds.size()) < clusters) {
-    observer.progress(static_cast<std::int64_t>(seeds.size()));
-    if (!(largest > 0.0)) {
-      complete_with_lowest(seeds, clusters, given.rows > 0, observer);
-      break;
-    }
+  return add_seeds(first_largest, clusters, given.rows > 0, at, observer, [&](double largest) {
     const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
     const std::int64_t total = points.total_min_distance(scale);
     const auto first_draw = static_cast<std::uint64_t>(1 + (std::ssize(seeds) - even) * trials);
@@ -102,10 +103,8 @@ std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights&
     points.try_candidates(rows_of_points(points, candidates).view(), scale, totals);
     const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equal totals
     seeds.push_back(candidates[winner]);
-    largest = points.commit_candidate(winner);
-    at.after_step();
-  }
-  return std::move(seeds);
+    return points.commit_candidate(winner);
+  });
 }
 
 std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights& weights, std::int64_t clusters,
@@ -113,19 +112,11 @@ std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights
                                                    MatrixView<const double> given, SeedingPlace* place) {
   SeedingPlace unkept;
   SeedingPlace& at = place != nullptr ? *place : unkept;
-  std::vector<std::int64_t>& seeds = at.state.seeds;
-  double largest = continue_seeds(points, weights, random, given, seeds);
-  while (static_cast<std::int64_t>(seeds.size()) < clusters) {
-    observer.progress(static_cast<std::int64_t>(seeds.size()));
-    if (!(largest > 0.0)) {
-      complete_with_lowest(seeds, clusters, given.rows > 0, observer);
-      break;
-    }
-    seeds.push_back(points.farthest(1).front().row);
-    largest = points.update_min_distance(rows_of_points(points, {seeds.back()}).row(0));
-    at.after_step();
-  }
-  return std::move(seeds);
+  const double largest = begin_seeds(points, weights, random, given, at.state.seeds);
+  return add_seeds(largest, clusters, given.rows > 0, at, observer, [&](double) {
+    at.state.seeds.push_back(points.farthest(1).front().row);
+    return points.update_min_distance(rows_of_points(points, {at.state.seeds.back()}).row(0));
+  });
 }
 
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random) {
@@ -239,7 +230,7 @@ std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, 
     }
     at.state.candidates = candidates.rows;
     at.state.rounds = round + 1;
-    at.after_step();
+    if (at.step()) return {};
   }
   if (std::ssize(candidates.rows) >= clusters)
     return choose(points, plan, candidates, clusters, random, observer, given, at);

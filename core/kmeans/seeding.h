@@ -38,10 +38,12 @@ struct SeedingState {
   std::int64_t rounds = 0;               // of k-means||: finished ones
 };
 
-/// A seeding that continues from a state, and that calls `after_step` with the state of each further step.
+/// A seeding that continues from a state.
 struct SeedingPlace {
   SeedingState state;
-  std::function<void()> after_step = [] {};
+  std::function<bool()> after_step = [] { return false; };  // called after each further step; true: the seeding ends
+  bool ended = false;                                       // so: it has no result
+  bool step() { return ended = after_step(); }
 };
 
 /// Row numbers of k = `clusters` initial centroids. Each centroid costs one pass over the points for its 2 + floor(ln

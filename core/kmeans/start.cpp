@@ -91,6 +91,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
     } else {
       std::iota(rows.begin(), rows.end(), 0);
     }
+    if (place != nullptr && place->ended) return {};
     points.copy_rows(rows, others);
   }
   if (options.metric == Metric::cosine) normalize_centroids(centroids.view(), "initial centroids");

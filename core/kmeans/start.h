@@ -24,7 +24,7 @@ Init default_init(std::int64_t rows, std::int64_t columns);
 void check_start(const DataPlan& plan, const KMeansOptions& options);
 
 /// (k, d) The initial centroids of run `run`, from 0. Overwrites the labels and distances that `points` hold. place:
-/// where the seeding continues; null: from the start.
+/// where the seeding continues; null: from the start. Nothing if it ends there.
 Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMeansOptions& options, int run,
                                Observer& observer, SeedingPlace* place = nullptr);
 
