@@ -12,6 +12,7 @@
 #include "core/kmeans/result.h"
 #include "core/kmeans/seeding.h"
 #include "core/kmeans/size_assignment.h"
+#include "core/numbers/maps.h"
 
 namespace kith {
 namespace {
@@ -25,18 +26,6 @@ std::int64_t rows_at_once(std::int64_t exact_costs, std::int64_t rows, std::int6
   const std::int64_t fitting = exact_costs / clusters;
   const std::int64_t wanted = std::min(kEnough * clusters, kMostCosts * exact_costs / clusters);
   return std::clamp<std::int64_t>(std::max(fitting, wanted), 1, rows);
-}
-
-/// Calls visit(centroid, distances of all rows) for each centroid (k, d), in ascending order.
-template <class Visit>
-void for_centroids(const Points& points, MatrixView<const double> centroids, const Visit& visit) {
-  const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / points.rows(), 1, centroids.rows);
-  Matrix<double> distances(block, points.rows());
-  for (std::int64_t first = 0; first < centroids.rows; first += block) {
-    const MatrixView<const double> some = centroids.middle(first, std::min(block, centroids.rows - first));
-    points.all_distances({some}, distances.view().middle(0, some.rows));
-    for (std::int64_t c = 0; c < some.rows; ++c) visit(first + c, std::as_const(distances).row(c));
-  }
 }
 
 class Balancer {
@@ -67,7 +56,7 @@ class Balancer {
       const Matrix<std::int64_t> costs = costs_of(points_, centroids);
       labels_ = assign_within_sizes(costs.view(), sizes_, prices_);
       for (std::int64_t i = 0; i < plan_.rows; ++i) sum += static_cast<double>(costs(i, labels_[i]));
-      count();
+      counts_ = label_counts(labels_, clusters_);
     } else {
       assign_by_prices(centroids);
       for (const std::int64_t cost : own_) sum += static_cast<double>(cost);
@@ -95,7 +84,7 @@ class Balancer {
 
   Matrix<std::int64_t> costs_of(const Points& points, MatrixView<const double> centroids) const {
     Matrix<std::int64_t> costs(points.rows(), clusters_);
-    for_centroids(points, centroids, [&](std::int64_t c, std::span<const double> distances) {
+    for_centroids(points, centroids, kBlockValues, [&](std::int64_t c, std::span<const double> distances) {
       for (std::int64_t i = 0; i < points.rows(); ++i) costs(i, c) = cost_of(distances[i]);
     });
     return costs;
@@ -104,11 +93,6 @@ class Balancer {
     const RowSubset some = store_.hold(rows);
     some.points->prepare(plan_);
     return costs_of(*some.points, centroids);
-  }
-
-  void count() {
-    counts_.assign(clusters_, 0);
-    for (const std::int32_t label : labels_) ++counts_[label];
   }
 
   void assign_by_prices(MatrixView<const double> centroids) {
@@ -140,7 +124,7 @@ class Balancer {
     constexpr std::int64_t kFar = std::int64_t{1} << 62;
     std::vector<std::int64_t> second(plan_.rows, kFar);
     own_.assign(plan_.rows, kFar);
-    for_centroids(points_, centroids, [&](std::int64_t c, std::span<const double> distances) {
+    for_centroids(points_, centroids, kBlockValues, [&](std::int64_t c, std::span<const double> distances) {
       for (std::int64_t i = 0; i < plan_.rows; ++i) {
         const std::int64_t cost = cost_of(distances[i]) + prices_[c];
         if (cost >= own_[i]) {
@@ -156,7 +140,7 @@ class Balancer {
       rows[i] = {second[i] - own_[i], i};
       own_[i] -= prices_[labels_[i]];
     }
-    count();
+    counts_ = label_counts(labels_, clusters_);
     return rows;
   }
 
@@ -251,8 +235,7 @@ Balanced balance(Points& points, const DataPlan& plan, const RowStore& store, co
   constexpr double kLeastGain = 1e-4;
   Balancer balancer(points, plan, store, request, options.seed);
   Balanced result;
-  result.centroids = Matrix<double>(request.centroids.rows, request.centroids.columns);
-  std::copy_n(request.centroids.data, request.centroids.size(), result.centroids.data());
+  result.centroids = copied(request.centroids);
   result.labels.assign(request.labels.begin(), request.labels.end());
   double before = 0.0;
   for (;;) {

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/kmeans/update.h"
+#include "core/numbers/maps.h"
 #include "core/numbers/philox.h"
 
 namespace kith {
@@ -76,9 +77,8 @@ void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const Bat
         seen[static_cast<std::size_t>(c)] += received;
         if (received == 0) continue;
         const double rate = static_cast<double>(received) / static_cast<double>(seen[static_cast<std::size_t>(c)]);
-        for (std::int64_t j = 0; j < centroids.columns(); ++j) {
-          moved(c, j) = centroids(c, j) + rate * (moved(c, j) - centroids(c, j));
-        }
+        const auto before = array(centroids.row(c));
+        array(moved.row(c)) = before + rate * (array(moved.row(c)) - before);
       }
       if (rule.metric == Metric::cosine) normalize_means(moved.view(), centroids.view());
       std::copy_n(centroids.data(), rule.frozen * centroids.columns(), moved.data());

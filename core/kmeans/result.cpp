@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/kmeans/update.h"
+#include "core/numbers/maps.h"
 #include "core/runtime/clock.h"
 
 namespace kith {
@@ -34,31 +35,56 @@ void describe_clusters(const DataPlan& plan, std::vector<std::int64_t> counts, I
   result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
 }
 
-void describe_rows(Points& points, const DataPlan& plan, const KMeansOptions& options, KMeansResult& result) {
-  result.labels.resize(plan.rows);
-  points.labels(result.labels);
-  find_nearest_rows(points, options, result);
-  if (!options.keep_distances) return;
-  result.distances.resize(plan.rows);
-  points.distances(result.distances);
-}
-
-void restore_clusters(Points& points, const DataPlan& plan, const KMeansOptions& options, KMeansResult& result) {
-  points.reset();
-  ClusterSums sums = empty_sums(plan, plan.weights.given() ? result.centroids.rows() : 0);
-  ClusterSums* weighted = plan.weights.given() ? &sums : nullptr;
-  auto [assignment, inertia] = assign_and_measure(points, plan, result.centroids.view(), weighted);
-  if (inertia.total != result.inertia) refuse_points("inertia");
-  if (weighted != nullptr) result.weights = cluster_weights(sums, assignment.counts, plan.weights);
-  describe_clusters(plan, std::move(assignment.counts), std::move(inertia), result);
-  describe_rows(points, plan, options, result);
-}
-
 void refuse_points(const char* what) {
   throw Error(ExitCode::data,
               fmt::format("expected the {} of the checkpoint, found others: the points have changed, or the device or "
                           "the memory is faulty; begin a new run, without the checkpoint",
                           what));
+}
+
+namespace {
+
+/// Counts, weights and inertia of the result, from an assignment of all rows to its centroids.
+Assignment describe_assignment(Points& points, const DataPlan& plan, KMeansResult& result) {
+  points.reset();
+  const bool weighted = plan.weights.given();
+  ClusterSums sums = empty_sums(plan, weighted ? result.centroids.rows() : 0);
+  auto [assignment, inertia] = assign_and_measure(points, plan, result.centroids.view(), weighted ? &sums : nullptr);
+  if (weighted) result.weights = cluster_weights(sums, assignment.counts, plan.weights);
+  describe_clusters(plan, assignment.counts, std::move(inertia), result);
+  return std::move(assignment);
+}
+
+void describe_distances(const Points& points, const KMeansOptions& options, KMeansResult& result) {
+  if (!options.keep_distances) return;
+  result.distances.resize(static_cast<std::size_t>(points.rows()));
+  points.distances(result.distances);
+}
+
+/// (k, d) The means of the rows of each label; a label without rows keeps its centroid of `before`.
+Matrix<double> means_of(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                        const std::vector<std::int64_t>& counts, MatrixView<const double> before) {
+  points.reset();
+  points.set_labels(labels);
+  ClusterSums sums = empty_sums(plan, before.rows);
+  points.update_sums(sums);
+  return centroids_of(sums, cluster_weights(sums, counts, plan.weights), plan.scales, before);
+}
+
+}  // namespace
+
+void describe_rows(Points& points, const DataPlan& plan, const KMeansOptions& options, KMeansResult& result) {
+  result.labels.resize(plan.rows);
+  points.labels(result.labels);
+  find_nearest_rows(points, options, result);
+  describe_distances(points, options, result);
+}
+
+void restore_clusters(Points& points, const DataPlan& plan, const KMeansOptions& options, KMeansResult& result) {
+  const double expected = result.inertia;
+  describe_assignment(points, plan, result);
+  if (result.inertia != expected) refuse_points("inertia");
+  describe_rows(points, plan, options, result);
 }
 
 KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const double> centroids, Observer& observer) {
@@ -67,33 +93,41 @@ KMeansResult assign_only(Points& points, const DataPlan& plan, MatrixView<const 
                                              centroids.columns, plan.columns));
   }
   observer.phase("assign", 1);
-  points.reset();
   const auto begin = Clock::now();
-  ClusterSums sums = empty_sums(plan, plan.weights.given() ? centroids.rows : 0);
-  ClusterSums* weighted = plan.weights.given() ? &sums : nullptr;
-  auto [assignment, inertia] = assign_and_measure(points, plan, centroids, weighted);
-  report_warnings(plan, observer);
   KMeansResult result;
-  result.history.push_back(record_of(assignment));
-  result.history.back().inertia = inertia.total;
-  result.history.back().seconds = seconds_since(begin);
-  result.centroids = Matrix<double>(centroids.rows, centroids.columns);
-  std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
-  if (weighted != nullptr) result.weights = cluster_weights(sums, assignment.counts, plan.weights);
-  describe_clusters(plan, std::move(assignment.counts), std::move(inertia), result);
+  result.centroids = copied(centroids);
+  IterationRecord record = record_of(describe_assignment(points, plan, result));
+  report_warnings(plan, observer);
+  record.inertia = result.inertia;
+  record.seconds = seconds_since(begin);
+  result.history.push_back(record);
   result.labels.resize(plan.rows);
   points.labels(result.labels);
   return result;
 }
 
+std::vector<std::int64_t> label_counts(std::span<const std::int32_t> labels, std::int64_t clusters) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(clusters), 0);
+  for (const std::int32_t label : labels) ++counts[static_cast<std::size_t>(label)];
+  return counts;
+}
+
+Matrix<double> means_of_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
+                               std::int64_t clusters) {
+  const std::vector<std::int64_t> counts = label_counts(labels, clusters);
+  const auto none = std::find(counts.begin(), counts.end(), 0);
+  if (none != counts.end()) {
+    throw Error(ExitCode::data,
+                fmt::format("label {}: expected at least one row with this label, found none", none - counts.begin()));
+  }
+  const Matrix<double> unused(clusters, plan.columns);  // centroids of clusters without rows
+  return means_of(points, plan, labels, counts, unused.view());
+}
+
 Matrix<double> centroids_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                      const std::vector<std::int64_t>& counts, MatrixView<const double> before,
                                      const KMeansOptions& options) {
-  points.reset();
-  points.set_labels(labels);
-  ClusterSums sums = empty_sums(plan, before.rows);
-  points.update_sums(sums);
-  Matrix<double> centroids = centroids_of(sums, cluster_weights(sums, counts, plan.weights), plan.scales, before);
+  Matrix<double> centroids = means_of(points, plan, labels, counts, before);
   if (options.metric == Metric::cosine) normalize_means(centroids.view(), before);
   std::copy_n(before.data, options.frozen.rows * plan.columns, centroids.data());
   return centroids;
@@ -101,25 +135,18 @@ Matrix<double> centroids_from_labels(Points& points, const DataPlan& plan, std::
 
 KMeansResult result_from_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                 MatrixView<const double> before, const KMeansOptions& options) {
-  const std::int64_t k = before.rows;
   KMeansResult result;
   result.labels.assign(labels.begin(), labels.end());
-  result.counts.assign(static_cast<std::size_t>(k), 0);
-  for (const std::int32_t label : labels) ++result.counts[static_cast<std::size_t>(label)];
-  result.centroids = centroids_from_labels(points, plan, labels, result.counts, before, options);
+  std::vector<std::int64_t> counts = label_counts(labels, before.rows);
+  result.centroids = centroids_from_labels(points, plan, labels, counts, before, options);
   // The nearest rows follow from an assignment to these centroids, whose labels may be others.
   assign(points, plan, result.centroids.view());
   measure(points, plan, result.centroids.view());
   find_nearest_rows(points, options, result);
   points.set_labels(result.labels);
-  Inertia measured = measure_labels(points, plan, result.centroids.view(), result.counts);
-  result.inertia = measured.total;
-  result.inertia_per_cluster = std::move(measured.per_cluster);
-  result.empty_clusters = count_empty(result.counts, 0);
-  if (options.keep_distances) {
-    result.distances.resize(static_cast<std::size_t>(plan.rows));
-    points.distances(result.distances);
-  }
+  Inertia inertia = measure_labels(points, plan, result.centroids.view(), counts);
+  describe_clusters(plan, std::move(counts), std::move(inertia), result);
+  describe_distances(points, options, result);
   return result;
 }
 
@@ -154,21 +181,13 @@ void find_nearest_rows(const Points& points, const KMeansOptions& options, KMean
   points.copy_rows(result.nearest_row, result.medoids.view());
 }
 
-Matrix<double> means_of_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
-                               std::int64_t clusters) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(clusters), 0);
-  for (const std::int32_t label : labels) ++counts[static_cast<std::size_t>(label)];
-  const auto none = std::find(counts.begin(), counts.end(), 0);
-  if (none != counts.end()) {
-    throw Error(ExitCode::data,
-                fmt::format("label {}: expected at least one row with this label, found none", none - counts.begin()));
+Matrix<double> cluster_means(MatrixView<const double> centroids, Metric metric, std::span<const double> weights,
+                             std::span<const double> inertia) {
+  Matrix<double> means = copied(centroids);
+  for (std::size_t c = 0; metric == Metric::cosine && c < weights.size(); ++c) {
+    if (weights[c] > 0.0) array(means.row(static_cast<std::int64_t>(c))) *= 1.0 - inertia[c] / (2.0 * weights[c]);
   }
-  points.reset();
-  points.set_labels(labels);
-  ClusterSums sums = empty_sums(plan, clusters);
-  points.update_sums(sums);
-  const Matrix<double> unused(clusters, plan.columns);  // centroids of clusters without rows
-  return centroids_of(sums, cluster_weights(sums, counts, plan.weights), plan.scales, unused.view());
+  return means;
 }
 
 }  // namespace kith

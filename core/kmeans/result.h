@@ -1,9 +1,11 @@
 // What a result of k-means says about clusters whose centroids no longer move, or about given labels.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/kmeans/kmeans.h"
@@ -53,6 +55,9 @@ void find_nearest_rows(const Points& points, MatrixView<const double> centroids,
 /// assigned to these and measured.
 void find_nearest_rows(const Points& points, const KMeansOptions& options, KMeansResult& result);
 
+/// (k) The number of rows of each label, from 0 to k - 1.
+std::vector<std::int64_t> label_counts(std::span<const std::int32_t> labels, std::int64_t clusters);
+
 /// (k, d) The mean of the rows of each label, computed as in an iteration (docs/contract.md, Sums over rows). plan: of
 /// the points. labels: (n) from 0 to k - 1. Throws Error(data) naming the first label that no row has.
 Matrix<double> means_of_labels(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
@@ -61,16 +66,21 @@ Matrix<double> means_of_labels(Points& points, const DataPlan& plan, std::span<c
 /// (k, d) the means of the rows of each cluster: its centroid, or for directions (cosine), where the centroid is the
 /// mean scaled to length 1, the centroid times the length of the mean. That is 1 - inertia / (2 weight), since the
 /// squared distance of two directions is 2 - 2 times their product. weights, inertia: (k) of the clusters.
-inline Matrix<double> cluster_means(MatrixView<const double> centroids, Metric metric, std::span<const double> weights,
-                                    std::span<const double> inertia) {
-  Matrix<double> means(centroids.rows, centroids.columns);
-  for (std::int64_t c = 0; c < centroids.rows; ++c) {
-    const auto i = static_cast<std::size_t>(c);
-    const bool scaled = metric == Metric::cosine && weights[i] > 0.0;
-    const double length = scaled ? 1.0 - inertia[i] / (2.0 * weights[i]) : 1.0;
-    for (std::int64_t j = 0; j < centroids.columns; ++j) means(c, j) = length * centroids(c, j);
+Matrix<double> cluster_means(MatrixView<const double> centroids, Metric metric, std::span<const double> weights,
+                             std::span<const double> inertia);
+
+/// Calls visit(c, distances of all rows) for each centroid (k, d), in ascending order. block_values: distances at a
+/// time, or those to one centroid.
+template <class Visit>
+void for_centroids(const Points& points, MatrixView<const double> centroids, std::int64_t block_values,
+                   const Visit& visit) {
+  const std::int64_t block = std::clamp<std::int64_t>(block_values / points.rows(), 1, centroids.rows);
+  Matrix<double> distances(block, points.rows());
+  for (std::int64_t first = 0; first < centroids.rows; first += block) {
+    const MatrixView<const double> some = centroids.middle(first, std::min(block, centroids.rows - first));
+    points.all_distances({some}, distances.view().middle(0, some.rows));
+    for (std::int64_t c = 0; c < some.rows; ++c) visit(first + c, std::as_const(distances).row(c));
   }
-  return means;
 }
 
 }  // namespace kith

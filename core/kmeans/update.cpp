@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/numbers/distance.h"
+#include "core/numbers/maps.h"
 #include "core/runtime/large_pages.h"
 
 namespace kith {
@@ -213,10 +214,8 @@ double objective_of(MatrixView<const double> centroids, const std::vector<double
 double means_rounding(const DataPlan& plan) {
   const int low_bits =
       plan.weights.integral ? 0 : plan.scales.low_bits;  // with integral weights plan.mean has one limb
-  const auto magnitude = [&](std::int64_t j) {
-    return std::max(std::abs(plan.range.minimum[j]), std::abs(plan.range.maximum[j]));
-  };
-  return squared_rounding(plan, low_bits, magnitude) * plan.weights.total;
+  const auto in_column = [&](std::int64_t j) { return magnitude(plan.range, j); };
+  return squared_rounding(plan, low_bits, in_column) * plan.weights.total;
 }
 
 std::vector<double> distances_on_centroids(const DataPlan& plan, MatrixView<const double> centroids) {
@@ -231,10 +230,7 @@ std::vector<double> distances_on_centroids(const DataPlan& plan, MatrixView<cons
 std::vector<double> distances_on_directions(const DataPlan& plan, MatrixView<const double> centroids) {
   const double rounding = 2 * definition_rounding(centroids.columns) + 0x1p-50;
   std::vector<double> largest = distances_on_centroids(plan, centroids);
-  for (double& squared : largest) {
-    const double distance = 2 * std::sqrt(squared) + rounding;
-    squared = distance * distance;
-  }
+  array(largest) = (2 * array(largest).sqrt() + rounding).square();
   return largest;
 }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 
 namespace kith {
-
 namespace {
 
 constexpr double kMatrix[3][3] = {{0.4124564, 0.3575761, 0.1804375},  // X, Y, Z of red, green, blue

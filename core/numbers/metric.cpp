@@ -85,31 +85,14 @@ bool scale_centroid(std::span<double> centroid) {
 }  // namespace
 
 const char* name_of(Metric metric) {
-  switch (metric) {
-    case Metric::cosine:
-      return "cosine";
-    case Metric::inner_product:
-      return "inner-product";
-    case Metric::manhattan:
-      return "manhattan";
-    case Metric::chebyshev:
-      return "chebyshev";
-    default:
-      return "euclidean";
-  }
+  constexpr const char* kNames[] = {"euclidean", "cosine", "inner-product", "manhattan", "chebyshev"};
+  return kNames[static_cast<int>(metric)];
 }
 
 Measure measure_of(Metric metric) {
-  switch (metric) {
-    case Metric::inner_product:
-      return Measure::inner_product;
-    case Metric::manhattan:
-      return Measure::manhattan;
-    case Metric::chebyshev:
-      return Measure::chebyshev;
-    default:
-      return Measure::squared_euclidean;
-  }
+  constexpr Measure kMeasures[] = {Measure::squared_euclidean, Measure::squared_euclidean, Measure::inner_product,
+                                   Measure::manhattan, Measure::chebyshev};
+  return kMeasures[static_cast<int>(metric)];
 }
 
 template <class T>

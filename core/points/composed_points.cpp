@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "core/kmeans/result.h"
+#include "core/numbers/maps.h"
 #include "core/points/row_reader.h"
 
 namespace kith {
-
 namespace {
 
 /// Sums without rows, of the shape of others.
@@ -92,21 +92,12 @@ std::vector<std::vector<std::size_t>> ComposedPoints::places_by_shard(std::span<
 void ComposedPoints::add_range(ColumnRange& range) const {
   std::vector<ColumnRange> of_shards(shards_.size(), ColumnRange(columns_));
   for_shards([&](const Points& points, std::size_t p) { points.add_range(of_shards[p]); });
-  const auto d = static_cast<std::size_t>(columns_);
-  std::vector<double> ends(2 * d);  // the largest values, and the negated smallest ones
-  for (std::size_t j = 0; j < d; ++j) {
-    ends[j] = range.maximum[j];
-    ends[d + j] = -range.minimum[j];
-    for (const ColumnRange& shard : of_shards) {
-      ends[j] = std::max(ends[j], shard.maximum[j]);
-      ends[d + j] = std::max(ends[d + j], -shard.minimum[j]);
-    }
-  }
+  for (const ColumnRange& shard : of_shards) extend(range, shard);
+  std::vector<double> ends(2 * range.maximum.size());  // the largest values, and the negated smallest ones
+  array(ends) << array(range.maximum), -array(range.minimum);
   processes_.take_largest(ends);
-  for (std::size_t j = 0; j < d; ++j) {
-    range.maximum[j] = ends[j];
-    range.minimum[j] = -ends[d + j];
-  }
+  array(range.maximum) = array(ends).head(columns_);
+  array(range.minimum) = -array(ends).tail(columns_);
 }
 
 void ComposedPoints::add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const {
@@ -333,7 +324,7 @@ void ComposedPoints::try_candidates(MatrixView<const double> candidates, FixedSc
 
 namespace {
 
-constexpr std::size_t kBlock = 64;                           // numbers
+constexpr std::size_t kSparseBlock = 64;                     // numbers
 constexpr std::size_t kWorthLooking = std::size_t{1} << 15;  // numbers from which on a second message costs little
 
 bool all_zero(std::span<const std::int64_t> values) {
@@ -346,16 +337,16 @@ void add_sparse(Communicator& processes, std::span<std::int64_t> values) {
   if (processes.is_alone()) return;
   if (values.size() < kWorthLooking) return processes.add(values);
   const auto block_at = [&](std::size_t first) {
-    return values.subspan(first, std::min(kBlock, values.size() - first));
+    return values.subspan(first, std::min(kSparseBlock, values.size() - first));
   };
   std::vector<std::int64_t> filled;  // the first numbers of the blocks
-  for (std::size_t first = 0; first < values.size(); first += kBlock) {
+  for (std::size_t first = 0; first < values.size(); first += kSparseBlock) {
     if (!all_zero(block_at(first))) filled.push_back(static_cast<std::int64_t>(first));
   }
   // Every process receives all of these blocks, where a sum of all numbers sends each of them about twice.
   std::int64_t total = std::ssize(filled);
   processes.add({&total, 1});
-  if (static_cast<std::size_t>(total) * kBlock > values.size()) return processes.add(values);
+  if (static_cast<std::size_t>(total) * kSparseBlock > values.size()) return processes.add(values);
   std::vector<std::int64_t> packed;  // first number, then the block
   for (const std::int64_t first : filled) {
     const std::span<std::int64_t> block = block_at(static_cast<std::size_t>(first));

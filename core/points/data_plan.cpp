@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/numbers/maps.h"
 #include "core/points/backend.h"
 
 namespace kith {
@@ -21,10 +22,6 @@ ColumnMagnitudes::ColumnMagnitudes(std::int64_t columns)
     : sum(columns, 0), absolute_sum(columns, 0), small(columns, 0), lost(columns, 0), on_grid(columns, 1) {}
 
 namespace {
-
-double largest_magnitude(const ColumnRange& range, std::int64_t j) {
-  return std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
-}
 
 /// The square of the diagonal of the bounding box, which bounds every D between points and their means, and its widest
 /// column.
@@ -65,7 +62,7 @@ ColumnScales grids(const ColumnRange& range, const Weights& weights) {
   scales.first.reserve(range.minimum.size());
   scales.second.reserve(range.minimum.size());
   for (std::size_t j = 0; j < range.minimum.size(); ++j) {
-    const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest_magnitude(range, j)));
+    const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(magnitude(range, j)));
     scales.shift.push_back(scale.shift);
     scales.first.push_back(scale.first);
     scales.second.push_back(scale.second);
@@ -80,7 +77,7 @@ int limbs_needed(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
   if (!plan.weights.integral) return 2;
   const std::int64_t terms = plan.weights.terms;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
-    const double largest = largest_magnitude(plan.range, j) * plan.scales.first[j] * plan.scales.second[j];
+    const double largest = magnitude(plan.range, j) * plan.scales.first[j] * plan.scales.second[j];
     const double total = static_cast<double>(magnitudes.absolute_sum[j]);
     const bool heavy = !(largest * static_cast<double>(terms) <= 4096.0 * total) || 2 * magnitudes.small[j] > terms;
     if (!magnitudes.on_grid[j] && heavy) return 2;
@@ -96,7 +93,7 @@ std::vector<std::string> warnings_of_lost_digits(const DataPlan& plan, const Col
     warnings.push_back(
         fmt::format("column {}: {} of {} values lose their digits in the sums, since the largest value is {}; if such "
                     "values mark missing data, remove their rows",
-                    j + 1, magnitudes.lost[j], plan.weights.terms, largest_magnitude(plan.range, j)));
+                    j + 1, magnitudes.lost[j], plan.weights.terms, magnitude(plan.range, j)));
   }
   return warnings;
 }
@@ -120,12 +117,12 @@ bool seem_integral(const DataPlan& plan, const ColumnMagnitudes& magnitudes) {
 /// bytes, get a centre on their own grid: x' is then at most 1024 grid steps, which float16 holds exactly.
 ScreenTransform screen_transform(const DataPlan& plan, bool integral) {
   constexpr int kSteps = 10;  // bits
-  double reach = 0.0, magnitude = 0.0;
+  double reach = 0.0, largest = 0.0;
   for (std::int64_t j = 0; j < plan.columns; ++j) {
     reach = std::max({reach, plan.range.maximum[j] - plan.mean[j], plan.mean[j] - plan.range.minimum[j]});
-    magnitude = std::max(magnitude, largest_magnitude(plan.range, j));
+    largest = std::max(largest, magnitude(plan.range, j));
   }
-  int exponent = exponent_above(magnitude) - 60;
+  int exponent = exponent_above(largest) - 60;
   if (reach > 0.0) exponent = std::max(exponent, exponent_above(reach));
   ScreenTransform screen;
   screen.exponent = std::max(exponent, -126);  // 2^126 is the largest scale of float32
@@ -175,32 +172,22 @@ DataPlan make_plan(const Points& points, const Weights& weights) {
 
 DataPlan make_block_plan(const Points& points, ColumnRange& seen) {
   DataPlan plan = make_plan(points);
-  for (std::size_t j = 0; j < seen.minimum.size(); ++j) {
-    seen.minimum[j] = std::min(seen.minimum[j], plan.range.minimum[j]);
-    seen.maximum[j] = std::max(seen.maximum[j], plan.range.maximum[j]);
-  }
+  extend(seen, plan.range);
   check_box(seen);
   return plan;
 }
 
 namespace {
 
-double squared_box(const std::vector<double>& low, const std::vector<double>& high) {
-  double box = 0.0;
-  for (std::size_t j = 0; j < low.size(); ++j) box += (high[j] - low[j]) * (high[j] - low[j]);
-  return box;
-}
-
 /// Throws unless squared distances between points and centroids, and between centroids, fit into float64.
 void check_reach(const DataPlan& plan, MatrixView<const double> centroids) {
-  std::vector<double> low = plan.range.minimum, high = plan.range.maximum;
+  ColumnRange all = plan.range;
   for (std::int64_t c = 0; c < centroids.rows; ++c) {
-    for (std::int64_t j = 0; j < plan.columns; ++j) {
-      low[j] = std::min(low[j], centroids(c, j));
-      high[j] = std::max(high[j], centroids(c, j));
-    }
+    const auto centroid = array(centroids.row(c));
+    array(all.minimum) = array(all.minimum).min(centroid);
+    array(all.maximum) = array(all.maximum).max(centroid);
   }
-  const double box = squared_box(low, high);
+  const double box = box_of(all).squared_diagonal;
   if (!(box < std::numeric_limits<double>::max() / 4)) {
     throw Error(
         ExitCode::data,
@@ -224,7 +211,7 @@ double farthest_corner(const ColumnRange& range, std::span<const double> centroi
 }
 
 FixedScale scale_of_distances(const DataPlan& plan, double largest) {
-  const double box = squared_box(plan.range.minimum, plan.range.maximum);
+  const double box = box_of(plan.range).squared_diagonal;
   return fixed_scale(plan.weights.value_bits() - exponent_above(std::max(box, largest)));
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/kmeans/result.h"
 #include "core/numbers/fixed_point.h"
+#include "core/numbers/maps.h"
 #include "core/points/points.h"
 
 namespace kith {
@@ -76,6 +77,15 @@ void StreamedPoints::for_blocks(const Work& work, std::optional<Measure> measure
   if (held_) work(*held_, std::int64_t{0});
   const ColumnRange seen = for_read_blocks(work);
   if (only_searched_ && measure) require_digits(seen, *measure);
+}
+
+template <class Work>
+void StreamedPoints::change_state(const Work& work) {
+  if (held_) work(*held_);
+  for_read_blocks([&](Points& points, std::int64_t first) {
+    work(points);
+    points.copy_state(state(first, points.rows()));
+  });
 }
 
 void StreamedPoints::add_range(ColumnRange& range) const {
@@ -155,19 +165,11 @@ void StreamedPoints::assign(const AssignRequest& request, Assignment& assignment
 }
 
 void StreamedPoints::measure(const MeasureRequest& request, std::span<Limbs> inertia) {
-  if (held_) held_->measure(request, inertia);
-  for_read_blocks([&](Points& points, std::int64_t first) {
-    points.measure(request, inertia);
-    points.copy_state(state(first, points.rows()));
-  });
+  change_state([&](Points& points) { points.measure(request, inertia); });
 }
 
 void StreamedPoints::sweep(const SweepRequest& request, Assignment& assignment) {
-  if (held_) held_->sweep(request, assignment);
-  for_read_blocks([&](Points& points, std::int64_t first) {
-    points.sweep(request, assignment);
-    points.copy_state(state(first, points.rows()));
-  });
+  change_state([&](Points& points) { points.sweep(request, assignment); });
   clusters_ = request.centroids.rows;
 }
 
@@ -231,11 +233,8 @@ void StreamedPoints::distances(std::span<double> out) const {
 }
 
 double StreamedPoints::update_min_distance(std::span<const double> seed) {
-  double largest = held_ ? held_->update_min_distance(seed) : 0.0;
-  for_read_blocks([&](Points& points, std::int64_t first) {
-    largest = std::max(largest, points.update_min_distance(seed));
-    points.copy_state(state(first, points.rows()));
-  });
+  double largest = 0.0;
+  change_state([&](Points& points) { largest = std::max(largest, points.update_min_distance(seed)); });
   return largest;
 }
 
@@ -284,8 +283,7 @@ void StreamedPoints::draw_rows(FixedScale scale, std::span<const std::int64_t> t
 
 void StreamedPoints::try_candidates(MatrixView<const double> candidates, FixedScale scale,
                                     std::span<std::int64_t> totals) {
-  candidates_ = Matrix<double>(candidates.rows, candidates.columns);
-  std::copy_n(candidates.data, candidates.size(), candidates_.data());
+  candidates_ = copied(candidates);
   if (held_) held_->try_candidates(candidates, scale, totals);
   for_read_blocks([&](Points& points, std::int64_t) { points.try_candidates(candidates, scale, totals); });
 }

@@ -77,6 +77,9 @@ class StreamedPoints final : public Points {
   /// and, if the points are only searched, of all rows.
   template <class Work>
   ColumnRange for_read_blocks(const Work& work) const;
+  /// Calls work(points) for the rows that are held and for each block that is read, whose state it may change.
+  template <class Work>
+  void change_state(const Work& work);
   std::span<const double> weights_of(std::int64_t first, std::int64_t count) const;
   /// The state of `count` rows from `first` on, which are read.
   RowState state(std::int64_t first, std::int64_t count) const;

@@ -12,8 +12,8 @@
 namespace kith {
 namespace {
 
-constexpr std::int64_t kMaxCopies = std::int64_t{1} << 36;  // values keep 25 bits, more than float32 has
-constexpr double kLargest = 0x1p100, kSmallest = 0x1p-100;  // limits of fractional weights
+constexpr std::int64_t kMaxCopies = std::int64_t{1} << 36;              // values keep 25 bits, more than float32 has
+constexpr double kLargestWeight = 0x1p100, kSmallestWeight = 0x1p-100;  // limits of fractional weights
 constexpr double kLargestRatio = 0x1p40;
 
 /// Throws unless the weight is finite and at least 0.
@@ -30,12 +30,12 @@ void check_range(std::span<const double> weights, double smallest, double larges
   const auto row_of = [&](double weight) {
     return std::find(weights.begin(), weights.end(), weight) - weights.begin() + 1;
   };
-  if (largest > kLargest || smallest < kSmallest) {
-    const double outlier = largest > kLargest ? largest : smallest;
+  if (largest > kLargestWeight || smallest < kSmallestWeight) {
+    const double outlier = largest > kLargestWeight ? largest : smallest;
     throw Error(ExitCode::data,
                 fmt::format("{}: row {} (counted from 1): expected a weight of 0 or from {:.3g} to {:.3g}, found {}; "
                             "multiply all weights by one number",
-                            name, row_of(outlier), kSmallest, kLargest, outlier));
+                            name, row_of(outlier), kSmallestWeight, kLargestWeight, outlier));
   }
   if (largest / smallest <= kLargestRatio) return;
   throw Error(ExitCode::data,

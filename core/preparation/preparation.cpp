@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/numbers/maps.h"
 #include "core/numbers/metric.h"
 #include "core/points/matrix.h"
 #include "core/points/weights.h"
@@ -118,20 +119,14 @@ void add_range(MatrixView<const T> values, Threads& threads, ColumnRange& all) {
   for_row_ranges(values.rows, values.columns, threads, [&](std::int64_t first, std::int64_t rows, int thread) {
     ColumnRange& own = ranges[static_cast<std::size_t>(thread)];
     for (std::int64_t i = first; i < first + rows; ++i) {
-      for (std::int64_t j = 0; j < values.columns; ++j) {
-        const auto value = static_cast<double>(values(i, j));
-        own.minimum[j] = std::min(own.minimum[j], value);
-        own.maximum[j] = std::max(own.maximum[j], value);
-      }
+      const auto row = array(values.row(i)).template cast<double>();
+      array(own.minimum) = array(own.minimum).min(row);
+      array(own.maximum) = array(own.maximum).max(row);
     }
   });
-  for (const ColumnRange& range : ranges) {
-    for (std::int64_t j = 0; j < values.columns; ++j) {
-      all.minimum[j] =
-          std::min(all.minimum[j], range.minimum[j]) + 0.0;  // makes -0 into 0: both are equal, their bytes are not
-      all.maximum[j] = std::max(all.maximum[j], range.maximum[j]) + 0.0;
-    }
-  }
+  for (const ColumnRange& range : ranges) extend(all, range);
+  array(all.minimum) += 0.0;  // makes -0 into 0: both are equal, their bytes are not
+  array(all.maximum) += 0.0;
 }
 
 ColumnRange range_of(const RowBlocks& blocks, Threads& threads) {
@@ -145,9 +140,7 @@ ColumnRange range_of(const RowBlocks& blocks, Threads& threads) {
 /// The clamp keeps a rounded mean within the range of the column.
 std::vector<double> means_of(const RowBlocks& blocks, const ColumnRange& range, Threads& threads) {
   std::vector<double> largest, means;
-  for (std::size_t j = 0; j < range.minimum.size(); ++j) {
-    largest.push_back(std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j])));
-  }
+  for (std::int64_t j = 0; j < blocks.columns; ++j) largest.push_back(magnitude(range, j));
   const Weights weights = equal_weights(blocks.rows);
   ColumnSums sums(largest, weights);
   blocks.pass([&](const PointsView& block) {
@@ -163,7 +156,12 @@ std::vector<double> means_of(const RowBlocks& blocks, const ColumnRange& range, 
   return means;
 }
 
-[[noreturn]] void refuse(const std::string& name, std::size_t column, const ColumnRange& range, const char* what) {
+/// Constant columns are not scaled.
+void set_constant_to_one(std::vector<double>& scale) {
+  for (double& width : scale) width = width > 0.0 ? width : 1.0;
+}
+
+[[noreturn]] void refuse(const std::string& name, std::int64_t column, const ColumnRange& range, const char* what) {
   throw Error(ExitCode::data,
               fmt::format("{}: column {} (counted from 1) ranges from {} to {}: {} leaves the range of float64; divide "
                           "the values by a power of ten",
@@ -173,23 +171,22 @@ std::vector<double> means_of(const RowBlocks& blocks, const ColumnRange& range, 
 ColumnScaling zscore(const RowBlocks& blocks, const ColumnRange& range, Threads& threads, const std::string& name) {
   ColumnScaling scaling;
   scaling.center = means_of(blocks, range, threads);
-  for (std::size_t j = 0; j < scaling.center.size(); ++j) {
-    const double largest = std::max(std::abs(range.minimum[j]), std::abs(range.maximum[j]));
-    if (!std::isfinite(largest * static_cast<double>(blocks.rows))) refuse(name, j, range, "the sum over the rows");
+  for (std::int64_t j = 0; j < blocks.columns; ++j) {
+    const double largest_sum = magnitude(range, j) * static_cast<double>(blocks.rows);
+    if (!std::isfinite(largest_sum)) refuse(name, j, range, "the sum over the rows");
   }
   scaling.scale = column_deviations(blocks, {scaling.center, range, equal_weights(blocks.rows)}, threads);
-  for (double& deviation : scaling.scale) deviation = deviation > 0.0 ? deviation : 1.0;
+  set_constant_to_one(scaling.scale);
   return scaling;
 }
 
 ColumnScaling minmax(const ColumnRange& range, const std::string& name) {
-  ColumnScaling scaling;
-  scaling.center = range.minimum;
-  for (std::size_t j = 0; j < range.minimum.size(); ++j) {
-    const double width = range.maximum[j] - range.minimum[j];
-    if (!std::isfinite(width)) refuse(name, j, range, "the difference");
-    scaling.scale.push_back(width > 0.0 ? width : 1.0);
+  ColumnScaling scaling{range.minimum, range.maximum};
+  array(scaling.scale) -= array(range.minimum);
+  for (std::size_t j = 0; j < scaling.scale.size(); ++j) {
+    if (!std::isfinite(scaling.scale[j])) refuse(name, static_cast<std::int64_t>(j), range, "the difference");
   }
+  set_constant_to_one(scaling.scale);
   return scaling;
 }
 
@@ -206,15 +203,11 @@ template <class T>
 std::int64_t scale_columns(MatrixView<T> values, const ColumnScaling& scaling, Threads& threads) {
   std::vector<std::int64_t> beyond(static_cast<std::size_t>(threads.count()), values.rows);
   for_row_ranges(values.rows, values.columns, threads, [&](std::int64_t first, std::int64_t rows, int thread) {
+    std::int64_t& lowest = beyond[static_cast<std::size_t>(thread)];
     for (std::int64_t i = first; i < first + rows; ++i) {
-      bool finite = true;
-      for (std::int64_t j = 0; j < values.columns; ++j) {
-        T& value = values(i, j);
-        value = static_cast<T>((static_cast<double>(value) - scaling.center[j]) / scaling.scale[j]);
-        finite = finite && std::isfinite(value);
-      }
-      std::int64_t& lowest = beyond[static_cast<std::size_t>(thread)];
-      if (!finite) lowest = std::min(lowest, i);
+      auto row = array(values.row(i));
+      row = ((row.template cast<double>() - array(scaling.center)) / array(scaling.scale)).template cast<T>();
+      if (!row.isFinite().all()) lowest = std::min(lowest, i);
     }
   });
   const std::int64_t row = *std::min_element(beyond.begin(), beyond.end());
@@ -287,16 +280,8 @@ std::vector<double> column_deviations(const PointsView& values, const DataPlan& 
 }
 
 const char* name_of(Scaling scaling) {
-  switch (scaling) {
-    case Scaling::zscore:
-      return "zscore";
-    case Scaling::minmax:
-      return "minmax";
-    case Scaling::unit:
-      return "unit";
-    default:
-      return "none";
-  }
+  constexpr const char* kNames[] = {"none", "zscore", "minmax", "unit"};
+  return kNames[static_cast<int>(scaling)];
 }
 
 std::vector<double> column_means(const RowBlocks& blocks, Threads& threads) {
@@ -352,18 +337,10 @@ void take_directions(const PreparedRows& rows) {
 
 std::optional<Matrix<double>> original_units(MatrixView<const double> points, const Preparation& preparation) {
   if (preparation.scaling == Scaling::unit) return std::nullopt;
-  Matrix<double> out;
-  if (preparation.pca.size() > 0) {
-    out = back_projected(points, preparation.pca);
-  } else {
-    out = Matrix<double>(points.rows, points.columns);
-    std::copy(points.data, points.data + points.size(), out.data());
-  }
-  if (!scales_columns(preparation.scaling)) return out;
-  for (std::int64_t i = 0; i < out.rows(); ++i) {
-    for (std::int64_t j = 0; j < out.columns(); ++j) {
-      out(i, j) = out(i, j) * preparation.columns.scale[j] + preparation.columns.center[j];
-    }
+  Matrix<double> out = preparation.pca.size() > 0 ? back_projected(points, preparation.pca) : copied(points);
+  if (scales_columns(preparation.scaling)) {
+    array(out) =
+        (array(out).rowwise() * array(preparation.columns.scale)).rowwise() + array(preparation.columns.center);
   }
   return out;
 }

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/numbers/maps.h"
 #include "core/preparation/preparation.h"
 #include "core/runtime/threads.h"
 
 namespace kith {
-
 namespace {
 
 constexpr std::int64_t kTile = 64;              // columns per tile; a task sums the products of two tiles
@@ -156,8 +156,7 @@ PrincipalComponents principal_components(const RowBlocks& blocks, std::int64_t c
     pca.variance.push_back(n > 1 ? spread / static_cast<double>(n - 1) : 0.0);
     pca.variance_ratio.push_back(total > 0.0 ? spread / total : 0.0);
     const Eigen::VectorXd component = solver.eigenvectors().col(d - 1 - c);
-    const double sign = sign_of(component);
-    for (std::int64_t j = 0; j < d; ++j) pca.components(c, j) = sign * component[j] + 0.0;
+    array(pca.components.row(c)) = sign_of(component) * component.array().transpose() + 0.0;
   }
   return pca;
 }
@@ -166,21 +165,17 @@ template <class T>
 void project(Matrix<T>& values, const PrincipalComponents& pca, Threads& threads) {
   constexpr std::int64_t kRows = 64;  // rows per task
   const std::int64_t n = values.rows(), d = values.columns(), size = pca.size();
-  Matrix<double> weights(d, size);  // transposed components
-  for (std::int64_t j = 0; j < d; ++j) {
-    for (std::int64_t c = 0; c < size; ++c) weights(j, c) = pca.components(c, j);
-  }
+  const RowsArray<double> weights = array(pca.components).transpose();  // (d, size)
   // Tasks first write each row in place; the rows are then moved together.
   threads.run((n + kRows - 1) / kRows, [&](std::int64_t task, int) {
-    std::vector<double> coordinates(static_cast<std::size_t>(size));
+    RowArray<double> coordinates(size);
     for (std::int64_t i = task * kRows; i < std::min(n, (task + 1) * kRows); ++i) {
-      std::fill(coordinates.begin(), coordinates.end(), 0.0);
+      coordinates.setZero();
       for (std::int64_t j = 0; j < d; ++j) {
         const double t = static_cast<double>(values(i, j)) - pca.mean[static_cast<std::size_t>(j)];
-        const double* row = weights.row(j).data();
-        for (std::int64_t c = 0; c < size; ++c) coordinates[static_cast<std::size_t>(c)] += t * row[c];
+        coordinates += t * weights.row(j);
       }
-      for (std::int64_t c = 0; c < size; ++c) values(i, c) = static_cast<T>(coordinates[static_cast<std::size_t>(c)]);
+      array(values.row(i)).head(size) = coordinates.template cast<T>();
     }
   });
   T* const all = values.data();
@@ -195,10 +190,9 @@ Matrix<double> back_projected(MatrixView<const double> points, const PrincipalCo
   const std::int64_t d = pca.components.columns();
   Matrix<double> out(points.rows, d);
   for (std::int64_t i = 0; i < points.rows; ++i) {
-    std::copy(pca.mean.begin(), pca.mean.end(), out.row(i).begin());
-    for (std::int64_t c = 0; c < points.columns; ++c) {
-      for (std::int64_t j = 0; j < d; ++j) out(i, j) += points(i, c) * pca.components(c, j);
-    }
+    auto row = array(out.row(i));
+    row = array(pca.mean);
+    for (std::int64_t c = 0; c < points.columns; ++c) row += points(i, c) * array(pca.components.row(c));
   }
   return out;
 }
@@ -208,27 +202,31 @@ namespace {
 constexpr std::int64_t kVectors = 4;  // two that are requested, and two that speed up convergence
 constexpr int kMaxRounds = 60;
 
-double dot(const double* a, const double* b, std::int64_t count) {
+/// From the first product to the last.
+double dot(std::span<const double> a, std::span<const double> b) {
   double sum = 0.0;
-  for (std::int64_t j = 0; j < count; ++j) sum += a[j] * b[j];
+  for (std::size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
   return sum;
 }
 
 /// Orthonormalises the vectors (q, d) in order (Gram-Schmidt); linearly dependent vectors become 0.
 void orthogonalise(MatrixView<double> vectors) {
   for (std::int64_t a = 0; a < vectors.rows; ++a) {
-    const auto row = vectors.row(a);
-    const double before = std::sqrt(dot(row.data(), row.data(), vectors.columns));
+    const std::span<double> row = vectors.row(a);
+    const double before = std::sqrt(dot(row, row));
     // Repeat once to remove the rounding errors of the first pass.
     for (int time = 0; time < 2; ++time) {
       for (std::int64_t b = 0; b < a; ++b) {
-        const double along = dot(row.data(), vectors.row(b).data(), vectors.columns);
-        for (std::int64_t j = 0; j < vectors.columns; ++j) row[j] -= along * vectors(b, j);
+        const double along = dot(row, vectors.row(b));
+        array(row) -= along * array(vectors.row(b));
       }
     }
-    const double length = std::sqrt(dot(row.data(), row.data(), vectors.columns));
-    const bool is_lost = !(length > 1e-12 * before);
-    for (double& value : row) value = is_lost ? 0.0 : value / length;
+    const double length = std::sqrt(dot(row, row));
+    if (length > 1e-12 * before) {
+      array(row) /= length;
+    } else {
+      array(row).setZero();
+    }
   }
 }
 
@@ -236,12 +234,11 @@ void orthogonalise(MatrixView<double> vectors) {
 void multiply(MatrixView<const double> rows, const std::vector<double>& centre, MatrixView<const double> vectors,
               MatrixView<double> next) {
   std::vector<double> centred(centre.size());
-  std::fill_n(next.data, next.size(), 0.0);
+  array(next).setZero();
   for (std::int64_t i = 0; i < rows.rows; ++i) {
-    for (std::int64_t j = 0; j < rows.columns; ++j) centred[j] = rows(i, j) - centre[j];
+    array(centred) = array(rows.row(i)) - array(centre);
     for (std::int64_t a = 0; a < vectors.rows; ++a) {
-      const double along = dot(centred.data(), vectors.row(a).data(), rows.columns);
-      for (std::int64_t j = 0; j < rows.columns; ++j) next(a, j) += along * centred[j];
+      array(next.row(a)) += dot(centred, vectors.row(a)) * array(centred);
     }
   }
 }
@@ -258,8 +255,7 @@ double total_spread(MatrixView<const double> rows, const std::vector<double>& ce
 void fix_sign(std::span<double> axis) {
   const auto largest =
       std::max_element(axis.begin(), axis.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
-  if (*largest >= 0.0) return;
-  for (double& value : axis) value = -value;
+  if (*largest < 0.0) array(axis) = -array(axis);
 }
 
 }  // namespace
@@ -268,7 +264,7 @@ PrincipalPlane principal_plane(MatrixView<const double> rows) {
   const std::int64_t columns = rows.columns, vectors = std::min(kVectors, columns);
   PrincipalPlane plane{std::vector<double>(columns, 0.0), Matrix<double>(2, columns), {}};
   for (std::int64_t i = 0; i < rows.rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) plane.centre[j] += rows(i, j) / static_cast<double>(rows.rows);
+    array(plane.centre) += array(rows.row(i)) / static_cast<double>(rows.rows);
   }
   // Start vectors that are unlikely to be orthogonal to any axis.
   Matrix<double> axes(vectors, columns), next(vectors, columns);
@@ -287,11 +283,11 @@ PrincipalPlane principal_plane(MatrixView<const double> rows) {
   }
   multiply(rows, plane.centre, axes.view(), next.view());
   const double spread = total_spread(rows, plane.centre);
-  std::fill_n(plane.axes.data(), plane.axes.size(), 0.0);
+  array(plane.axes).setZero();
   for (std::int64_t a = 0; a < std::min<std::int64_t>(vectors, 2); ++a) {
     std::copy(axes.row(a).begin(), axes.row(a).end(), plane.axes.row(a).begin());
     fix_sign(plane.axes.row(a));
-    const double along = dot(axes.row(a).data(), next.row(a).data(), columns);
+    const double along = dot(axes.row(a), next.row(a));
     plane.share[static_cast<std::size_t>(a)] = spread > 0.0 ? along / spread : 0.0;
   }
   return plane;

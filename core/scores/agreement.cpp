@@ -12,6 +12,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/kmeans/rows_by_label.h"
 
 namespace kith {
 namespace {
@@ -19,15 +20,11 @@ namespace {
 using Wide = __int128;     // holds every product of two counts of pairs
 using Real = long double;  // 64 bits: holds every product of two counts of rows
 
-std::vector<std::int64_t> count(std::span<const std::int32_t> labels) {
-  std::vector<std::int64_t> rows;
-  for (const std::int32_t label : labels) {
-    if (label < 0)
-      throw Error(ExitCode::internal, fmt::format("contingency: expected labels of at least 0, found {}", label));
-    if (static_cast<std::size_t>(label) >= rows.size()) rows.resize(static_cast<std::size_t>(label) + 1);
-    ++rows[static_cast<std::size_t>(label)];
-  }
-  return rows;
+/// One more than the largest label.
+std::size_t groups_of(std::span<const std::int32_t> labels) {
+  const auto [least, most] = std::minmax_element(labels.begin(), labels.end());
+  if (*least >= 0) return static_cast<std::size_t>(*most) + 1;
+  throw Error(ExitCode::internal, fmt::format("contingency: expected labels of at least 0, found {}", *least));
 }
 
 /// The number of pairs among `rows` rows.
@@ -170,7 +167,7 @@ void add_information(const Contingency& table, Agreement& out) {
 
 Contingency contingency(std::span<const std::int32_t> labels, std::span<const std::int32_t> classes,
                         std::span<const std::int64_t> copies) {
-  const auto count_of = [copies](std::size_t row) { return copies.empty() ? 1 : copies[row]; };
+  const auto count_of = [copies](std::int64_t row) { return copies.empty() ? 1 : copies[row]; };
   std::int64_t n = 0;
   for (std::size_t i = 0; i < labels.size() && n <= kMaxContingencyRows; ++i) n += count_of(i);
   if (labels.size() != classes.size() || n == 0 || n > kMaxContingencyRows) {
@@ -180,21 +177,16 @@ Contingency contingency(std::span<const std::int32_t> labels, std::span<const st
                             kMaxContingencyRows, labels.size(), classes.size()));
   }
   Contingency table{.rows = n, .clusters = {}, .classes = {}, .cells = {}};
-  // Sort the rows by cluster.
-  const std::vector<std::int64_t> members = count(labels);
-  std::vector<std::int64_t> next(members.size(), 0);
-  for (std::size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + members[c - 1];
-  std::vector<std::size_t> sorted(labels.size());
-  for (std::size_t i = 0; i < labels.size(); ++i) sorted[next[labels[i]]++] = i;
-  std::vector<std::int64_t> rows(count(classes).size(), 0);
-  table.clusters.resize(next.size());
-  table.classes.resize(rows.size());
-  for (std::size_t c = 0; c < next.size(); ++c) {
+  table.clusters.resize(groups_of(labels));
+  table.classes.resize(groups_of(classes));
+  const RowsByLabel sorted = rows_by_label(labels, std::ssize(table.clusters));
+  std::vector<std::int64_t> rows(table.classes.size(), 0);
+  for (std::size_t c = 0; c < table.clusters.size(); ++c) {
     std::vector<std::int32_t> present;
-    for (std::int64_t at = next[c] - members[c]; at < next[c]; ++at) {
-      const std::int32_t class_label = classes[sorted[at]];
-      if (rows[class_label] == 0) present.push_back(class_label);
-      rows[class_label] += count_of(sorted[at]);
+    for (std::int64_t at = sorted.first[c]; at < sorted.first[c + 1]; ++at) {
+      const std::int64_t row = sorted.rows[at];
+      if (rows[classes[row]] == 0) present.push_back(classes[row]);
+      rows[classes[row]] += count_of(row);
     }
     std::sort(present.begin(), present.end());
     for (const std::int32_t class_label : present) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/numbers/maps.h"
 #include "core/numbers/philox.h"
 
 namespace kith {
@@ -13,11 +14,9 @@ namespace {
 
 /// The difference between the curve and its chord, with both axes scaled to [0, 1] and the curve turned upside down.
 std::vector<double> differences(std::span<const double> x, std::span<const double> y) {
-  const auto [low, high] = std::minmax_element(y.begin(), y.end());
-  std::vector<double> away;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    away.push_back((*high - y[i]) / (*high - *low) - (x[i] - x.front()) / (x.back() - x.front()));
-  }
+  const double low = array(y).minCoeff(), high = array(y).maxCoeff();
+  std::vector<double> away(x.size());
+  array(away) = (high - array(y)) / (high - low) - (array(x) - x.front()) / (x.back() - x.front());
   return away;
 }
 

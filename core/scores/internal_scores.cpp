@@ -6,19 +6,15 @@
 #include <limits>
 #include <numbers>
 
+#include "core/kmeans/result.h"
 #include "core/kmeans/update.h"
 #include "core/numbers/distance.h"
+#include "core/numbers/maps.h"
 
 namespace kith {
 namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
-
-Matrix<double> repeated(const std::vector<double>& row, std::int64_t rows) {
-  Matrix<double> matrix(rows, std::ssize(row));
-  for (std::int64_t i = 0; i < rows; ++i) std::copy(row.begin(), row.end(), matrix.row(i).begin());
-  return matrix;
-}
 
 /// Sets the distances (n) and the inertia of clusters to 0 if all their rows equal the mean up to its rounding.
 void clear_rounding(std::span<const std::int32_t> labels, std::vector<double>& distance, LabelledClusters& result) {
@@ -66,15 +62,16 @@ LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::sp
   result.rows = plan.weights.terms;
   result.columns = plan.columns;
   result.total = plan.weights.total;
-  result.counts.resize(clusters);
-  for (const std::int32_t label : labels) ++result.counts[label];
+  result.counts = label_counts(labels, clusters);
 
   points.reset();
   points.set_labels(labels);
   ClusterSums sums = empty_sums(plan, clusters);
   points.update_sums(sums);
   result.weights = cluster_weights(sums, result.counts, plan.weights);
-  result.means = centroids_of(sums, result.weights, plan.scales, repeated(plan.mean, clusters).view());
+  result.means = Matrix<double>(clusters, plan.columns);  // for clusters without rows the mean of all
+  array(result.means).rowwise() = array(plan.mean);
+  result.means = centroids_of(sums, result.weights, plan.scales, result.means.view());
 
   Inertia measured = measure_labels(points, plan, result.means.view(), result.counts);
   result.total_inertia = measured.total;

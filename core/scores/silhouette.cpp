@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/kmeans/result.h"
 #include "core/kmeans/rows_by_label.h"
 #include "core/numbers/distance.h"
 #include "core/numbers/fixed_point.h"
@@ -73,9 +74,9 @@ struct Spread {
 /// rounding: relative, at least that of sums over the rows.
 Spread spread_of(const Points& points, const SilhouetteRequest& request, std::span<const std::int64_t> rows,
                  std::span<const double> centre, double rounding) {
-  constexpr std::size_t kBlockValues = std::size_t{1} << 20;
+  constexpr std::size_t kValuesAtOnce = std::size_t{1} << 20;
   const std::int64_t d = points.columns();
-  const std::size_t block = std::max<std::size_t>(kBlockValues / static_cast<std::size_t>(d), 1);
+  const std::size_t block = std::max<std::size_t>(kValuesAtOnce / static_cast<std::size_t>(d), 1);
   Matrix<double> values(static_cast<std::int64_t>(std::min(block, rows.size())), d);
   std::vector<double> sum(d, 0.0);
   double weight = 0.0, squares = 0.0, largest = 0.0;
@@ -108,20 +109,7 @@ std::vector<Spread> spreads_of(const Points& points, const SilhouetteRequest& re
   return spreads;
 }
 
-/// Calls use(cluster, squared distances from all rows to its centre) for the clusters with rows.
-template <class Use>
-void for_centres(const Points& points, const SilhouetteRequest& request, const Use& use) {
-  constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;
-  const std::int64_t k = request.means.rows, block = std::clamp<std::int64_t>(kBlockValues / points.rows(), 1, k);
-  Matrix<double> distances(block, points.rows());
-  for (std::int64_t first = 0; first < k; first += block) {
-    const std::int64_t count = std::min(block, k - first);
-    points.all_distances({request.means.middle(first, count)}, distances.view().middle(0, count));
-    for (std::int64_t c = first; c < first + count; ++c) {
-      if (request.counts[c] > 0) use(c, distances.row(c - first));
-    }
-  }
-}
+constexpr std::int64_t kDistancesAtOnce = std::int64_t{1} << 24;  // distances to centres at a time
 
 }  // namespace
 
@@ -135,7 +123,8 @@ SilhouetteCandidates::SilhouetteCandidates(const Points& points, const Silhouett
   const std::vector<Spread> spreads = spreads_of(points, request, rounding_);
   std::vector<double> nearest(scored, std::numeric_limits<double>::infinity());  // upper bound of the nearest other
   probable_.assign(scored, 0);
-  for_centres(points, request, [&](std::int64_t c, std::span<const double> squared) {
+  for_centroids(points, request.means, kDistancesAtOnce, [&](std::int64_t c, std::span<const double> squared) {
+    if (request.counts[c] == 0) return;
     const auto [variance, offset] = spreads[c];
     for (std::int64_t i = 0; i < scored; ++i) {
       const std::int64_t row = row_of(i);
@@ -145,7 +134,8 @@ SilhouetteCandidates::SilhouetteCandidates(const Points& points, const Silhouett
     }
   });
   needed_.assign(static_cast<std::size_t>(scored * clusters_), false);
-  for_centres(points, request, [&](std::int64_t c, std::span<const double> squared) {
+  for_centroids(points, request.means, kDistancesAtOnce, [&](std::int64_t c, std::span<const double> squared) {
+    if (request.counts[c] == 0) return;
     for (std::int64_t i = 0; i < scored; ++i) {
       const std::int64_t row = row_of(i);
       const bool left_out = request.labels[row] != c && below(std::sqrt(squared[row]) - spreads[c].offset) > nearest[i];
@@ -477,25 +467,17 @@ Silhouette exact_silhouette(Points& points, const DataPlan& plan, const Silhouet
 
 CentroidDistances centroid_distances(const Points& points, MatrixView<const double> centroids,
                                      const SilhouetteRequest& request) {
-  constexpr std::int64_t kBlockValues = std::int64_t{1} << 24;  // distances per block
-  const std::int64_t n = points.rows();
-  const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / n, 1, centroids.rows);
-  Matrix<double> distances(block, n);
+  const auto n = static_cast<std::size_t>(points.rows());
   CentroidDistances result{std::vector<double>(n, 0.0), std::vector<double>(n, kInfinity)};
-  for (std::int64_t first = 0; first < centroids.rows; first += block) {
-    const std::int64_t count = std::min(block, centroids.rows - first);
-    points.all_distances({centroids.middle(first, count)}, distances.view().middle(0, count));
-    for (std::int64_t c = first; c < first + count; ++c) {
-      if (request.counts[c] == 0) continue;
-      const std::span<const double> to_centroid = distances.row(c - first);
-      const double on_centroid = request.on_centroid.empty() ? 0.0 : request.on_centroid[c];
-      for (std::int64_t i = 0; i < n; ++i) {
-        double& kept = request.labels[i] == c ? result.own[i] : result.nearest[i];
-        const double distance = to_centroid[i] > on_centroid ? to_centroid[i] : 0.0;
-        kept = request.labels[i] == c ? distance : std::min(kept, distance);
-      }
+  for_centroids(points, centroids, kDistancesAtOnce, [&](std::int64_t c, std::span<const double> to_centroid) {
+    if (request.counts[c] == 0) return;
+    const double on_centroid = request.on_centroid.empty() ? 0.0 : request.on_centroid[c];
+    for (std::size_t i = 0; i < n; ++i) {
+      double& kept = request.labels[i] == c ? result.own[i] : result.nearest[i];
+      const double distance = to_centroid[i] > on_centroid ? to_centroid[i] : 0.0;
+      kept = request.labels[i] == c ? distance : std::min(kept, distance);
     }
-  }
+  });
   return result;
 }
 

@@ -122,6 +122,33 @@ TEST_CASE("an exception stops the tasks of all nodes and reaches the caller", "[
   }
 }
 
+TEST_CASE("work on each thread runs at the same time, and the error of the lowest one reaches the caller",
+          "[threads]") {
+  for (const int count : {1, 2, 5}) {
+    Threads threads(count, {.nodes = 1});
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> here = 0, sum = 0;
+      threads.run_on_each([&](std::size_t thread) {
+        ++here;
+        while (here < count) std::this_thread::yield();  // none goes on before all have come
+        sum += static_cast<int>(thread) + 1;
+      });
+      CHECK(sum == count * (count + 1) / 2);
+    }
+    std::atomic<int> ended = 0;
+    const auto failing = [&](std::size_t thread) {
+      ++ended;
+      while (ended < count) std::this_thread::yield();
+      if (thread + 2 >= static_cast<std::size_t>(count)) throw std::runtime_error(std::to_string(thread));
+    };
+    CHECK_THROWS_WITH(threads.run_on_each(failing), std::to_string(std::max(count - 2, 0)));
+    CHECK(ended == count);
+    std::atomic<std::int64_t> tasks = 0;  // the pool goes on
+    threads.run(100, [&](std::int64_t task, int) { tasks += task; });
+    CHECK(tasks == 4950);
+  }
+}
+
 TEST_CASE("clusters do not depend on the topology", "[threads]") {
   const Matrix<double> values = test::kinds()[1].make(6000, 24, 1);
   const PointsMatrix points = test::as_class(values.view(), ValueClass::f32);

@@ -143,7 +143,7 @@ TEST_CASE("a thread of a device that does not start ends the run, and no other w
         {"cluster", folder / "x.h5", "-k", "3", "--backend", "cpu", "--threads", "1", "--devices", "0,0,0,0", "-q"},
         {.environment = failing});
     INFO("call " << call << ": " << outcome.err);
-    CHECK((outcome.code == 0 || (outcome.code == 4 && outcome.says("threads for the devices"))));
+    CHECK((outcome.code == 0 || (outcome.code == 4 && outcome.says("name fewer devices"))));
     refused += outcome.code == 4 ? 1 : 0;
   }
   CHECK(refused == 3);

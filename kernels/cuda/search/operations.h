@@ -1,4 +1,4 @@
-// The operations of a neighbour search. Each implements the function of the same name in core/point_*.h. T: one of
+// The operations of a neighbour search. Each implements the function of the same name in core/points/points.h. T: one of
 // KITH_FOR_POINT_TYPES.
 #pragma once
 
