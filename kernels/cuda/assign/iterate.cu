@@ -300,7 +300,7 @@ IterateResult iterate(std::span<HeldRows<T>* const> shards, Threads& threads, Co
   }
   std::vector<std::optional<ShardIterations<T>>> iterations(shards.size());
   IterateResult result;
-  threads.run([&](std::size_t p) {
+  threads.run_on_each([&](std::size_t p) {
     ShardExchange::Attendance attendance(exchange);
     const bool has_totals = p == 0 && processes.is_first();
     with_memory(*shards[p], [&] { iterations[p].emplace(*shards[p], state, static_cast<int>(p), has_totals); });

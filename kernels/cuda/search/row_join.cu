@@ -146,7 +146,7 @@ std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> par
   make_peers(devices);  // else the copies go through the host
   std::vector<std::optional<NeighborLists>> found(parts.size());
   std::atomic<bool> ended = false;
-  threads.run([&](std::size_t p) {
+  threads.run_on_each([&](std::size_t p) {
     check(cudaSetDevice(parts[p]->context->device));
     SelfJoin own = join;
     own.progress = [&, p](std::int64_t rows) {
