@@ -6,6 +6,7 @@
 namespace kith::cpu {
 std::string missing(const BackendOptions& options);
 std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths& forced);
+Machine machine(const BackendOptions& options);
 }  // namespace kith::cpu
 
 namespace kith::cuda {

@@ -21,11 +21,6 @@ constexpr std::int64_t kLeastRows = 1024;  // of a device; smaller blocks of row
 constexpr std::int64_t kMostGpus = 16;     // that a run takes without --devices
 constexpr double kFirstOpening = 0.2;      // seconds for which a process initialises CUDA, besides opening each device
 
-/// A thread of a processor with AVX-512, nominally.
-constexpr Machine kThread{
-    {.copied = 10e9, .gathered = 1.7e9, .sent = 0.0, .fp16 = 1.7e11, .int8 = 0.0, .float32 = 1e11, .definitions = 1e10},
-    5e-6,
-    0.0};
 /// An H200, than which no GPU that kith knows is faster: what it does not win, no GPU is opened for.
 constexpr Machine kFastestGpu{{.copied = 3.6e12,
                                .gathered = 2.7e12,
@@ -36,15 +31,6 @@ constexpr Machine kFastestGpu{{.copied = 3.6e12,
                                .definitions = 6e12},
                               5e-6,
                               0.1};
-
-Machine processor(std::int64_t threads) {
-  Machine machine = kThread;
-  const auto count = static_cast<double>(threads);
-  for (double* rate : {&machine.copied, &machine.gathered, &machine.fp16, &machine.float32, &machine.definitions}) {
-    *rate *= count;
-  }
-  return machine;
-}
 
 /// Of a limit of iterations, those that most runs take.
 std::int64_t expected_times(const Work& work) {
@@ -67,6 +53,9 @@ BackendOptions backend_options(const CommonOptions& common) {
   options.device_memory = common.device_memory > 0 ? common.device_memory : common.memory;
   return options;
 }
+
+/// The rates of the processor, which is the last backend and always there.
+Machine processor(const CommonOptions& common) { return backends().back().machine(backend_options(common)); }
 
 std::string text_of(const Device& device) {
   return device.description.empty() ? device.name : fmt::format("{}, {}", device.name, device.description);
@@ -166,7 +155,7 @@ Decision wanted_backend(const Job& job, const std::string& gpu, const RunShape& 
   } else if (!gpu.empty()) {
     decision.reason = gpu;
   } else if (shape.is_known()) {
-    return choose_backend_by_cost(shape, processor(planned_threads(job.common)), kFastestGpu);
+    return choose_backend_by_cost(shape, processor(job.common), kFastestGpu);
   } else {
     decision.reason = "the first that works";
   }

@@ -429,4 +429,12 @@ std::int64_t ComposedBackend::device_bytes() const {
   return bytes;
 }
 
+std::vector<Decision> ComposedBackend::decisions() const {
+  Decisions all;
+  for (const auto& backend : backends_) {
+    for (const Decision& decision : backend->decisions()) all.add(decision);
+  }
+  return all.all();
+}
+
 }  // namespace kith

@@ -201,6 +201,7 @@ class ComposedBackend final : public Backend {
   Device device() const override;
   std::unique_ptr<Points> hold(const PointBlock&) override;
   std::int64_t device_bytes() const override;
+  std::vector<Decision> decisions() const override;
 
  private:
   std::vector<std::unique_ptr<Backend>> backends_;

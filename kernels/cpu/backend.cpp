@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/backends.h"
+#include "kernels/cpu/choice/machine.h"
 #include "kernels/cpu/points.h"
 
 namespace kith::cpu {
@@ -51,6 +52,10 @@ std::string missing(const BackendOptions&) { return ""; }
 
 std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths& forced) {
   return std::make_unique<CpuBackend>(options, forced);
+}
+
+Machine machine(const BackendOptions& options) {
+  return processor_machine(instructions(), options.threads > 0 ? options.threads : usable_threads());
 }
 
 }  // namespace kith::cpu
