@@ -1,11 +1,14 @@
 // Child processes: what a call returns, and what happens when the child crashes, hangs, or takes too much memory.
 #include "data/io/child_process.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
 
 #include "data/format/element.h"
 #include "data/hdf5/hdf5_child.h"

@@ -1,6 +1,8 @@
 // Files that cannot be read: not HDF5, cut off, locked, not closed after a crash, changed while they are read.
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <thread>

@@ -1,6 +1,7 @@
 // Points from text: delimiters, headers, quotes, columns, and every kind of invalid line.
 #include <zlib.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>

@@ -2,6 +2,7 @@
 #include "data/reading.h"
 #include "core/numbers/metric.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>

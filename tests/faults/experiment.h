@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <map>

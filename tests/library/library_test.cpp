@@ -1,6 +1,7 @@
 // The C++ interface finds what the command line finds, reports its progress, and can be cancelled.
 #include <kith/kith.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

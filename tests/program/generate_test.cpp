@@ -1,6 +1,7 @@
 // Synthetic points: each kind by its properties, the same rows in any order and on any machine, and kith generate.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>

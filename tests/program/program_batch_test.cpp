@@ -1,4 +1,5 @@
 // What scripts and workflows read: results that describe themselves, failures as objects.
+#include <algorithm>
 #include <cstdlib>
 
 #include "tests/support/program.h"

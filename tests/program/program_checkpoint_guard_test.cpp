@@ -1,6 +1,10 @@
 // What guards a checkpoint: its owner, its lock, and what it knows about the inputs of its run.
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 

@@ -1,7 +1,10 @@
 // Checkpoints: runs that stop after any step, are killed or are asked to stop, and continue to the same bytes.
 #include <fmt/format.h>
+#include <signal.h>
 
+#include <chrono>
 #include <random>
+#include <thread>
 
 #include "data/results/checkpoint_file.h"
 #include "tests/support/checkpoint_trial.h"

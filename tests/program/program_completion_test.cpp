@@ -1,8 +1,12 @@
 // kith completion: what bash, zsh and fish offer, asked for with the keys of a terminal.
 #include <poll.h>
 #include <pty.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 
 #include <cstdlib>
+#include <regex>
 
 #include "tests/support/program.h"
 #include "tests/support/skipped.h"

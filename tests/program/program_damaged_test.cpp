@@ -1,4 +1,6 @@
 // Damaged and hostile HDF5 files: the program ends with a message about the file, in time and within its memory.
+#include <signal.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <limits>

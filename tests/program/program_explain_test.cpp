@@ -1,4 +1,5 @@
 // The report at the end of a clustering, and runs resumed after their iteration limit.
+#include <algorithm>
 #include <cmath>
 
 #include "data/results/stored_result.h"

@@ -1,4 +1,5 @@
 // Cases of docs/failures.md that no other test shows, with the program as a user runs it.
+#include <algorithm>
 #include <numeric>
 
 #include "tests/support/program.h"

@@ -3,7 +3,9 @@
 // Without KITH_FAULTS a selection runs. KITH_FAULTS=all fails every call of every command (for malloc 200 of them) and
 // prints the table of docs/trust.md; KITH_FAULTS=NAME does so for one command.
 #include <fmt/format.h>
+#include <stdlib.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "tests/faults/experiment.h"

@@ -1,4 +1,5 @@
 // Files of other programs: MATLAB 4 is read; binary files are named with the command that converts them.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>

@@ -1,6 +1,8 @@
 // kith image: colours, palettes, labels, edges, and what is refused.
 #include <zlib.h>
 
+#include <chrono>
+
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 #include "tests/support/xml.h"

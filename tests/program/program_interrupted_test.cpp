@@ -1,4 +1,6 @@
 // Runs that are asked to stop: what they write, and how they end.
+#include <signal.h>
+
 #include <sstream>
 
 #include "tests/support/checkpoint_trial.h"

@@ -1,4 +1,5 @@
 // --memory bounds everything that a small file can make large: what does not fit is refused before memory is taken.
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 

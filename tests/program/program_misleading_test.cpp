@@ -1,6 +1,7 @@
 // Inputs that misled silently: rows that begin with #, names of rows in neighbour lists, resumed runs, escape codes.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "data/results/stored_result.h"

@@ -1,6 +1,8 @@
 // Outputs: never through a link of somebody else, never over an input, verified when written and when read again.
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,6 @@
 // kith plan and --dry-run: what they say of a run is what the run does, from headers alone, and nothing is written.
+#include <stdlib.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>

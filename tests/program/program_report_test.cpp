@@ -1,6 +1,7 @@
 // kith report: pages and pictures of results.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/numbers/distance.h"

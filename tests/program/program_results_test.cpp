@@ -1,4 +1,5 @@
 // Result files: equal bytes on every backend, and known answers.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>

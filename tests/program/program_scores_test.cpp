@@ -2,6 +2,7 @@
 // rows.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

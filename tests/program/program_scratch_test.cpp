@@ -1,5 +1,6 @@
 // --scratch: points that cannot be read in passes from their own file, with the bytes of a run in memory.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,10 @@
 // Files from strangers: what their texts may do to a terminal, and which other files they make kith open.
+#include <fcntl.h>
 #include <pty.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 

@@ -1,4 +1,5 @@
 // kith sweep, and the scores of kith evaluate --points.
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 

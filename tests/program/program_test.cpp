@@ -1,14 +1,20 @@
 // The program as a user meets it: commands, messages, exit codes, streams, signals.
 #include "tests/support/program.h"
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cfenv>
 #include <cstdlib>
+#include <regex>
 
 #include "app/cli/selftest.h"
 #include "tests/support/result_values.h"
 
 #if defined(__SSE2__)
 #include <pmmintrin.h>
+#include <unistd.h>
 #endif
 
 using namespace kith::testing;

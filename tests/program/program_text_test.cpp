@@ -1,4 +1,5 @@
 // Text tables whose first line, quotes or number of fields have two meanings: each is read as meant, or asked about.
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <regex>

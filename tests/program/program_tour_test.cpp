@@ -1,6 +1,7 @@
 // Every command of docs/tour.md prints what the page shows.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 

@@ -1,6 +1,7 @@
 // Help pages, tables and summaries fit the width of the terminal, and no number or name in them is broken.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 

@@ -1,6 +1,7 @@
 // Where the built programs search for shared libraries: nowhere that depends on the current folder.
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <optional>

@@ -1,24 +1,18 @@
 // Runs the kith program as a user does: with arguments, an environment, redirected streams, signals.
 #pragma once
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/types.h>
 
-#include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/support/hdf5_files.h"
+
+extern template class nlohmann::basic_json<>;  // compiled once, in program.cpp
 
 namespace kith::testing {
 
@@ -28,9 +22,7 @@ inline const std::string kDigits = std::string(KITH_SOURCE_DIR) + "/samples/digi
 using Words = std::vector<std::string>;
 
 /// `text` with indented lines joined to the line above, and without the backslashes of continued commands.
-inline std::string unwrapped(const std::string& text) {
-  return std::regex_replace(text, std::regex(R"(( \\)?\n +)"), " ");
-}
+std::string unwrapped(const std::string& text);
 
 struct Outcome {
   int code = -1;  // exit code, or 128 + the signal that ended it
@@ -38,9 +30,9 @@ struct Outcome {
   std::string err;
   std::int64_t peak_bytes = 0;  // largest resident memory
 
-  nlohmann::json json() const { return nlohmann::json::parse(out); }
+  nlohmann::json json() const;
   /// Whether `text` is on standard error, where long lines may have been wrapped.
-  bool says(const std::string& text) const { return unwrapped(err).find(text) != std::string::npos; }
+  bool says(const std::string& text) const;
 };
 
 /// What differs from a plain run.
@@ -60,128 +52,34 @@ struct Setting {
 /// A started program. wait() must be called once.
 class Running {
  public:
-  explicit Running(const Words& words, const Setting& setting = {}) {
-    process_ = fork();
-    REQUIRE(process_ >= 0);
-    if (process_ == 0) become(words, setting);
-  }
+  explicit Running(const Words& words, const Setting& setting = {});
   pid_t process() const { return process_; }
-
-  Outcome wait() {
-    int status = 0;
-    rusage usage{};
-    REQUIRE(wait4(process_, &status, 0, &usage) == process_);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return {code, bytes_of(folder_ / "out"), bytes_of(folder_ / "err"), usage.ru_maxrss * std::int64_t{1024}};
-  }
+  Outcome wait();
 
  private:
-  [[noreturn]] void become(const Words& words, const Setting& setting) {
-    const auto redirect = [](const std::string& file, int stream) {
-      const int opened = open(file.c_str(), O_WRONLY | O_CREAT, 0600);
-      if (opened < 0 || dup2(opened, stream) < 0) _exit(126);
-    };
-    redirect(folder_ / "err", STDERR_FILENO);
-    redirect(setting.standard_output.empty() ? folder_ / "out" : setting.standard_output, STDOUT_FILENO);
-    if (!setting.standard_input.empty()) {
-      const int opened = open(setting.standard_input.c_str(), O_RDONLY);
-      if (opened < 0 || dup2(opened, STDIN_FILENO) < 0) _exit(126);
-    }
-    if (setting.closed_output) close(STDOUT_FILENO);
-    int ends[2];
-    if (setting.broken_pipe && (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0 || close(ends[0]) != 0)) _exit(126);
-    const rlimit size{setting.file_bytes, setting.file_bytes};
-    if (setting.file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &size) != 0) _exit(126);
-    const rlimit space{setting.address_space, setting.address_space};
-    if (setting.address_space != RLIM_INFINITY && setrlimit(RLIMIT_AS, &space) != 0) _exit(126);
-    const rlimit no_core{0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    if (!setting.folder.empty() && chdir(setting.folder.c_str()) != 0) _exit(126);
-    signal(SIGPIPE, SIG_DFL);
-    unsetenv("COLUMNS");
-    for (const std::string& variable : setting.environment) putenv(const_cast<char*>(variable.c_str()));
-    std::vector<char*> arguments;
-    for (const std::string& word : setting.runner) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(const_cast<char*>(setting.runner.empty() ? "kith" : setting.program.c_str()));
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    setting.runner.empty() ? execv(setting.program.c_str(), arguments.data()) : execvp(arguments[0], arguments.data());
-    _exit(127);
-  }
-
   Scratch folder_;
   pid_t process_ = -1;
 };
 
-inline Outcome run_kith(const Words& words, const Setting& setting = {}) { return Running(words, setting).wait(); }
+Outcome run_kith(const Words& words, const Setting& setting = {});
 
 /// A run that must succeed.
-inline Outcome done(const Words& words, const Setting& setting = {}) {
-  Outcome outcome = run_kith(words, setting);
-  INFO(outcome.err);
-  REQUIRE(outcome.code == 0);
-  return outcome;
-}
+Outcome done(const Words& words, const Setting& setting = {});
 
 /// A run that must exit with this code, with all of these texts on standard error and nothing on standard output, but
 /// the error with --json.
-inline void refuses(int code, const Words& words, const Words& said, const Setting& setting = {}) {
-  const Outcome outcome = run_kith(words, setting);
-  INFO("kith " << nlohmann::json(words).dump() << "\n" << outcome.err);
-  CHECK(outcome.code == code);
-  if (std::find(words.begin(), words.end(), "--json") == words.end()) {
-    CHECK(outcome.out.empty());
-  } else {
-    CHECK(outcome.json()["error"]["code"] == code);
-  }
-  for (const std::string& text : said) {
-    INFO("expected: " << text);
-    CHECK(outcome.says(text));
-  }
-}
+void refuses(int code, const Words& words, const Words& said, const Setting& setting = {});
 
 /// Names of the files in a folder, including hidden ones.
-inline std::vector<std::string> files_in(const Scratch& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
+std::vector<std::string> files_in(const Scratch& folder);
 
 /// Whether a sanitizer is in the program: its library has to be loaded first, and it needs much address space.
-inline bool is_sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#else
-  return false;
-#endif
-}
+bool is_sanitized();
 
 /// Waits up to half a minute for something to become true.
-inline bool eventually(const std::function<bool()>& condition) {
-  for (int tries = 0; tries < 3000; ++tries) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
+bool eventually(const std::function<bool()>& condition);
 
 /// Backends that are usable according to `kith devices`. KITH_REQUIRE=cuda makes a missing one a failure.
-inline Words usable_backends() {
-  Words names;
-  const nlohmann::json report = done({"devices", "--json"}).json();
-  for (const auto& backend : report["backends"]) {
-    const std::string name = backend["name"];
-    if (backend["usable"] && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  REQUIRE(std::find(names.begin(), names.end(), "cpu") != names.end());
-  const char* required = std::getenv("KITH_REQUIRE");
-  if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {
-    REQUIRE(std::find(names.begin(), names.end(), "cuda") != names.end());
-  }
-  return names;
-}
+Words usable_backends();
 
 }  // namespace kith::testing

@@ -1,6 +1,7 @@
 // Tables of runs that must be refused, with their messages. None may change or add files.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <span>
 #include <sstream>
