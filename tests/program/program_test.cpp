@@ -14,7 +14,6 @@
 
 #if defined(__SSE2__)
 #include <pmmintrin.h>
-#include <unistd.h>
 #endif
 
 using namespace kith::testing;
