@@ -24,8 +24,8 @@
 #include "app/run/results.h"
 #include "app/run/start.h"
 #include "app/run/weighting.h"
-#include "core/kmeans/result.h"
 #include "core/kmeans/kmeans.h"
+#include "core/kmeans/result.h"
 #include "core/preparation/preparation.h"
 
 namespace kith::app {
@@ -389,7 +389,7 @@ struct Clusters {
 /// Clusters the points that are held, and reports the result.
 Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, PointsRun& run) {
   const Metric metric = metric_of(options.common);
-  check_counted(inputs.clusters, run.held, *run.source, run.common);
+  check_counted(inputs.clusters, run);
   if (inputs.start.labels) {
     inputs.centroids = label_centroids(inputs.start, run.held, metric);
     inputs.given = std::as_const(inputs.centroids).view();

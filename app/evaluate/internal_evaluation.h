@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/run/held_points.h"
-#include "app/run/scores.h"
+#include "app/run/results.h"
 #include "core/scores/internal_scores.h"
 #include "core/scores/silhouette.h"
 #include "data/labels.h"

@@ -17,13 +17,11 @@
 #include "app/cli/units.h"
 #include "app/commands.h"
 #include "app/evaluate/internal_evaluation.h"
-#include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
 #include "app/run/report.h"
 #include "app/run/results.h"
-#include "app/run/scores.h"
 #include "app/run/start.h"
 #include "core/error.h"
 #include "core/kmeans/kmeans.h"
@@ -482,7 +480,7 @@ Needs needs_of(const SweepOptions& options, const std::vector<std::int64_t>& cou
 }
 
 Sweep compute(const SweepOptions& options, const std::vector<std::int64_t>& counts, PointsRun& run) {
-  check_counted(counts.back(), run.held, *run.source, run.common);
+  check_counted(counts.back(), run);
   if (start_of(options).is_random()) advise_on_starts(options.runs, run.common);
   const bool samples = options.silhouette == "exact" && options.sample < run.held.points->rows();
   Sweep sweep{.rows = {},

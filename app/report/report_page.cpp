@@ -13,7 +13,7 @@
 #include "app/report/clustered_points.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/held_points.h"
-#include "app/run/scores.h"
+#include "app/run/results.h"
 #include "core/error.h"
 #include "data/results/stored_result.h"
 #include "data/results/text_file.h"

@@ -11,7 +11,6 @@
 
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
-#include "app/run/advice.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/processes.h"
 #include "core/points/composed_points.h"
@@ -387,18 +386,6 @@ std::vector<std::int64_t> HeldPoints::row_numbers() const {
   const std::span<const std::int64_t> kept = values->kept_rows();
   for (std::int64_t& number : numbers) number = kept.empty() ? number : kept[static_cast<std::size_t>(number)];
   return numbers;
-}
-
-void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source,
-                   const CommonOptions& common) {
-  const std::int64_t counted = held.plan.rows;
-  if (clusters <= counted) return advise_on_clusters(clusters, counted, common);
-  const std::int64_t ignored = source.rows() - counted;
-  throw Error(
-      ExitCode::usage,
-      fmt::format("-k {}: {} has {} rows, of which {} {} ignored (dropped by --nan, or of weight 0); expected at "
-                  "most {} clusters",
-                  clusters, source.name(), source.rows(), ignored, ignored == 1 ? "is" : "are", counted));
 }
 
 void note_device_memory(const HeldPoints& held, Job& job) {

@@ -81,10 +81,6 @@ struct HoldRequest {
 };
 /// Holds the rows of this process and computes their plan. Nothing else may use HDF5 meanwhile.
 HeldPoints hold_points(const HoldRequest& request, Job& job);
-/// Throws Error(usage) if fewer rows than clusters remain after dropped rows and rows of weight 0.
-/// Prints advice if there are nearly as many.
-void check_counted(std::int64_t clusters, const HeldPoints& held, const data::PointSource& source,
-                   const CommonOptions& common);
 /// Records the peak of device memory.
 void note_device_memory(const HeldPoints& held, Job& job);
 

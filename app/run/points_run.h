@@ -83,8 +83,13 @@ bool begin(PointsRun& run, Needs needs);
 /// Step 4: reads the points, prepares them and gives them to a backend.
 void hold_points(PointsRun& run);
 
-/// Advice on columns that distances should perhaps not use, unless the points are prepared as those of a result were.
+/// Advice where the answer to a run is right but may mislead, unless --no-advice is given. On columns that distances
+/// should perhaps not use, unless the points are prepared; on one start for each number of clusters.
 void advise(const PointsRun& run);
+void advise_on_starts(std::int64_t runs, const CommonOptions& common);
+/// Throws Error(usage) if fewer rows than clusters remain after dropped rows and rows of weight 0. Prints advice if
+/// there are nearly as many.
+void check_counted(std::int64_t clusters, const PointsRun& run);
 
 /// For the computation: what the limit leaves to trees and cells once the points are held.
 std::int64_t search_bytes_left(const PointsRun& run);
