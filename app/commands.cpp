@@ -5,10 +5,9 @@
 
 #include <algorithm>
 
-#include "app/cli/command_names.h"
-#include "app/cli/help_page.h"
-#include "app/cli/suggest.h"
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
 #include "app/run/processes.h"
 #include "app/version.h"
 #include "core/error.h"

@@ -6,9 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "app/cli/help_page.h"
 #include "app/cli/layout.h"
-#include "app/cli/shell_word.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/run/job.h"
 #include "app/run/memory.h"

@@ -10,8 +10,8 @@
 
 #include "app/cli/failure.h"
 #include "app/cli/layout.h"
-#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/freshness.h"

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "app/cli/command_names.h"
 #include "app/cli/options.h"
-#include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
 #include "core/error.h"
 #include "data/source.h"

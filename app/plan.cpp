@@ -38,8 +38,7 @@ int run_plan(const Arguments& arguments) {
                      "The same as COMMAND with --dry-run.",
                  .usage = "COMMAND ARGUMENTS",
                  .examples = {"kith plan cluster points.h5:/train -k 256 --memory 300MB",
-                              "kith plan knn base.fbin --queries queries.fbin -k 10 --json",
-                              "kith bench limits           # measures this machine, for the times of plans"}});
+                              "kith plan knn base.fbin --queries queries.fbin -k 10 --json"}});
   set.positional({.names = "COMMAND",
                   .help = "cluster, sweep, assign, knn, distances, evaluate or resume, with its arguments.",
                   .required = "the command to plan"},

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "app/cli/failure.h"
-#include "app/cli/remedy.h"
 #include "app/cli/selftest.h"
 #include "app/cli/terminal.h"
 #include "app/processes/launch.h"
@@ -47,9 +46,9 @@ int run_process(const Arguments& words, int (*run)(const Arguments&)) {
   } catch (const Error& error) {
     return fail_processes(error.code(), message_with_remedy(named(error)));
   } catch (const std::bad_alloc&) {
-    return fail_processes(kNoMemory, kOutOfMemory);
+    return fail_processes(ExitCode::memory, kOutOfMemory);
   } catch (const std::length_error&) {  // more elements than addresses
-    return fail_processes(kNoMemory, kOutOfMemory);
+    return fail_processes(ExitCode::memory, kOutOfMemory);
   } catch (const std::exception& error) {
     return fail_processes(ExitCode::internal, std::string("internal error: ") + error.what() + "; please report it");
   }

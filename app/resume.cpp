@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "app/cli/options.h"
-#include "app/cli/shell_word.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
 #include "core/error.h"
 #include "data/io/location.h"

@@ -7,12 +7,18 @@
 namespace kith {
 
 /// Exit codes of the program. A run that signal n ends exits with 128 + n.
-enum class ExitCode : int { done = 0, internal = 1, usage = 2, data = 3, device = 4, output = 5, time_limit = 124 };
+enum class ExitCode : int {
+  done = 0,
+  internal = 1,
+  usage = 2,
+  data = 3,
+  device = 4,
+  output = 5,
+  memory = 6,  // of the host or of a GPU, or a limit does not allow it: the same run can succeed with more
+  time_limit = 124,
+};
 
-/// Memory of the host or of a GPU does not suffice, or a limit does not allow it: the same run can succeed with more.
-inline constexpr ExitCode kNoMemory = ExitCode{6};
-
-/// What went wrong, for callers that know a remedy: the program names the option that helps (app/cli/remedy.h).
+/// What went wrong, for callers that know a remedy: the program names the option that helps (app/cli/failure.h).
 enum class Cause {
   other,
   faulty_hardware,   // a count or an objective that correct arithmetic cannot give

@@ -8,7 +8,6 @@
 #include <limits>
 #include <utility>
 
-#include "app/cli/text_options.h"
 #include "core/error.h"
 #include "core/points/backend.h"
 #include "core/runtime/threads.h"

@@ -97,6 +97,14 @@ Metric metric_of(const CommonOptions& common);
 /// Why k-means does not support the metric; empty: it does.
 std::string metric_without_means(const CommonOptions& common);
 data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumns& expected = {});
+/// Puts --delimiter, --decimal, --thousands, --header, --quote, --skip-lines and --comment into the options of readers.
+/// Throws Error(usage) if they cannot be meant.
+void read_text_options(const CommonOptions& common, data::ReadOptions& options);
+/// What --header says.
+data::Header header_of(const CommonOptions& common);
+/// Options for readers of labels, with these alone: labels and classes are separate columns, and --columns applies to
+/// the points.
+data::ReadOptions text_form(const CommonOptions& common);
 /// `inputs`: locations whose files must never be overwritten, besides the configuration. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);
 

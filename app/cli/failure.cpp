@@ -1,4 +1,5 @@
-// Finds the file and the remedy in a message, which begins with the one and ends with the other.
+// What a user can do about an error; and the file and the remedy in its message, which begins with the one and ends
+// with the other.
 #include "app/cli/failure.h"
 
 #include <algorithm>
@@ -6,8 +7,8 @@
 #include <regex>
 #include <string_view>
 
-#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
 #include "data/io/location.h"
 
 namespace kith::app {
@@ -37,6 +38,31 @@ std::string file_in(const std::string& message) {
   return found;
 }
 
+const char* remedy_for(Cause cause) {
+  switch (cause) {
+    case Cause::faulty_hardware:
+      return "run again, or with another --backend";
+    case Cause::empty_clusters:
+      return "give a smaller -k, another --seed or --init, or --empty relocate";
+    case Cause::value_class:
+      return "remove the row, or give --precision f64";
+    case Cause::column_products:
+      return "divide the values by a power of ten, or give --scale zscore";
+    case Cause::component_count:
+      return "give a smaller --pca";
+    case Cause::cluster_sizes:
+      return "give another --min-size or --max-size";
+    case Cause::radius:
+      return "give another --radius";
+    case Cause::own_row_excluded:
+      return "--include-self keeps each row in its own list";
+    case Cause::value:  // the message says where it is
+    case Cause::other:
+      return "";
+  }
+  return "";
+}
+
 }  // namespace
 
 void note_words(const std::vector<std::string>& words) {
@@ -63,6 +89,11 @@ std::vector<std::string> ready_options(const std::string& message) {
     if (end == rest.npos) return options;
     rest.erase(0, end + kOr.size());
   }
+}
+
+std::string message_with_remedy(const Error& error) {
+  const std::string remedy = remedy_for(error.cause());
+  return remedy.empty() ? error.what() : error.what() + ("; " + remedy);
 }
 
 nlohmann::ordered_json failure_object(int code, const std::string& message) {

@@ -14,6 +14,9 @@ void note_words(const std::vector<std::string>& words);
 /// From here on errors also have an object.
 void expect_json();
 
+/// The message of the error, followed by the options that help where its cause has some: core/ knows no options.
+std::string message_with_remedy(const Error& error);
+
 /// {"code", "message", "file", "remedy"}; `file` is the one of the command line that the message names, `remedy` what
 /// stands behind the last semicolon; null if there is none.
 nlohmann::ordered_json failure_object(int code, const std::string& message);

@@ -55,7 +55,6 @@ struct OptionSet::State {
   void warn_of_variables() const;
   void read_config(const std::string& path);
 
-  // In option_rules.cpp.
   void check() const;
   std::string command_line(std::string line, const Replacements& replacements, bool shown) const;
 };
@@ -66,5 +65,17 @@ struct OptionSet::State {
 std::string short_name_of(const std::string& names);
 /// KITH_MAX_ITERATIONS for --max-iterations.
 std::string variable_of(const std::string& long_name);
+
+/// One line of the file that sets an option.
+struct ConfigEntry {
+  std::string section;  // command name, empty before the first section
+  std::string name;     // option name without dashes
+  std::string value;    // without quotes
+  std::string where;    // "kith.toml:3"
+};
+
+/// The part of TOML that options need: comments, [section], strings in either quotes, numbers, true and false.
+/// Throws Error(usage) with file and line.
+std::vector<ConfigEntry> read_config_file(const std::string& path);
 
 }  // namespace kith::app

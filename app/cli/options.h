@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/help_page.h"
+#include "app/cli/layout.h"
 #include "app/cli/units.h"
 
 namespace kith {

@@ -97,7 +97,7 @@ void end_by_library(int status, void*) {
   if (status != -1 && status != 255) return;
   data::remove_temporary_files_from_signal();
   say("kith: the HDF5 library ended the program, out of memory; no output was written; free some memory\n");
-  _exit(static_cast<int>(kNoMemory));
+  _exit(static_cast<int>(ExitCode::memory));
 }
 
 /// Out of memory where nothing catches it: in a destructor, or before main() in a library's variables.
@@ -107,7 +107,7 @@ void end_by_library(int status, void*) {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
     say("kith: out of memory; no output was written; free some memory\n");
-    _exit(static_cast<int>(kNoMemory));
+    _exit(static_cast<int>(ExitCode::memory));
   } catch (...) {  // which the message below names
   }
   say("kith: out of memory, or an error where none may occur; no output was written; please report it if memory is "

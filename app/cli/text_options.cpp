@@ -1,5 +1,5 @@
 // The options that describe the form of text files: delimiter, numbers, header, comments.
-#include "app/cli/text_options.h"
+#include "app/cli/common_options.h"
 
 #include <fmt/format.h>
 
@@ -33,8 +33,10 @@ std::vector<Reason> unless_any(const OptionSet& set, bool (*is_one)(const std::s
   }};
 }
 
-std::vector<Reason> unless_text(const OptionSet& set) {
-  return unless_any(set, data::is_read_as_text, "no input that it describes is text");
+/// Whether the text is one character, no letter or digit and none of `others`.
+bool is_mark(const std::string& text, const char* others) {
+  return text.size() == 1 && std::isalnum(static_cast<unsigned char>(text[0])) == 0 &&
+         std::string(others).find(text) == std::string::npos;
 }
 
 /// One character for --delimiter, or nothing for auto.
@@ -44,9 +46,7 @@ std::string delimiter_of(const std::string& text) {
   for (const auto& [word, delimiter] : words) {
     if (text == word) return delimiter;
   }
-  const bool cannot = text.size() != 1 || std::isalnum(static_cast<unsigned char>(text[0])) != 0 ||
-                      std::string("\"+-.#\r\n").find(text) != std::string::npos;
-  if (cannot) {
+  if (!is_mark(text, "\"+-.#\r\n")) {
     throw Error(ExitCode::usage, fmt::format("--delimiter: expected auto, comma, tab, semicolon, blanks or one "
                                              "character that does not occur in numbers, found '{}'",
                                              text));
@@ -62,9 +62,7 @@ std::optional<char> mark_of(const std::string& text) {
     if (text == word) return mark;
   }
   if (const char mark = data::plain_mark(text); mark != '\0') return mark;
-  const bool can = text.size() == 1 && std::isalnum(static_cast<unsigned char>(text[0])) == 0 &&
-                   std::string("\"+-\r\n\t").find(text) == std::string::npos;
-  return can ? std::optional(text[0]) : std::nullopt;
+  return is_mark(text, "\"+-\r\n\t") ? std::optional(text[0]) : std::nullopt;
 }
 
 void read_number_style(const CommonOptions& common, data::ReadOptions& options) {
@@ -90,9 +88,7 @@ void read_number_style(const CommonOptions& common, data::ReadOptions& options) 
 std::optional<char> comment_of(const std::string& text) {
   if (text == "auto") return std::nullopt;
   if (text == "none") return '\0';
-  const bool cannot = text.size() != 1 || std::isalnum(static_cast<unsigned char>(text[0])) != 0 ||
-                      std::string("\"+-. \t\r\n").find(text) != std::string::npos;
-  if (cannot) {
+  if (!is_mark(text, "\"+-. \t\r\n")) {
     throw Error(ExitCode::usage, fmt::format("--comment: expected auto, none or one character that begins no row, such "
                                              "as '#' or '%', found '{}'",
                                              text));
@@ -128,79 +124,46 @@ std::vector<data::EncodeRule> encode_rules(const std::string& text) {
 }  // namespace
 
 void add_text_options(OptionSet& set, CommonOptions& common) {
-  set.text({.names = "--delimiter",
-            .value = "C",
-            .help = "Delimiter of text files: comma, tab, semicolon, blanks, or any one character.",
-            .stored = Stored::if_changed,
-            .position = position::kInput,
-            .no_effect = unless_text(set)},
+  const auto option = [&set](const char* names, const char* value, const char* help) {
+    return Option{.names = names,
+                  .value = value,
+                  .help = help,
+                  .stored = Stored::if_changed,
+                  .position = position::kInput,
+                  .no_effect = unless_any(set, data::is_read_as_text, "no input that it describes is text")};
+  };
+  set.text(option("--delimiter", "C", "Delimiter of text files: comma, tab, semicolon, blanks, or any one character."),
            common.delimiter);
-  set.text({.names = "--decimal",
-            .value = "C",
-            .help = "Decimal separator in text files: point or comma.",
-            .stored = Stored::if_changed,
-            .position = position::kInput,
-            .no_effect = unless_text(set)},
-           common.decimal);
-  set.text({.names = "--thousands",
-            .value = "C",
-            .help = "Thousands separator in text files: none, comma, point, blank (also no-break and thin ones), "
-                    "apostrophe, or any one character.",
-            .stored = Stored::if_changed,
-            .position = position::kInput,
-            .no_effect = unless_text(set)},
+  set.text(option("--decimal", "C", "Decimal separator in text files: point or comma."), common.decimal);
+  set.text(option("--thousands", "C",
+                  "Thousands separator in text files: none, comma, point, blank (also no-break and thin ones), "
+                  "apostrophe, or any one character."),
            common.thousands);
-  set.choice(
-      {.names = "--header",
-       .value = "WHEN",
-       .help = "Whether the first line of a text file names its columns: yes, no, or auto: if it holds no number, "
-               "or numbers that the rows below show to be names, such as years.",
-       .stored = Stored::if_changed,
-       .position = position::kInput,
-       .no_effect = unless_text(set)},
-      {"auto", "yes", "no"}, common.header);
-  set.choice({.names = "--quote",
-              .value = "WHICH",
-              .help = "Whether \" in text files stands around fields: double: it does; none: it is a character like "
-                      "others, as in word vectors; auto: it does, unless it hides rows, which is refused.",
-              .stored = Stored::if_changed,
-              .position = position::kInput,
-              .no_effect = unless_text(set)},
+  set.choice(option("--header", "WHEN",
+                    "Whether the first line of a text file names its columns: yes, no, or auto: if it holds no number, "
+                    "or numbers that the rows below show to be names, such as years."),
+             {"auto", "yes", "no"}, common.header);
+  set.choice(option("--quote", "WHICH",
+                    "Whether \" in text files stands around fields: double: it does; none: it is a character like "
+                    "others, as in word vectors; auto: it does, unless it hides rows, which is refused."),
              {"auto", "double", "\"", "none"}, common.quote);
-  set.integer({.names = "--skip-lines",
-               .value = "N",
-               .help = "Lines to leave out at the beginning of text files, before the header.",
-               .stored = Stored::if_changed,
-               .position = position::kInput,
-               .no_effect = unless_text(set)},
+  set.integer(option("--skip-lines", "N", "Lines to leave out at the beginning of text files, before the header."),
               {0, std::numeric_limits<std::int64_t>::max()}, common.skip_lines);
-  set.text(
-      {.names = "--comment",
-       .value = "C",
-       .help = "Ignore lines of text files that begin with this character. none: no comments; auto: ignore lines that "
-               "begin with # before the first data line.",
-       .stored = Stored::if_changed,
-       .position = position::kInput,
-       .no_effect = unless_text(set)},
-      common.comment);
-  set.choice({.names = "--index-base",
-              .value = "N",
-              .help = "The first index of svmlight files: 0, 1, or auto: 1 unless a file of the run has the index 0 or "
-                      "the result it is used with says otherwise.",
-              .stored = Stored::if_changed,
-              .position = position::kInput,
-              .no_effect = unless_any(set, data::is_svmlight, "no input that it describes is svmlight")},
-             {"auto", "0", "1"}, common.index_base);
-  set.text({.names = "--encode",
-            .value = "LIST",
-            .help = "Make features of columns of text: onehot (for each text a column of 0 and 1), ordinal (the place "
-                    "of the text in alphabetical order), none; for all such columns, for some, or both, as in "
-                    "ordinal,city=onehot.",
-            .shown_default = "none",
-            .stored = Stored::if_changed,
-            .position = position::kInput,
-            .no_effect = unless_text(set)},
-           common.encode);
+  set.text(option("--comment", "C",
+                  "Ignore lines of text files that begin with this character. none: no comments; auto: ignore lines "
+                  "that begin with # before the first data line."),
+           common.comment);
+  Option index_base = option("--index-base", "N",
+                             "The first index of svmlight files: 0, 1, or auto: 1 unless a file of the run has the "
+                             "index 0 or the result it is used with says otherwise.");
+  index_base.no_effect = unless_any(set, data::is_svmlight, "no input that it describes is svmlight");
+  set.choice(index_base, {"auto", "0", "1"}, common.index_base);
+  Option encode = option("--encode", "LIST",
+                         "Make features of columns of text: onehot (for each text a column of 0 and 1), ordinal (the "
+                         "place of the text in alphabetical order), none; for all such columns, for some, or both, as "
+                         "in ordinal,city=onehot.");
+  encode.shown_default = "none";
+  set.text(encode, common.encode);
 }
 
 data::Header header_of(const CommonOptions& common) {

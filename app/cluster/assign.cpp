@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "app/cli/shell_word.h"
+#include "app/cli/common_options.h"
 #include "app/cli/terminal.h"
-#include "app/cli/text_options.h"
 #include "app/cli/units.h"
+#include "app/cli/words.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"

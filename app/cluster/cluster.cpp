@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "app/cli/layout.h"
-#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
 #include "app/cluster/label_output.h"
 #include "app/cluster/variants.h"
 #include "app/commands.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "app/cli/shell_word.h"
+#include "app/cli/words.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"

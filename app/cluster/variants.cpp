@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "app/cli/text_options.h"
+#include "app/cli/common_options.h"
 #include "app/run/results.h"
 #include "core/error.h"
 #include "core/kmeans/result.h"

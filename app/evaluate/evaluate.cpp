@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
+#include "app/cli/common_options.h"
 #include "app/cli/layout.h"
-#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
-#include "app/cli/text_options.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/evaluate/internal_evaluation.h"
 #include "app/run/dropped_rows.h"

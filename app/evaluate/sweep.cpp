@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "app/cli/layout.h"
-#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/evaluate/internal_evaluation.h"
 #include "app/run/dropped_rows.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/run/memory.h"
 #include "app/run/model.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/cli/shell_word.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/knn/knn.h"
 #include "app/knn/truth.h"

@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "app/cli/common_options.h"
 #include "app/cli/terminal.h"
-#include "app/cli/text_options.h"
-#include "core/neighbors/list_scores.h"
+#include "core/neighbors/local_outliers.h"
 #include "data/results/label_file.h"
 
 namespace kith::app {

@@ -70,7 +70,7 @@ std::string as_text(const Plan& plan, std::size_t width) {
     for (const PlannedPhase& phase : plan.phases) {
       std::vector<std::string> row{phase.name, times_of(phase)};
       if (reads) row.push_back(std::to_string(phase.passes));
-      if (plan.timed) row.insert(row.end(), {show_seconds(phase.seconds), phase.bound_by});
+      if (plan.timed) row.insert(row.end(), {phase.seconds > 0.0 ? show_seconds(phase.seconds) : "", phase.bound_by});
       cells.rows.push_back(std::move(row));
     }
     cells.columns.assign(cells.rows[0].size(), Align::right);
@@ -99,7 +99,7 @@ nlohmann::ordered_json to_object(const Plan& plan) {
   object["phases"] = Json::array();
   for (const PlannedPhase& phase : plan.phases) {
     Json entry{{"name", phase.name}, {"times", phase.times}, {"at_most", phase.at_most}, {"passes", phase.passes}};
-    if (plan.timed) {
+    if (plan.timed && phase.seconds > 0.0) {
       entry["seconds"] = phase.seconds;
       entry["bound_by"] = phase.bound_by;
     }

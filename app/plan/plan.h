@@ -23,8 +23,8 @@ struct PlannedPhase {
   std::int64_t times = 0;   // that all rows are processed: steps, iterations
   bool at_most = false;     // whether `times` is a limit
   std::int64_t passes = 0;  // over the rows that are not in memory
-  double seconds = 0.0;
-  std::string bound_by;  // "computing", "memory", "page cache", "disk"; empty: unknown
+  double seconds = 0.0;     // 0: not known
+  std::string bound_by;     // "computing", "memory", "page cache", "disk"; empty: not known
 };
 
 struct Plan {

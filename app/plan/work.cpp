@@ -1,4 +1,5 @@
-// The operations of k-means on all rows, and the passes over rows that are not in memory (docs/architecture.md).
+// The operations of k-means on all rows, the passes over rows that are not in memory (docs/architecture.md), and the
+// operations of a processor or GPU of which they consist.
 #include "app/plan/work.h"
 
 #include <cmath>
@@ -15,7 +16,47 @@ std::vector<Work> parallel_seeding(std::int64_t seeds, std::int64_t runs) {
   return {first, second, third};
 }
 
+// Operations besides the products and differences of the columns themselves.
+constexpr double kPrepared = 40;   // of a value: conversion, range, integer grid and sums, as columns of definitions
+constexpr double kPacked = 20;     // of a column: centring, rounding, norms and transposing, as float32 multiply-adds
+constexpr double kScore = 9;       // of a product: comparing it and moving it through the cache, as the same
+constexpr double kBeginning = 20;  // of a row: the beginning and end of its loops, in columns
+
 }  // namespace
+
+Cost cost_of(const Work& work, std::int64_t rows, std::int64_t columns, std::int64_t row_bytes,
+             const Machine& machine) {
+  const auto n = static_cast<double>(rows) * static_cast<double>(work.times);
+  const auto d = static_cast<double>(columns), size = static_cast<double>(work.size);
+  const double definition = n * (d + kBeginning);
+  Cost cost{{.copied = n * static_cast<double>(row_bytes)}};
+  cost.steps = static_cast<double>(work.times);
+  switch (work.operation) {
+    case Operation::prepare:
+      cost.copied *= 2.0;
+      cost.definitions = n * d * kPrepared;
+      return cost;
+    case Operation::seed:
+      cost.float32 = n * d * size;
+      return cost;
+    case Operation::measure:
+      cost.definitions = definition * size;
+      return cost;
+    case Operation::search:
+    case Operation::join:
+      if (work.at_most) return {};
+      [[fallthrough]];
+    case Operation::iterate:
+    case Operation::assign:
+    case Operation::finish:
+      // Each row is packed and multiplied with all others, and the distance of the nearest is computed.
+      cost.float32 = n * (kPacked * (d + kBeginning) + kScore * size);
+      (machine.fp16 > 0.0 ? cost.fp16 : cost.float32) += n * d * size;
+      cost.definitions = definition * (work.operation == Operation::finish ? 2.0 : 1.0);
+      return cost;
+  }
+  return cost;
+}
 
 Work preparing() { return {.phase = "prepare", .operation = Operation::prepare, .passes = 2}; }
 

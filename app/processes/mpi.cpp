@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "app/cli/failure.h"
-#include "app/cli/remedy.h"
 #include "app/cli/signals.h"
 #include "app/cli/terminal.h"
 #include "app/processes/launch.h"

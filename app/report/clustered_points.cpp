@@ -10,8 +10,8 @@
 #include <limits>
 #include <numeric>
 
-#include "app/cli/shell_word.h"
 #include "app/cli/units.h"
+#include "app/cli/words.h"
 #include "app/run/memory.h"
 #include "app/run/model.h"
 #include "core/kmeans/result.h"

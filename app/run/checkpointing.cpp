@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "app/cli/shell_word.h"
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
+#include "app/cli/words.h"
 #include "app/run/kmeans_fields.h"
 #include "core/error.h"
 #include "data/io/location.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "app/cli/shell_word.h"
+#include "app/cli/words.h"
 #include "core/error.h"
 #include "data/io/location.h"
 

@@ -1,34 +1,56 @@
-// The model: every operation takes its measured time per row, and rows that are read meanwhile bound it.
+// The plan of a run: memory by sizes, time by the operations of its phases and the rates of the machine.
 #include "app/run/planning.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "app/cli/units.h"
-#include "app/plan/page_cache.h"
 #include "app/run/held_points.h"
-#include "core/runtime/threads.h"
+#include "kernels/cuda/runtime/device_use.h"
 
 namespace kith::app {
 namespace {
 
-constexpr double kDiskRate = 1e9;       // bytes per second, assumed
-constexpr double kTextRate = 2.5e8;     // of values that are text in the file, with each thread; assumed
-constexpr double kInflateRate = 1e8;    // of values that are compressed in the file, with each thread; assumed
-constexpr double kWriteRate = 4e8;      // of a result that is written, synced and read back; assumed
-constexpr double kOpenSeconds = 0.015;  // to open files and a backend, assumed
-// Of kernels/cuda/runtime/held_rows.cu.
-constexpr std::int64_t kState = 32;  // bytes of each row
-constexpr std::int64_t kBlocks =
-    4 * (std::int64_t{64} << 20);  // bytes of the blocks that are sent, and what is made of them
-// Bytes of a part that is searched, and the number of parts of smaller sets, of kernels/cuda/parts.cpp.
-constexpr std::int64_t kLeastPart = std::int64_t{1} << 28, kMostPart = std::int64_t{1} << 32, kParts = 8;
+// Assumed, since nothing is known of the files of this machine before a run reads them. Bytes per second:
+constexpr double kCacheRate = 4e9;      // from the page cache
+constexpr double kDiskRate = 1e9;       // from a disk
+constexpr double kTextRate = 2.5e8;     // of values that are text in the file, with each thread
+constexpr double kInflateRate = 1e8;    // of values that are compressed in the file, with each thread
+constexpr double kWriteRate = 4e8;      // of a result that is written, synced and read back
+constexpr double kOpenSeconds = 0.015;  // to open files
 constexpr std::int64_t kDriverBytes = std::int64_t{128} << 20;  // of the host's memory for a GPU's driver, assumed
-constexpr std::int64_t kGroup = 64;                             // columns of fp16 rows
 // Of the heap, of HDF5 and of the panels of each thread; measured.
 constexpr std::int64_t kBesides = std::int64_t{2} << 20, kBesidesPerThread = std::int64_t{1} << 20;
+
+/// The share of a file in the page cache of the system, from a sample of its pages, without reading them; 1 if the
+/// system does not say.
+double cached_share(const std::string& file) {
+  constexpr std::int64_t kSamples = 64;
+  const int opened = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat status {};
+  if (opened < 0) return 1.0;
+  const bool is_file = fstat(opened, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+  const auto bytes = static_cast<std::size_t>(is_file ? status.st_size : 0);
+  void* mapped = is_file ? mmap(nullptr, bytes, PROT_READ, MAP_SHARED, opened, 0) : MAP_FAILED;
+  close(opened);
+  if (mapped == MAP_FAILED) return 1.0;
+  const std::int64_t page = sysconf(_SC_PAGESIZE), pages = (status.st_size + page - 1) / page;
+  const std::int64_t samples = std::min(pages, kSamples);
+  std::int64_t cached = 0;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    unsigned char here = 1;
+    mincore(static_cast<char*>(mapped) + i * pages / samples * page, static_cast<std::size_t>(page), &here);
+    cached += here & 1;
+  }
+  munmap(mapped, bytes);
+  return static_cast<double>(cached) / static_cast<double>(samples);
+}
 
 double real(std::int64_t number) { return static_cast<double>(number); }
 
@@ -44,8 +66,7 @@ std::int64_t iterations_of(const Report& report) {
 
 class Estimate {
  public:
-  Estimate(const PlanRequest& request, const Job& job)
-      : request_(request), job_(job), rates_(rates_for(job.report.backend, job.report.device, job.report.threads)) {}
+  Estimate(const PlanRequest& request, const Job& job) : request_(request), job_(job) {}
 
   Plan plan() {
     Plan plan{.command = job_.report.command,
@@ -77,7 +98,7 @@ class Estimate {
       plan.basis = "not estimated for this command with these options";
       return plan;
     }
-    plan.timed = rates_.seconds_per_row(Operation::prepare, columns(), 0) > 0.0;
+    plan.timed = device().machine.copied > 0.0;
     add_phases(plan, request_.work);
     add_basis(plan);
     if (plan.timed) add_advice(plan);
@@ -101,29 +122,16 @@ class Estimate {
   }
   /// Whether the first search reads the rows, and the next ones only if they do not fit on the device.
   bool searches_file() const { return is_direct() && request_.stream->only_searched; }
-  // Of each of several GPUs.
-  std::int64_t rows_of_gpu() const { return (rows() + device().devices - 1) / device().devices; }
-  std::int64_t bytes_of_gpu() const { return device().free_memory / device().devices; }
-  std::int64_t working_bytes() const { return std::min(std::int64_t{1} << 30, bytes_of_gpu() / 4); }
-  /// kernels/cuda/runtime/held_rows.cu: the rows on the device, besides the state of all and working memory.
-  std::int64_t resident_rows_of_gpu() const {
-    const std::int64_t left = bytes_of_gpu() - rows_of_gpu() * kState - working_bytes();
-    if (rows_of_gpu() * row_bytes() <= left) return rows_of_gpu();
-    if (searches_file()) return 0;
-    return std::clamp<std::int64_t>((left - std::min(kBlocks, bytes_of_gpu() / 2)) / row_bytes(), 0, rows_of_gpu());
+  /// Of each of several GPUs.
+  cuda::DeviceUse device_use() const {
+    const std::int64_t gpus = device().devices;
+    return cuda::device_use({.rows = (rows() + gpus - 1) / gpus,
+                             .columns = columns(),
+                             .row_bytes = row_bytes(),
+                             .free_bytes = device().free_memory / gpus,
+                             .is_searched_by_block = searches_file()});
   }
-  std::int64_t resident_rows() const { return std::min(resident_rows_of_gpu() * device().devices, rows()); }
-  /// The peak of the device memory, of each of several GPUs.
-  std::int64_t device_bytes_of_gpu() const {
-    const std::int64_t resident = resident_rows_of_gpu();
-    const std::int64_t part = std::clamp(rows_of_gpu() * row_bytes() / kParts, kLeastPart, kMostPart) / row_bytes();
-    const std::int64_t parts = searches_file() && resident == 0 ? std::min(part, rows_of_gpu()) : 0;
-    // fp16 copies of all rows, or of as many as fit; two parts, and the copies of one.
-    const std::int64_t copied = parts > 0 ? parts : rows_of_gpu();
-    const std::int64_t copies = 2 * copied * ((columns() + kGroup - 1) / kGroup * kGroup);
-    const std::int64_t used = copied * kState + (resident + 2 * parts) * row_bytes() + copies;
-    return std::min(used + working_bytes() / 4, std::max<std::int64_t>(bytes_of_gpu() - working_bytes() / 4, 0));
-  }
+  std::int64_t resident_rows() const { return std::min(device_use().resident_rows * device().devices, rows()); }
   double threads() const { return real(std::max<std::int64_t>(job_.report.threads, 1)); }
 
   void place_rows(Plan& plan) {
@@ -143,7 +151,7 @@ class Estimate {
     if (device().has_own_memory) {
       const std::int64_t resident = resident_rows();
       plan.devices = device().devices;
-      plan.device_bytes = plan.devices * device_bytes_of_gpu();
+      plan.device_bytes = plan.devices * device_use().bytes;
       if (resident > 0) plan.tiers.push_back({"gpu", resident, resident * row_bytes()});
       if (!is_direct() && resident < held)
         plan.tiers.push_back({"memory", held - resident, (held - resident) * row_bytes()});
@@ -168,34 +176,28 @@ class Estimate {
     return source.file_bytes() < rows() * source.columns() * bits / 8 ? kInflateRate * threads() : 0.0;
   }
 
-  /// Seconds to read so many bytes of values at a rate, of which a share is not in the page cache. decoding: of
-  /// decoding_rate().
-  static double reading(double bytes, double rate, double from_disk, double decoding) {
-    return std::max(bytes / (decoding > 0.0 ? decoding : rate), bytes * from_disk / kDiskRate);
+  /// Seconds to read so many bytes of values, of which a share is not in the page cache. decoding: of decoding_rate().
+  static double reading(double bytes, double from_disk, double decoding) {
+    return std::max(bytes / (decoding > 0.0 ? decoding : kCacheRate), bytes * from_disk / kDiskRate);
   }
 
   void add_phases(Plan& plan, const std::vector<Work>& work) const {
     plan.phases.clear();
-    const double decoding = spools() ? 0.0 : decoding_rate();
+    const double decoding = spools() ? 0.0 : decoding_rate(), from_disk = 1.0 - cached_;
     double loaded = searches_file() ? 0.0 : real(held_rows() * row_bytes());
     if (request_.queries != nullptr) loaded += real(value_bytes(*request_.queries));
-    const bool from_disk = cached_ < 0.5;
-    plan.phases.push_back({"open", 0, false, 0, kOpenSeconds, "computing"});
-    plan.phases.push_back({"read", 1, false, 0,
-                           plan.timed ? reading(loaded, rates_.load, 1.0 - cached_, decoding) : 0.0,
-                           decoding > 0.0 ? "computing"
-                           : from_disk    ? "disk"
-                                          : "page cache"});
+    const char* source = decoding > 0.0 ? "computing" : from_disk > 0.5 ? "disk" : "page cache";
+    plan.phases.push_back({"open", 0, false, 0, kOpenSeconds + device().machine.opening, "computing"});
+    plan.phases.push_back({"read", 1, false, 0, reading(loaded, from_disk, decoding), source});
     if (spools()) {
       const double all = real(rows() * row_bytes());
-      const double seconds = reading(all, rates_.load, 1.0 - cached_, decoding_rate()) + all / kWriteRate;
-      plan.phases.push_back({"spool", 1, false, 1, plan.timed ? seconds : 0.0, "disk"});
+      plan.phases.push_back(
+          {"spool", 1, false, 1, reading(all, from_disk, decoding_rate()) + all / kWriteRate, "disk"});
     }
     const std::size_t first = plan.phases.size();
     for (const Work& part : work) add_phase(plan, part);
-    if (plan.timed && streams() && !spools() && stays_cached_) {  // the first pass fills the page cache
-      const double bytes = real((rows() - held_rows()) * row_bytes());
-      plan.phases[first].seconds += bytes * (1.0 - cached_) / kDiskRate;
+    if (streams() && !spools() && stays_cached_) {  // the first pass fills the page cache
+      plan.phases[first].seconds += real((rows() - held_rows()) * row_bytes()) * from_disk / kDiskRate;
     }
     if (request_.result_bytes > 0) {
       plan.phases.push_back({"write", 1, false, 0, real(request_.result_bytes) / kWriteRate, "disk"});
@@ -203,29 +205,25 @@ class Estimate {
   }
 
   void add_phase(Plan& plan, const Work& part) const {
-    const double share = real(rows() - held_rows()) / real(rows());
-    const double computing =
-        part.operation == Operation::search
-            ? rates_.search_seconds(rows(), columns(), part.size)
-            : real(rows()) * real(part.times) * rates_.seconds_per_row(part.operation, columns(), part.size);
-    const double bytes = real(rows() * row_bytes());
-    PlannedPhase phase{part.phase, part.times, part.at_most, share > 0.0 ? part.passes : 0, computing, "computing"};
-    if (plan.timed && bytes * real(part.times) / rates_.memory > computing / 2) phase.bound_by = "memory";
-    if (plan.timed && share == 0.0 && searches_file() && part.operation == Operation::search) {
-      const double read = reading(bytes, rates_.load, 1.0 - cached_, decoding_rate());
-      if (read > phase.seconds) phase.bound_by = cached_ < 0.5 ? "disk" : "page cache";
-      phase.seconds = std::max(phase.seconds, read);
+    const Machine& machine = device().machine;
+    const std::int64_t streamed = rows() - held_rows();
+    Cost cost = cost_of(part, rows(), columns(), row_bytes(), machine);
+    if (device().has_own_memory) cost.sent = real((rows() - resident_rows()) * row_bytes()) * real(part.times);
+    PlannedPhase phase{part.phase, part.times, part.at_most, streamed > 0 ? part.passes : 0, 0.0, ""};
+    phase.seconds = seconds(cost, machine) / real(device().devices);
+    if (phase.seconds > 0.0) {
+      phase.bound_by =
+          2.0 * seconds({{.copied = cost.copied}}, machine) > seconds(cost, machine) ? "memory" : "computing";
     }
-    if (plan.timed && share > 0.0) {
-      // Threads that read from the page cache take their time from those that compute.
-      const bool from_disk = !stays_cached_;
-      const double read = real(part.passes) * reading(bytes * share, rates_.reread, from_disk ? 1.0 : 0.0,
-                                                      spools() ? 0.0 : decoding_rate());
-      const bool shares_threads = !from_disk && device().uses_threads;
-      const double copying = shares_threads ? read * read_options(job_.common).threads / threads() : 0.0;
-      const double both = computing * share + copying;
-      phase.seconds = computing * (1 - share) + std::max(both, read);
-      if (read > computing * share) phase.bound_by = from_disk ? "disk" : "page cache";
+    // Rows are read while others are computed with.
+    const bool searches = searches_file() && part.operation == Operation::search;
+    const bool from_disk = searches ? cached_ < 0.5 : !stays_cached_;
+    const double read = searches ? reading(real(rows() * row_bytes()), 1.0 - cached_, decoding_rate())
+                                 : real(part.passes) * reading(real(streamed * row_bytes()), from_disk ? 1.0 : 0.0,
+                                                               spools() ? 0.0 : decoding_rate());
+    if (read > phase.seconds) {
+      phase.seconds = read;
+      phase.bound_by = from_disk ? "disk" : "page cache";
     }
     const auto before = std::find_if(plan.phases.begin(), plan.phases.end(),
                                      [&](const PlannedPhase& other) { return other.name == part.phase; });
@@ -241,12 +239,14 @@ class Estimate {
 
   void add_basis(Plan& plan) const {
     if (!plan.timed) {
-      plan.basis = fmt::format("unknown; kith bench limits --backend {} measures this device", plan.backend);
+      plan.basis = "unknown, since the rates of this machine are";
       return;
     }
-    plan.basis = rates_.measured ? "measured: rates of this machine by kith bench limits"
-                                 : "modelled: rates of another processor; kith bench limits measures this one";
-    plan.basis += ", for points without clusters";
+    plan.basis = "estimated from the rates of this machine, as if all distances were computed";
+    const auto is_unknown = [](const PlannedPhase& phase) { return phase.bound_by.empty(); };
+    if (std::any_of(plan.phases.begin(), plan.phases.end(), is_unknown)) {
+      plan.basis += "; the search, in few columns, takes what the values decide";
+    }
     const bool reads_disk = cached_ < 0.5 || (streams() && !stays_cached_);
     if (reads_disk) plan.basis += fmt::format("; a disk of {:g} GB/s is assumed", kDiskRate * 1e-9);
   }
@@ -272,25 +272,10 @@ class Estimate {
       held.add_phases(other, request_.work);
       compare(other, fmt::format("{} of memory, which hold all rows", show_bytes(request_.required_bytes)));
     }
-    const std::int64_t usable = usable_threads();
-    if (device().uses_threads && job_.report.threads < usable) {
-      other = plan;
-      for (PlannedPhase& phase : other.phases) {
-        if (phase.bound_by == "computing") phase.seconds *= real(job_.report.threads) / real(usable);
-      }
-      compare(other, fmt::format("--threads {}", usable));
-    }
-    if (!plan.advice.empty()) return;
-    const auto longest = std::max_element(plan.phases.begin(), plan.phases.end(),
-                                          [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-    const bool on_gpu = device().has_own_memory;
-    if (longest->bound_by == "computing" && !on_gpu) plan.advice = "a GPU, or more processor cores";
-    if (longest->bound_by == "disk") plan.advice = "a faster disk, or more memory";
   }
 
   const PlanRequest& request_;
   const Job& job_;
-  Rates rates_;
   double cached_ = 1.0;       // share of the file in the page cache now
   bool stays_cached_ = true;  // rows that are read again and again
 };
@@ -317,6 +302,7 @@ std::string compared(const Plan& plan, const Report& report, std::int64_t peak_b
     const double seconds = found == report.phases.end() ? 0.0 : found->seconds;
     planned += phase.seconds * there;
     measured += seconds;
+    if (phase.seconds == 0.0) continue;
     phases += fmt::format("{}{} {} and {}", phases.empty() ? "" : ", ", phase.name, show_seconds(phase.seconds * there),
                           show_seconds(seconds));
   }

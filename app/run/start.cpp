@@ -7,10 +7,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "app/cli/shell_word.h"
-#include "app/cli/suggest.h"
-#include "app/cli/text_options.h"
-#include "core/kmeans/result.h"
+#include "app/cli/common_options.h"
+#include "app/cli/words.h"
+#include "core/kmeans/label_means.h"
 #include "core/kmeans/start.h"
 #include "data/results/stored_result.h"
 

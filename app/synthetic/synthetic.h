@@ -59,6 +59,9 @@ T whole_number(const Kind& kind, T value) {
   return std::clamp(std::nearbyint(T{128} + scaled), T{0}, T{255});
 }
 
+/// e^x for |x| <= 128, to about 11 digits: a Taylor series at x / 2^16, squared 16 times.
+double exponential(double x);
+
 class Synthetic {
  public:
   explicit Synthetic(const Recipe& recipe);

@@ -8,13 +8,9 @@
 #include <limits>
 #include <sstream>
 
-#include "app/cli/help_page.h"
 #include "app/cli/layout.h"
-#include "app/cli/shell_word.h"
-#include "app/cli/suggest.h"
 #include "app/cli/terminal.h"
-#include "bench/suites/page.h"
-#include "bench/suites/rates.h"
+#include "app/cli/words.h"
 #include "data/results/text_file.h"
 
 namespace kith::app {
@@ -225,25 +221,6 @@ std::vector<BenchRow> point_rows(const Suite& suite, const BenchOptions& options
   return rows;
 }
 
-/// The limits; rates of the operations are kept for `kith plan`.
-std::vector<BenchRow> limit_rows(const BenchOptions& options, Job& job, std::unique_ptr<Backend>& backend,
-                                 MeasuredLimits& limits, const BenchRequest& request) {
-  const std::vector<Measurement>& lines = limits.of(request);
-  std::vector<BenchRow> rows = rows_of(lines, Limits({}));
-  const std::string file = rates_file(job.report.backend, job.report.device);
-  if (file.empty()) return rows;
-  Threads threads(static_cast<int>(options.common.threads));
-  BenchRun run{options, job, std::move(backend), threads, Limits({}), "", {&kinds().front()}};
-  try {
-    write_rates(file, measure_rates(run, Limits(lines).rate(kReadLimit).value_or(0.0)));
-    Terminal::instance().say(fmt::format("rates for kith plan: {}", file));
-  } catch (const Error& error) {
-    job.progress.warning(error.what());
-  }
-  backend = std::move(run.backend);
-  return rows;
-}
-
 /// The suite, or for all those that the backend has and that compare with limits.
 std::vector<const Suite*> suites_to_run(const Suite& suite, bool on_gpu) {
   if (!suite.is("all")) return {&suite};
@@ -268,7 +245,7 @@ std::vector<TitledReport> run_suites(const Suite& suite, const BenchOptions& opt
                        .rows = {}};
     report.rows = each->rows != nullptr     ? point_rows(*each, options, job, backend, limits, request)
                   : each->ladder != nullptr ? ladder_rows(*each, job, limits, request)
-                                            : limit_rows(options, job, backend, limits, request);
+                                            : rows_of(limits.of(request), Limits({}));
     reports.push_back({each->summary, std::move(report)});
   }
   job.progress.finish();

@@ -1,5 +1,6 @@
-// Suites `assign` and `iteration`: one assignment of all rows, and whole iterations of a run, on generated points or
-// the rows of a file.
+// Suites `assign`, `sweep` and `iteration`: one assignment of all rows, assignments over a grid of columns and
+// centroids (if the time grew linearly in both, the time per row and multiply-add would be the same everywhere in the
+// grid), and whole iterations of a run, on generated points or the rows of a file.
 //
 // As in a run, the backend holds the points once, and small points stay in the caches of the device. Before anything is
 // timed, the labels of a sample of rows and the means of some clusters are checked against the definition.
@@ -207,6 +208,22 @@ void measure_iterations(BenchRun& run, const BenchShape& shape, const BenchPoint
   if (!run.options.points.empty()) add_converging(run, shape, held, timing_of(first), rows);
 }
 
+/// Enough rows to exceed the caches, to keep all threads busy, and for the largest K of the grid.
+std::int64_t rows_for(std::int64_t columns) {
+  constexpr std::int64_t kValues = std::int64_t{1} << 23, kFewest = 4096, kMost = std::int64_t{1} << 20;
+  return std::clamp(kValues / columns, kFewest, kMost);
+}
+
+std::vector<BenchShape> grid_shapes() {
+  std::vector<BenchShape> shapes;
+  for (std::int64_t columns = 2; columns <= 2048; columns *= 4) {
+    for (const std::int64_t clusters : {2, 8, 32, 128, 512, 1024, 4096}) {
+      shapes.push_back({rows_for(columns), columns, {clusters}});
+    }
+  }
+  return shapes;
+}
+
 }  // namespace
 
 BenchRow assigned_row(const BenchRun& run, const BenchShape& shape, const BenchPoints& held) {
@@ -231,6 +248,24 @@ std::vector<BenchRow> bench_assign(BenchRun& run) {
     for (const Kind* kind : run.kinds) {
       held.make(shape, *kind);
       rows.push_back(assigned_row(run, shape, held));
+    }
+  }
+  return rows;
+}
+
+std::vector<BenchRow> bench_sweep(BenchRun& run) {
+  std::vector<BenchRow> rows;
+  BenchPoints held(run);
+  for (const BenchShape& shape : run.options.shapes.empty() ? grid_shapes() : shapes_of(run, {}, {})) {
+    for (const Kind* kind : run.kinds) {
+      held.make(shape, *kind);
+      BenchRow row = assigned_row(run, shape, held);
+      if (row.timing) {
+        const double each = row.timing->median / static_cast<double>(shape.rows);
+        const auto products = static_cast<double>(shape.counts[0]) * static_cast<double>(shape.columns);
+        row.note = fmt::format("{:.3g} ns per row, {:.3g} ps per multiply-add", each * 1e9, each * 1e12 / products);
+      }
+      rows.push_back(std::move(row));
     }
   }
   return rows;

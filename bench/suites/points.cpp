@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -18,30 +17,8 @@ namespace {
 
 constexpr double kMostCells = 0x1p40;
 constexpr double kCached = 0x1p26;      // bytes that caches keep between repetitions
-constexpr std::int64_t kSample = 1024;  // rows that are checked
-
-/// The sum of term(0) to term(d - 1) in float64, as eight partial sums so that the compiler can vectorize.
-template <class Term>
-double rough_sum(std::int64_t d, const Term& term) {
-  double sums[8] = {};
-  std::int64_t j = 0;
-  for (; j + 8 <= d; j += 8) {
-    for (int l = 0; l < 8; ++l) sums[l] += term(j + l);
-  }
-  for (; j < d; ++j) sums[0] += term(j);
-  return sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5] + sums[6] + sums[7];
-}
-
-/// Approximations of the defined distances, which are much faster. Only rows near the minimum are computed exactly.
-double rough_distance(const float* x, const double* c, std::int64_t d) {
-  return rough_sum(d, [&](std::int64_t j) {
-    const double t = static_cast<double>(x[j]) - c[j];
-    return t * t;
-  });
-}
-double rough_product(const float* x, const double* c, std::int64_t d) {
-  return -rough_sum(d, [&](std::int64_t j) { return static_cast<double>(x[j]) * c[j]; });
-}
+constexpr std::int64_t kSample = 1024;  // rows that are checked, at most
+constexpr double kCheckedValues = 2e9;  // values of rows that are compared with queries, at most
 
 /// Keeps the first message of any task.
 class FirstFault {
@@ -213,66 +190,42 @@ std::vector<double> time_repeats(std::int64_t repeat, const std::function<void()
 
 std::string check_labels(MatrixView<const float> points, MatrixView<const double> centroids,
                          std::span<const std::int32_t> labels, Threads& threads) {
-  const std::int64_t count = std::min(points.rows, kSample), d = points.columns;
+  const std::int64_t count = std::min(points.rows, kSample);
   FirstFault fault;
   threads.run(count, [&](std::int64_t task, int) {
-    const std::int64_t i = static_cast<std::int64_t>(static_cast<double>(task) / static_cast<double>(count) *
-                                                     static_cast<double>(points.rows));
-    const float* x = points.row(i).data();
-    std::vector<double> rough(static_cast<std::size_t>(centroids.rows));
-    for (std::int64_t c = 0; c < centroids.rows; ++c) rough[c] = rough_distance(x, centroids.row(c).data(), d);
-    const double limit = *std::min_element(rough.begin(), rough.end()) * (1 + 1e-6);
-    double nearest = std::numeric_limits<double>::infinity();
-    std::int64_t label = -1;
+    const auto i = static_cast<std::int64_t>(static_cast<double>(task) / static_cast<double>(count) *
+                                             static_cast<double>(points.rows));
+    std::pair<double, std::int32_t> nearest{std::numeric_limits<double>::infinity(), -1};
     for (std::int64_t c = 0; c < centroids.rows; ++c) {
-      if (rough[c] > limit) continue;
-      const double distance = squared_distance(x, centroids.row(c).data(), d);
-      if (distance < nearest) {
-        nearest = distance;
-        label = c;
-      }
+      const double distance = squared_distance(points.row(i).data(), centroids.row(c).data(), points.columns);
+      if (distance < nearest.first) nearest = {distance, static_cast<std::int32_t>(c)};
     }
-    if (labels[i] == label) return;
-    fault.note(fmt::format("row {}: expected label {}, found {}", i, label, labels[i]));
+    if (labels[i] == nearest.second) return;
+    fault.note(fmt::format("row {}: expected label {}, found {}", i, nearest.second, labels[i]));
   });
   return fault.text();
 }
 
 std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,
                             Threads& threads) {
-  constexpr double kWork = 4e9;  // multiply-adds
   const double each = static_cast<double>(base.rows) * static_cast<double>(base.columns);
   const std::int64_t in_lists = lists.index.rows(), k = lists.index.columns();
   const std::int64_t count =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(kWork / each), 1, std::min(in_lists, kSample));
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(kCheckedValues / each), 1, std::min(in_lists, kSample));
   FirstFault fault;
   threads.run(count, [&](std::int64_t task, int) {
     const std::int64_t q = task * (in_lists / count);
-    const double* query = queries.values.row(q).data();
-    const bool is_product = queries.measure == Measure::inner_product;
-    std::vector<double> rough(static_cast<std::size_t>(base.rows));
-    double largest = 0.0;
+    std::vector<std::pair<double, std::int64_t>> all;
     for (std::int64_t i = 0; i < base.rows; ++i) {
-      const float* x = base.row(i).data();
-      rough[i] = is_product ? rough_product(x, query, base.columns) : rough_distance(x, query, base.columns);
-      largest = std::max(largest, std::abs(rough[i]));
+      if (queries.excluded_row >= 0 && i == queries.excluded_row + q) continue;
+      all.emplace_back(distance_by(queries.measure, base.row(i).data(), queries.values.row(q).data(), base.columns), i);
     }
-    if (queries.excluded_row >= 0) rough[queries.excluded_row + q] = std::numeric_limits<double>::infinity();
-    std::vector<double> sorted = rough;
-    std::nth_element(sorted.begin(), sorted.begin() + (k - 1), sorted.end());
-    // Rough distances are exact to a part of themselves; terms of products may cancel.
-    const double limit = sorted[k - 1] + (is_product ? largest : sorted[k - 1]) * 1e-6;
-    std::vector<std::pair<double, std::int64_t>> found;
-    for (std::int64_t i = 0; i < base.rows; ++i) {
-      if (rough[i] > limit) continue;
-      found.emplace_back(distance_by(queries.measure, base.row(i).data(), query, base.columns), i);
-    }
-    std::sort(found.begin(), found.end());
-    for (std::int64_t place_in_list = 0; place_in_list < k; ++place_in_list) {
-      const auto [distance, row] = found[place_in_list];
-      if (lists.index(q, place_in_list) == row && lists.distance(q, place_in_list) == distance) continue;
-      fault.note(fmt::format("query {}, neighbour {}: expected row {}, found {}", q, place_in_list, row,
-                             lists.index(q, place_in_list)));
+    std::partial_sort(all.begin(), all.begin() + k, all.end());
+    for (std::int64_t place = 0; place < k; ++place) {
+      const auto [distance, row] = all[place];
+      if (lists.index(q, place) == row && lists.distance(q, place) == distance) continue;
+      fault.note(
+          fmt::format("query {}, neighbour {}: expected row {}, found {}", q, place, row, lists.index(q, place)));
       return;
     }
   });

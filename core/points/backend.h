@@ -48,6 +48,7 @@ struct Device {
   std::int64_t devices = 1;      // that divide the rows among them
   bool has_own_memory = false;   // so that points are copied to it, and BackendOptions::device_memory has an effect
   bool uses_threads = false;     // BackendOptions::threads has an effect
+  Machine machine = {};          // what each device can do in a second; no rates: not known
 };
 
 class Backend {

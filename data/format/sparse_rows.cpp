@@ -183,7 +183,7 @@ std::unique_ptr<PointSource> open_sparse(const SparseMatrix& matrix, const ReadO
   const std::int64_t dense_bytes = matrix.rows * matrix.columns * value_bytes;
   const bool reduced = !options.columns.empty() || !options.drop_columns.empty();
   if (options.scratch.empty() && dense_bytes > memory_limit() && (!reduced || matrix.by_columns)) {
-    throw Error(kNoMemory,
+    throw Error(ExitCode::memory,
                 fmt::format("{}: the sparse matrix of {} takes {} bytes as a dense matrix, more than the {} of memory "
                             "that the run may use; reduce it first (for example with scanpy.pp.pca, to obsm/X_pca), "
                             "give a larger --memory or --scratch DIR, or, if it is compressed by rows, choose columns "

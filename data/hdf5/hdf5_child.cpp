@@ -110,11 +110,11 @@ std::string Hdf5Child::run(const std::string& place, ChildFunction function, con
       case Status::error: {
         const auto code = static_cast<ExitCode>(in.take<std::uint8_t>());
         const auto message = in.take<std::string>();
-        if (code < ExitCode::internal || code > kNoMemory) throw UnpackError();
+        if (code < ExitCode::internal || code > ExitCode::memory) throw UnpackError();
         throw Error(code, message);
       }
       case Status::no_memory:
-        throw Error(kNoMemory,
+        throw Error(ExitCode::memory,
                     fmt::format("{}: reading it takes more than the {} that the HDF5 library may use; if the file is "
                                 "not damaged, give a larger --memory",
                                 place, show_bytes(limits.memory)));

@@ -133,7 +133,7 @@ void require_memory(std::int64_t needed, const std::string& what) {
 void require_memory(std::int64_t needed, const std::string& what, const MemoryLimit& limit) {
   if (needed <= limit.bytes) return;
   const bool requested = run_limit().requested;
-  throw Error(kNoMemory,
+  throw Error(ExitCode::memory,
               fmt::format("{}: needs about {} of memory, but only {} are {}; {}", what, show_bytes(needed),
                           show_bytes(limit.bytes), limit.source,
                           requested ? "give a larger --memory, or fewer rows"

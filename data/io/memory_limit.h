@@ -25,7 +25,7 @@ std::int64_t requested_memory();
 /// What is left of the limit, in bytes.
 std::int64_t memory_limit();
 
-/// Throws Error with kNoMemory (core/error.h) if `needed` more bytes do not fit, with both numbers and the remedy.
+/// Throws Error(memory) if `needed` more bytes do not fit, with both numbers and the remedy.
 /// `what` is the file or dataset. Call it before the memory is taken.
 void require_memory(std::int64_t needed, const std::string& what);
 /// The same for another limit.

@@ -30,7 +30,8 @@ class CpuBackend final : public Backend {
     return {
         .name = processor_name(),
         .description = fmt::format("{}, {} thread{}", set_.summary, threads_.count(), threads_.count() == 1 ? "" : "s"),
-        .uses_threads = true};
+        .uses_threads = true,
+        .machine = processor_machine(set_, threads_.count())};
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override {
     if (block.arrival != nullptr) block.arrival->wait_for(rows_of(block.values));

@@ -78,7 +78,8 @@ class CudaBackend final : public Backend {
                                        name_of(context_->screen)),
             .screens = screen_paths(context_->device),
             .free_memory = context_->pool.available(),
-            .has_own_memory = true};
+            .has_own_memory = true,
+            .machine = context_->machine};
   }
   std::unique_ptr<Points> hold(const PointBlock& block) override { return hold_points(context_, block, block_rows_); }
   std::int64_t device_bytes() const override { return context_->pool.peak(); }

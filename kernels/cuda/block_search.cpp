@@ -8,18 +8,14 @@
 #include <memory>
 
 #include "kernels/cuda/points.h"
+#include "kernels/cuda/runtime/device_use.h"
 
 namespace kith::cuda {
 namespace {
 
-// A block takes a few times as long as what is done once for a block: to round all queries, and to merge their lists.
-// With 10 000 queries in 17 GB, blocks of 1 GiB took 48 ms each on an H100, twice what their reading takes.
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 32, kLeastBytes = std::int64_t{1} << 28;  // bytes
-constexpr std::int64_t kBlocks = 8;                             // for the rows of less than kBlocks * kMostBytes bytes
-constexpr std::int64_t kMostRows = std::int64_t{1} << 30;       // positions are int32
-constexpr std::int64_t kWholeRows = 256;                        // a pair of fp16 tiles
-constexpr std::int64_t kStateBytes = 64;                        // of a row
-constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes that must be left besides rows that stay
+constexpr std::int64_t kMostRows = std::int64_t{1} << 30;  // positions are int32
+constexpr std::int64_t kWholeRows = 256;                   // a pair of fp16 tiles
+constexpr std::int64_t kStateBytes = 64;                   // of a row
 
 std::int64_t whole(std::int64_t rows) { return rows > kWholeRows ? rows / kWholeRows * kWholeRows : rows; }
 
@@ -47,7 +43,8 @@ std::int64_t searched_block_rows(const HeldRows<T>& held, bool are_kept) {
   const std::int64_t row_bytes = held.host.row_bytes();
   const std::int64_t device_bytes = (are_kept ? 0 : 2 * row_bytes) + fp16_row_bytes(held.columns()) + kStateBytes;
   const std::int64_t fitting = held.pool().available() / 2 / device_bytes;
-  const std::int64_t wanted = std::clamp(held.rows() * row_bytes / kBlocks, kLeastBytes, kMostBytes) / row_bytes;
+  const std::int64_t wanted =
+      std::clamp(held.rows() * row_bytes / kSearchBlocks, kLeastSearchBlock, kMostSearchBlock) / row_bytes;
   return whole(std::min({fitting, std::max<std::int64_t>(wanted, 1), kMostRows, held.rows()}));
 }
 

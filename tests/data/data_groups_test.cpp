@@ -269,7 +269,7 @@ TEST_CASE("damaged sparse matrices are refused") {
                 {":/X: row 3, column 4 (counted from 1)", "found NaN"});
   refuses_parts(kRows, {3, std::int64_t{1} << 60}, {"more values than can be counted"});
   refuses_parts(kRows, {3, std::int64_t{1} << 50}, {"bytes as a dense matrix", "reduce it first", "--columns"},
-                kNoMemory);
+                ExitCode::memory);
   refuses_parts(kRows, {3, 0}, {"expected at least 1 column"});
   refuses_parts(kRows, {3}, {"a sparse matrix without a shape"});
 }

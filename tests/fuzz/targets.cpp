@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "app/cli/common_options.h"
-#include "app/cli/config_file.h"
+#include "app/cli/option_state.h"
 #include "core/error.h"
 #include "data/format/column_choice.h"
 #include "data/io/memory_limit.h"

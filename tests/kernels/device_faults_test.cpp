@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
-#include "core/points/composed_points.h"
+#include "core/points/composed_backend.h"
 #include "kernels/cuda/runtime/injected_fault.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
@@ -148,7 +148,7 @@ std::string try_job(const Job& job, Backend& backend, const InjectedFault& fault
     return job.run(backend);
   } catch (const Error& error) {
     INFO(error.what());
-    CHECK((error.code() == ExitCode::device || error.code() == kNoMemory));
+    CHECK((error.code() == ExitCode::device || error.code() == ExitCode::memory));
     return "";
   }
 }

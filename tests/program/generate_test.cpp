@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "app/synthetic/draws.h"
+#include "app/synthetic/synthetic.h"
 #include "bench/suites/bench.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"

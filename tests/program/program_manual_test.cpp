@@ -3,7 +3,7 @@
 #include <regex>
 #include <sstream>
 
-#include "app/cli/command_names.h"
+#include "app/cli/words.h"
 #include "tests/support/program.h"
 
 using namespace kith;

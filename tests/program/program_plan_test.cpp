@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kRows = 90'000, kColumns = 40;
 
-// Times, and the exact number of passes, are known for the CPU.
+// The exact number of passes is known for the CPU.
 const bool kOnCpu = setenv("KITH_BACKEND", "cpu", 1) == 0;
 
 /// Noise, for which a few iterations do not suffice. last: its last value.
@@ -42,9 +42,6 @@ Words operator+(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
-
-/// Without rates of this machine.
-Setting unmeasured(const Scratch& folder) { return {.environment = {"XDG_CACHE_HOME=" + (folder / "none")}}; }
 
 nlohmann::json phase_of(const nlohmann::json& plan, const std::string& name) {
   for (const auto& phase : plan["phases"]) {
@@ -152,13 +149,14 @@ TEST_CASE("a plan reads no values, and is what --dry-run prints") {
                       folder / "run.kith", "--memory", "1GB"};
   CHECK(run_kith(command).code == 3);  // the last value
   const Words before = files_in(folder);
-  const Outcome plan = done(Words{"plan"} + command, unmeasured(folder));
-  for (const char* text : {"x.npy, 3000 x 40 float32", "at the peak", "prepare", "seed", "at most 300", "modelled"}) {
+  const Outcome plan = done(Words{"plan"} + command);
+  for (const char* text :
+       {"x.npy, 3000 x 40 float32", "at the peak", "prepare", "seed", "at most 300", "estimated from the rates"}) {
     INFO(text << "\n" << plan.out);
     CHECK(plan.out.find(text) != std::string::npos);
   }
-  const auto planned = done(Words{"plan"} + command + Words{"--json"}, unmeasured(folder)).json()["plan"];
-  const auto dry = done(command + Words{"--dry-run", "--json"}, unmeasured(folder)).json()["plan"];
+  const auto planned = done(Words{"plan"} + command + Words{"--json"}).json()["plan"];
+  const auto dry = done(command + Words{"--dry-run", "--json"}).json()["plan"];
   for (const char* key : {"tiers", "phases", "seconds", "basis", "advice"}) CHECK(dry[key] == planned[key]);
   CHECK(files_in(folder) == before);
 }
@@ -212,11 +210,10 @@ TEST_CASE("the advice of a plan is a change that shortens the run") {
   const std::string points = folder / "x.npy";
   write_npy(points, kRows);
   const Words few{"--memory", "13MB", "--max-iterations", "2", "--json", "-q"};
-  const auto slow = done(Words{"plan", "cluster", points, "-k", "200"} + few, unmeasured(folder)).json()["plan"];
+  const auto slow = done(Words{"plan", "cluster", points, "-k", "200"} + few).json()["plan"];
   CHECK(phase_of(slow, "seed")["passes"] == 399);
   CHECK(slow["advice"].get<std::string>().find("--init k-means||") == 0);
-  const auto fast =
-      done(Words{"plan", "cluster", points, "-k", "200", "--init", "k-means||"} + few, unmeasured(folder));
+  const auto fast = done(Words{"plan", "cluster", points, "-k", "200", "--init", "k-means||"} + few);
   CHECK(fast.json()["plan"]["seconds"] < slow["seconds"]);
   CHECK(phase_of(fast.json()["plan"], "seed")["passes"] == 3);
 }

@@ -5,7 +5,7 @@
 #include <regex>
 #include <sstream>
 
-#include "app/cli/shell_word.h"
+#include "app/cli/words.h"
 #include "tests/support/program.h"
 
 using namespace kith::testing;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the examples of the README with a kith from a package, in a new folder and with an empty environment, and looks for
-# other files of the package: packaged.sh PREFIX [FILE...], for PREFIX/bin/kith and PREFIX/share/FILE.
+# other files of the package: packaged.sh PREFIX [FILE...], for PREFIX/bin/kith, kith-bench and PREFIX/share/FILE.
 set -euo pipefail
 source=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd) prefix=$(cd -- "$1" && pwd)
 folder=$(mktemp -d)
@@ -19,6 +19,7 @@ for file in clusters.h5 neighbors.h5; do "$prefix/bin/kith" info --verify $file 
 grep -q '<svg' page.html
 # No library comes from the current folder, as it would with an empty element in RUNPATH.
 ldd "$prefix/bin/kith" | while read -r library _; do [[ $library == */* ]] || : >"$library"; done
+"$prefix/bin/kith" bench >/dev/null || { echo 'packaged: kith-bench is missing' >&2; exit 1; }
 "$prefix/bin/kith" --version >/dev/null || { echo 'packaged: kith loads libraries from the current folder' >&2; exit 1; }
 for file in "${@:2}"; do
   [[ -s $prefix/share/$file ]] || { echo "packaged: $prefix/share/$file is missing" >&2; exit 1; }

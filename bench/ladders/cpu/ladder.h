@@ -8,6 +8,7 @@
 
 #include "bench/measurement.h"
 #include "core/numbers/philox.h"
+#include "core/pixel.h"
 #include "core/runtime/clock.h"
 
 namespace kith::cpu {
@@ -36,6 +37,12 @@ std::vector<BenchShape> distance_shapes(const BenchRequest& request, std::int64_
 
 /// The shapes "Nx1" of the request, or `usual`. Throws Error(usage) for more columns, or for more than `most` rows.
 std::vector<std::int64_t> vector_lengths(const BenchRequest& request, std::int64_t usual, std::int64_t most);
+
+/// The shapes of the request as width x height, or 8192 x 8192. Throws Error(usage) above 65535 on either side.
+std::vector<BenchShape> sobel_shapes(const BenchRequest& request);
+
+/// Random pixels on a slope of brightness, (height x width): gradients of all sizes.
+std::vector<std::uint8_t> bench_picture(PictureSize size);
 
 /// Runs `work` and checks its result; check_answer() returns an error message, or an empty string. Then times it until
 /// all repetitions are done or have taken kMostSeconds. A first run that lasts longer than that is the only one.

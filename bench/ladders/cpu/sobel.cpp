@@ -1,6 +1,4 @@
 // Ladder: the Sobel magnitude of an 8-bit picture on the processor: the definition, one core, all threads.
-#include "bench/ladders/cpu/sobel.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

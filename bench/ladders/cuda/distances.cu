@@ -9,8 +9,7 @@
 #include <bit>
 #include <cmath>
 
-#include "bench/ladders/cuda/register_tile.h"
-#include "bench/ladders/cuda/shared_tile.h"
+#include "bench/ladders/cuda/tiles.h"
 #include "core/numbers/distance.h"
 #include "kernels/cuda/device/reduce.h"
 

@@ -1,8 +1,7 @@
 // The rungs of the ladder of distances for integers: in int32, and by one int8 product on tensor cores, which the
 // values allow. All results are exact.
-#include "bench/ladders/cuda/register_tile.h"
-#include "bench/ladders/cuda/shared_tile.h"
 #include "bench/ladders/cuda/tensor_tile.h"
+#include "bench/ladders/cuda/tiles.h"
 
 namespace kith::cuda {
 namespace {

@@ -4,8 +4,8 @@
 // Each launch transposes B, computes norms and fp16 values, then multiplies: 2 M N K operations once or three times.
 // Norms and rounding errors are summed in float64, so that the error bound of each element is measured, not assumed.
 #include "bench/ladders/cuda/distances.h"
-#include "bench/ladders/cuda/register_tile.h"
 #include "bench/ladders/cuda/tensor_tile.h"
+#include "bench/ladders/cuda/tiles.h"
 #include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {

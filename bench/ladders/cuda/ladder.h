@@ -1,10 +1,9 @@
-// Shared by the limits and the ladders: page-locked memory, timing of launches, inputs larger than the cache, and the
+// Shared by the limits and the ladders: timing of launches, inputs larger than the cache, and the
 // run of one rung.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "bench/ladders/cpu/ladder.h"
 #include "bench/measurement.h"
 #include "kernels/cuda/runtime/held_rows.h"
+#include "kernels/cuda/runtime/shared_memory.h"
 
 namespace kith::cuda {
 
@@ -19,11 +19,7 @@ namespace kith::cuda {
 class Event {
  public:
   Event() { check(cudaEventCreate(&event_)); }
-  ~Event() {
-    const cudaError_t status = cudaEventDestroy(event_);
-    if (status != cudaSuccess)
-      std::fprintf(stderr, "kith: cuda: %s while destroying an event\n", cudaGetErrorName(status));
-  }
+  ~Event() { report_in_destructor(cudaEventDestroy(event_)); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
@@ -38,23 +34,6 @@ class Event {
 
  private:
   cudaEvent_t event_ = nullptr;
-};
-
-/// Page-locked host memory.
-class PinnedMemory {
- public:
-  explicit PinnedMemory(std::int64_t bytes) { check(cudaMallocHost(&data_, static_cast<std::size_t>(bytes))); }
-  ~PinnedMemory() {
-    const cudaError_t status = cudaFreeHost(data_);
-    if (status != cudaSuccess)
-      std::fprintf(stderr, "kith: cuda: %s while releasing host memory\n", cudaGetErrorName(status));
-  }
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-  void* data() const { return data_; }
-
- private:
-  void* data_ = nullptr;
 };
 
 /// Seconds per launch, one value for each of `repeat` samples after warming up. launch(turn) receives a counter that

@@ -146,7 +146,7 @@ class LimitBenchmark {
 
   void link() {
     if (!any_requested({kUploadLimit, "device to host", "both directions"})) return;
-    PinnedMemory host_up(kLinkBytes), host_down(kLinkBytes);
+    PageLocked<std::byte> host_up(kLinkBytes), host_down(kLinkBytes);
     Buffer<std::byte> device_up(context_.pool, kLinkBytes), device_down(context_.pool, kLinkBytes);
     const Stream& stream = context_.stream;
     const Stream second;

@@ -10,7 +10,6 @@
 
 #include <memory>
 
-#include "bench/ladders/cpu/sobel.h"
 #include "bench/ladders/cuda/picture.h"
 #include "kernels/cpu/picture/edges.h"
 #include "kernels/cuda/device/reduce.h"
@@ -263,11 +262,7 @@ class Texture {
     reading.addressMode[0] = reading.addressMode[1] = cudaAddressModeClamp;
     check(cudaCreateTextureObject(&texture_, &memory, &reading, nullptr));
   }
-  ~Texture() {
-    const cudaError_t status = cudaDestroyTextureObject(texture_);
-    if (status != cudaSuccess)
-      std::fprintf(stderr, "kith: cuda: %s while destroying a texture\n", cudaGetErrorName(status));
-  }
+  ~Texture() { report_in_destructor(cudaDestroyTextureObject(texture_)); }
   Texture(const Texture&) = delete;
   operator cudaTextureObject_t() const { return texture_; }  // NOLINT: kernels take the raw object
 

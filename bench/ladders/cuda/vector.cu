@@ -146,15 +146,15 @@ class SentAddition {
       : context_(context),
         ladder_(ladder),
         count_(count),
-        host_a_(bytes_of(count)),
-        host_b_(bytes_of(count)),
-        host_out_(bytes_of(count)),
+        host_a_(count),
+        host_b_(count),
+        host_out_(count),
         a_(context.pool, count),
         b_(context.pool, count),
         out_(context.pool, count) {
     for (std::int64_t i = 0; i < count; ++i) {
-      host(host_a_)[i] = a_value(i);
-      host(host_b_)[i] = b_value(i);
+      host_a_.data()[i] = a_value(i);
+      host_b_.data()[i] = b_value(i);
     }
   }
 
@@ -167,11 +167,10 @@ class SentAddition {
  private:
   static constexpr int kParts = 16;
   static std::int64_t bytes_of(std::int64_t count) { return count * static_cast<std::int64_t>(sizeof(float)); }
-  static float* host(const PinnedMemory& memory) { return static_cast<float*>(memory.data()); }
 
   void rung(const char* text, int count) {
     const std::vector<Stream> streams(static_cast<std::size_t>(count));
-    std::fill_n(host(host_out_), count_, -1.0F);
+    std::fill_n(host_out_.data(), count_, -1.0F);
     ladder_.run(
         {.name = concat(number_++, " sent and fetched on ", text),
          .shape = std::to_string(count_),
@@ -179,7 +178,7 @@ class SentAddition {
          .unit = WorkUnit::bytes,
          .limit = kUploadLimit,
          .limit_work = 8.0 * static_cast<double>(count_)},
-        [&](std::int64_t) { launch(streams); }, [&] { return compare_sums(host(host_out_), count_); });
+        [&](std::int64_t) { launch(streams); }, [&] { return compare_sums(host_out_.data(), count_); });
     context_.stream.wait();
   }
 
@@ -190,12 +189,12 @@ class SentAddition {
       const std::int64_t first = part * count_ / kParts, count = (part + 1) * count_ / kParts - first;
       if (count == 0) continue;
       const auto bytes = static_cast<std::size_t>(bytes_of(count));
-      check(cudaMemcpyAsync(a_.data() + first, host(host_a_) + first, bytes, cudaMemcpyHostToDevice, stream));
-      check(cudaMemcpyAsync(b_.data() + first, host(host_b_) + first, bytes, cudaMemcpyHostToDevice, stream));
+      check(cudaMemcpyAsync(a_.data() + first, host_a_.data() + first, bytes, cudaMemcpyHostToDevice, stream));
+      check(cudaMemcpyAsync(b_.data() + first, host_b_.data() + first, bytes, cudaMemcpyHostToDevice, stream));
       const Vectors v{a_.data() + first, b_.data() + first, out_.data() + first, count};
       add_kernel<<<context_.grid(count, kBlock), kBlock, 0, stream>>>(v);
       check(cudaGetLastError());
-      check(cudaMemcpyAsync(host(host_out_) + first, out_.data() + first, bytes, cudaMemcpyDeviceToHost, stream));
+      check(cudaMemcpyAsync(host_out_.data() + first, out_.data() + first, bytes, cudaMemcpyDeviceToHost, stream));
     }
     for (const Stream& stream : streams) context_.stream.wait_for(stream);
   }
@@ -204,7 +203,7 @@ class SentAddition {
   Ladder& ladder_;
   std::int64_t count_;
   int number_ = 6;
-  PinnedMemory host_a_, host_b_, host_out_;
+  PageLocked<float> host_a_, host_b_, host_out_;
   Buffer<float> a_, b_, out_;
 };
 

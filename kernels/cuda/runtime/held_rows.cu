@@ -1,6 +1,7 @@
 // Places the held rows: on the device if they fit, uploaded as they arrive; otherwise on the host, sent block by block.
 #include "kernels/cuda/runtime/held_rows.h"
 
+#include "kernels/cuda/runtime/device_use.h"
 #include "kernels/cuda/runtime/staging.h"
 
 namespace kith::cuda {
@@ -10,8 +11,6 @@ namespace {
 constexpr std::int64_t kMostRows = std::int64_t{1} << 24;
 constexpr std::int64_t kMostValues = std::int64_t{1} << 26;  // where a block has more than kManyRows rows
 constexpr std::int64_t kManyRows = std::int64_t{1} << 20;
-constexpr std::int64_t kMostSent = std::int64_t{64} << 20;      // bytes of a block that is sent
-constexpr std::int64_t kWorkingMemory = std::int64_t{1} << 30;  // bytes reserved for the operations, at most
 constexpr std::int64_t kFewRows = 8;      // `gathered` has a buffer for one row of a block in this many
 constexpr std::int64_t kWholeRows = 256;  // two groups of fp16 rows; blocks are multiples of it where they can be
 

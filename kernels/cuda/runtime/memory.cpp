@@ -37,7 +37,7 @@ void check(cudaError_t status, std::source_location where) {
   if (status == cudaSuccess) return;
   const char* file = std::strstr(where.file_name(), "kernels/");
   // Pinned memory of the host too.
-  const ExitCode code = status == cudaErrorMemoryAllocation ? kNoMemory : ExitCode::device;
+  const ExitCode code = status == cudaErrorMemoryAllocation ? ExitCode::memory : ExitCode::device;
   throw Error(code, fmt::format("cuda: {} ({}) at {}:{}; the device cannot be used further in this run",
                                 cudaGetErrorName(status), cudaGetErrorString(status),
                                 file != nullptr ? file : where.file_name(), where.line()));
@@ -58,7 +58,7 @@ std::string readable_bytes(std::int64_t bytes) {
 }
 
 OutOfMemory::OutOfMemory(std::int64_t needed, std::int64_t free)
-    : Error(kNoMemory,
+    : Error(ExitCode::memory,
             fmt::format("cuda: out of device memory: needed {} ({} bytes), free {} ({} bytes); stop other users of the "
                         "device, choose another one with --device, or use --backend cpu",
                         readable_bytes(needed), needed, readable_bytes(free), free)) {}

@@ -18,7 +18,7 @@
 
 namespace kith::cuda {
 
-/// Throws Error(device), or with kNoMemory if memory is short, with the name and text of the error and the source
+/// Throws Error(device), or Error(memory) if memory is short, with the name and text of the error and the source
 /// location. The context is unusable afterwards.
 void check(cudaError_t status, std::source_location where = std::source_location::current());
 /// The same for destructors, which must not throw: prints the error to standard error.
