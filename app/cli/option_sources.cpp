@@ -19,9 +19,9 @@
 #include "app/cli/option_state.h"
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
-#include "core/nearest_name.h"
-#include "core/quoted.h"
 #include "data/io/file_kind.h"
+#include "data/io/nearest_name.h"
+#include "data/io/quoted.h"
 
 namespace kith::app {
 namespace {

@@ -8,7 +8,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "core/nearest_name.h"
+#include "data/io/nearest_name.h"
 
 namespace kith::app {
 namespace {

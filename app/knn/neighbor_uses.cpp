@@ -11,7 +11,7 @@
 
 #include "app/cli/common_options.h"
 #include "app/cli/terminal.h"
-#include "core/neighbors/local_outliers.h"
+#include "core/neighbors/list_scores.h"
 #include "data/results/label_file.h"
 
 namespace kith::app {

@@ -9,7 +9,7 @@
 
 #include "app/cli/common_options.h"
 #include "app/cli/words.h"
-#include "core/kmeans/label_means.h"
+#include "core/kmeans/result.h"
 #include "core/kmeans/start.h"
 #include "data/results/stored_result.h"
 

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
-#include "core/points/composed_backend.h"
+#include "core/points/composed_points.h"
 #include "kernels/cuda/runtime/injected_fault.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"

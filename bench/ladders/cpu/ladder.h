@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bench/measurement.h"
+#include "core/numbers/color.h"
 #include "core/numbers/philox.h"
-#include "core/pixel.h"
 #include "core/runtime/clock.h"
 
 namespace kith::cpu {
