@@ -26,6 +26,7 @@
 #include "app/run/weighting.h"
 #include "core/kmeans/kmeans.h"
 #include "core/kmeans/result.h"
+#include "core/numbers/maps.h"
 #include "core/preparation/preparation.h"
 
 namespace kith::app {
@@ -154,14 +155,15 @@ std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& h
   const std::vector<double> weights =
       result.weights.empty() ? std::vector<double>(result.counts.begin(), result.counts.end()) : result.weights;
   const Matrix<double> means = cluster_means(result.centroids.view(), metric, weights, result.inertia_per_cluster);
+  const RowsArray<double> differences = (array(means).rowwise() - array(plan.mean)).rowwise() / array(deviations);
   std::vector<Explanation> all;
   for (std::int64_t c = 0; c < result.centroids.rows(); ++c) {
     if (result.counts[c] == 0) continue;
     std::vector<Explanation> columns;
     for (std::int64_t j = 0; j < plan.columns; ++j) {
-      const double centroid = means(c, j), difference = (centroid - plan.mean[j]) / deviations[j];
-      if (!(deviations[j] > 0.0) || difference == 0.0) continue;
-      columns.push_back({c, has_names ? names[j] : std::to_string(j + 1), centroid, plan.mean[j], difference});
+      if (!(deviations[j] > 0.0) || differences(c, j) == 0.0) continue;
+      columns.push_back(
+          {c, has_names ? names[j] : std::to_string(j + 1), means(c, j), plan.mean[j], differences(c, j)});
     }
     std::stable_sort(columns.begin(), columns.end(), [](const Explanation& a, const Explanation& b) {
       return std::abs(a.difference) > std::abs(b.difference);
