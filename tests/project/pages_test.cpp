@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -101,5 +102,57 @@ TEST_CASE("every link between pages leads to a page and a heading") {
       CHECK(fs::exists(path));
       if (!anchor.empty() && path.extension() == ".md") CHECK(anchors(text_of(path)).contains(anchor.substr(1)));
     }
+  }
+}
+
+TEST_CASE("all pages name the same worst kinds of data, which are the worst of the tables") {
+  const auto joined = [](const std::string& text) { return std::regex_replace(text, std::regex(R"(\s+)"), " "); };
+  const std::string measured = text_of(kRoot / "docs/structured-data.md"), one_line = joined(measured);
+  const std::regex worst(
+      R"(Beside noise, the worst known kinds of data take on the CPU [^;]*; on a GPU [^;]*neighbours\.)");
+  const std::vector<std::smatch> sentences = matches(one_line, worst);
+  REQUIRE(sentences.size() == 1);
+  const std::string sentence = sentences[0].str();
+  for (const char* page : {"README.md", "CHANGELOG.md", "docs/performance.md"}) {
+    INFO(page);
+    CHECK(joined(text_of(kRoot / page)).find(sentence) != std::string::npos);
+  }
+  std::vector<std::string> stated;
+  for (const std::smatch& number : matches(sentence, std::regex(R"(\d+\.\d)"))) stated.push_back(number.str());
+
+  // Rows of the tables: | work | shape | noise | worst kinds with their times | ...; an empty work is that of the row
+  // above.
+  std::map<std::string, double> most;
+  std::istringstream lines(measured.substr(measured.find("## Other types and numbers of columns")));
+  std::string machine = "CPU", work;
+  const std::regex cells(R"(^\| ?([^|]*?) ?\| ([^|]*) \| ([0-9.]+) \| ([^|]*) \|.*)");
+  for (std::string line; std::getline(lines, line) && !line.starts_with("## Beside");) {
+    if (line.starts_with("The same on a GPU")) machine = "GPU";
+    std::smatch row;
+    if (!std::regex_match(line, row, cells)) continue;
+    if (row[1].length() > 0) work = row[1].str().find("neighbours") != std::string::npos ? "neighbours" : row[1].str();
+    const std::string kinds = row[4].str();
+    for (const std::smatch& time : matches(kinds, std::regex(R"(\d+\.\d)"))) {
+      double& largest = most[machine + ", " + work];
+      largest = std::max(largest, std::stod(time.str()));
+    }
+  }
+  std::vector<std::string> found;
+  for (const char* name :
+       {"CPU, first iteration", "CPU, later iterations", "CPU, after the last", "CPU, neighbours", "CPU, radius",
+        "GPU, first iteration", "GPU, later iterations", "GPU, after the last", "GPU, neighbours"}) {
+    std::ostringstream number;
+    number.precision(1);
+    number << std::fixed << most[name];
+    found.push_back(number.str());
+  }
+  CHECK(found == stated);
+}
+
+TEST_CASE("README.md has at most 80 columns") {
+  std::istringstream lines(text_of(kRoot / "README.md"));
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    CHECK((line.size() <= 80 || line.starts_with("![")));
   }
 }
