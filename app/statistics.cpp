@@ -3,10 +3,13 @@
 // Sums are compensated: A. Neumaier, Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen (1974).
 #include "app/statistics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "core/no_memory.h"
 #include "core/numbers/fixed_point.h"
 #include "data/io/memory_limit.h"
 
@@ -83,9 +86,15 @@ void for_rows(data::PointSource& source, Progress& progress, std::int64_t passed
 
 std::vector<ColumnStatistics> column_statistics(data::PointSource& source, Progress& progress) {
   const auto columns = static_cast<std::size_t>(source.columns());
-  constexpr std::int64_t kBytesPerColumn = 128;  // the statistics, two sums, the scale
-  const std::int64_t row_bytes = checked_product(source.columns(), kBytesPerColumn, source.name().c_str());
-  data::require_memory(row_bytes + std::max(block_bytes(), row_bytes / 16) + source.held_bytes(), source.name());
+  constexpr std::int64_t kBytesPerColumn = 1200;  // statistics, sums, a row of values; then its text, or its JSON
+  const std::int64_t needed =
+      checked_product(source.columns(), kBytesPerColumn, source.name().c_str()) + block_bytes() + source.held_bytes();
+  if (const std::int64_t left = data::memory_limit(); needed > left) {
+    throw Error(kNoMemory,
+                fmt::format("{}: statistics of {} columns need about {} of memory, but only {} are left; give "
+                            "a larger --memory, or fewer columns with --columns",
+                            source.name(), source.columns(), data::show_bytes(needed), data::show_bytes(left)));
+  }
   constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
   progress.phase("read", 2 * source.rows());
   std::vector<ColumnStatistics> result(columns, {0, kInfinity, -kInfinity, 0.0, 0.0});

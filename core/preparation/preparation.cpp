@@ -237,18 +237,20 @@ std::int64_t number_of(const PreparedRows& rows, std::int64_t row) {
 
 /// Calls visit(first, count, place) for rows whose numbers in the data set follow one another.
 template <class Visit>
-void for_places(const PreparedRows& rows, const char* purpose, const Visit& visit) {
+void for_places(const PreparedRows& rows, const char* purpose, const char* remedy, const Visit& visit) {
   const std::int64_t count = rows_of(view_of(rows.values));
-  if (rows.rows.empty()) return visit(0, count, RowPlace{rows.name, rows.first, purpose});
-  for (std::int64_t i = 0; i < count; ++i) visit(i, 1, RowPlace{rows.name, number_of(rows, i), purpose});
+  if (rows.rows.empty()) return visit(0, count, RowPlace{rows.name, rows.first, purpose, remedy});
+  for (std::int64_t i = 0; i < count; ++i) visit(i, 1, RowPlace{rows.name, number_of(rows, i), purpose, remedy});
 }
 
 void scale(const PreparedRows& rows, const Preparation& preparation, Threads& threads) {
   if (preparation.scaling == Scaling::unit) {
     return visit_floats(rows, [&](auto& values) {
-      for_places(rows, "scaling to length 1", [&](std::int64_t first, std::int64_t count, const RowPlace& place) {
-        normalize_rows(values.view().middle(first, count), place);
-      });
+      for_places(rows, "scaling to length 1",
+                 "remove the row, or give --metric cosine --nan drop in place of --scale unit, which drops such rows",
+                 [&](std::int64_t first, std::int64_t count, const RowPlace& place) {
+                   normalize_rows(values.view().middle(first, count), place);
+                 });
     });
   }
   if (!scales_columns(preparation.scaling)) return;
@@ -329,10 +331,12 @@ void apply_preparation(const PreparedRows& rows, const Preparation& preparation,
 
 void take_directions(const PreparedRows& rows) {
   auto& values = std::get<Matrix<double>>(rows.values);
-  for_places(rows, "--metric cosine", [&](std::int64_t first, std::int64_t count, const RowPlace& place) {
-    const MatrixView<double> some = values.view().middle(first, count);
-    write_directions<double>(some, some, place);
-  });
+  // A row of the file need not be zero: it may be the mean of all rows.
+  for_places(rows, "--metric cosine after --scale and --pca", "give --metric euclidean, or leave out --scale and --pca",
+             [&](std::int64_t first, std::int64_t count, const RowPlace& place) {
+               const MatrixView<double> some = values.view().middle(first, count);
+               write_directions<double>(some, some, place);
+             });
 }
 
 std::optional<Matrix<double>> original_units(MatrixView<const double> points, const Preparation& preparation) {

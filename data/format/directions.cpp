@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -30,15 +29,6 @@ class WideRows final : public SourceFilter {
 
   Number held_as() const override { return Number::float64; }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + part_bytes_; }
-  std::vector<std::string> remarks() const override {
-    std::vector<std::string> remarks = inner_->remarks();
-    if (zeros_ > 0) {
-      remarks.push_back(fmt::format("{} {} of zeros, which {} no direction, {} dropped", zeros_.load(),
-                                    zeros_ == 1 ? "row" : "rows", zeros_ == 1 ? "has" : "have",
-                                    zeros_ == 1 ? "is" : "are"));
-    }
-    return remarks;
-  }
   void read(std::int64_t, MatrixView<float>) override {
     throw Error(ExitCode::internal, name() + ": cannot read float32 values: the rows are held as float64");
   }
@@ -71,7 +61,7 @@ class WideRows final : public SourceFilter {
       if (scales_) {
         const RowPlace place{name(), first + begin, "--metric cosine",
                              offers_ ? "remove the row, or give --nan drop" : "remove the row"};
-        zeros_ += write_directions(some, to, place, drops_);
+        write_directions(some, to, place, drops_);
       } else if constexpr (std::is_same_v<T, float>) {
         std::copy(some.data, some.data + some.size(), to.data);
       }
@@ -81,7 +71,6 @@ class WideRows final : public SourceFilter {
   bool scales_, drops_, offers_;
   int threads_;
   std::int64_t part_bytes_ = 0;  // of rows that are converted at a time
-  std::atomic<std::int64_t> zeros_ = 0;
 };
 
 }  // namespace

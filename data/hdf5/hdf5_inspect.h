@@ -61,8 +61,11 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
 /// Why it cannot be read as points: expected, found, and a remedy. Empty if it can. Accesses no file.
 std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vector_as_column);
 
-/// Why the values, of `element_bytes` each, cannot all be stored in a file of this size, or do not fit in memory. Empty
-/// if they can. `facts` has rank 1 or 2.
+/// Throws Error with kNoMemory if reading a chunk of values of `element_bytes` takes more memory than is left.
+void require_chunk_memory(const DatasetFacts& facts, std::int64_t element_bytes, const std::string& place);
+
+/// Why the values, of `element_bytes` each, cannot all be stored in a file of this size. Empty if they can. `facts` has
+/// rank 1 or 2.
 std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_bytes, std::int64_t element_bytes);
 
 }  // namespace kith::data

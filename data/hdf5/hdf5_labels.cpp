@@ -29,12 +29,10 @@ FoundLabels labels_of_group(const Hdf5InputFile& file, const std::string& path, 
 FoundLabels find_labels(const std::string& name, const std::string& path) {
   const Hdf5InputFile file(name);
   const auto [folder, column] = parted(path);
-  const bool is_field = has_records(file, folder);
-  FoundLabels found{.values = is_field ? folder : path, .field = is_field ? column : ""};
-  if (!is_field) {
-    const Handle object = open_object(file, path);
-    if (H5Iget_type(object.get()) == H5I_GROUP) return labels_of_group(file, path, object.get());
-  }
+  const auto [object, field] = find_object(file, path);
+  const bool is_field = !field.empty();
+  FoundLabels found{.values = is_field ? folder : path, .field = field};
+  if (H5Iget_type(object.get()) == H5I_GROUP) return labels_of_group(file, path, object.get());
   // Codes whose names are elsewhere: under uns (AnnData 0.6), or in a folder beside the column (0.7).
   const std::string categories =
       is_field ? fmt::format("/uns/{}_categories", column) : fmt::format("{}/__categories/{}", folder, column);

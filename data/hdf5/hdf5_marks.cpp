@@ -21,7 +21,7 @@ namespace {
 /// The numbers of an attribute: as float64, and as integers if they are.
 struct Numbers {
   std::vector<double> values;
-  std::vector<std::int64_t> wholes;  // bits; empty for floats
+  std::vector<std::int64_t> wholes = {};  // bits; empty for floats
   bool is_float = false;
   std::size_t bytes = 0;  // of one
 };
@@ -161,6 +161,51 @@ void read_limits(hid_t dataset, ElementType type, const Numbers* scale, const Nu
   }
 }
 
+/// The value that NetCDF writes where nobody wrote one; nothing for bytes, all of whose values are used.
+std::optional<Numbers> default_fill_of(Number number) {
+  const auto whole = [](std::int64_t value) {
+    return Numbers{.values = {static_cast<double>(value)}, .wholes = {value}, .bytes = sizeof value};
+  };
+  switch (number) {
+    case Number::int16:
+      return whole(-32767);
+    case Number::uint16:
+      return whole(65535);
+    case Number::int32:
+      return whole(-2147483647);
+    case Number::uint32:
+      return whole(4294967295);
+    case Number::int64:
+      return whole(-9223372036854775806);
+    case Number::float32:
+    case Number::float64:
+      return Numbers{.values = {0x1.ep+122}, .is_float = true, .bytes = sizeof(double)};
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Whether the library of NetCDF made the file. Others write its attributes of dimensions, but not its fill values.
+bool is_netcdf(hid_t dataset) {
+  const Handle root(H5Oopen(dataset, "/", H5P_DEFAULT));
+  return root && (has_attribute(root.get(), "_NCProperties") || has_attribute(root.get(), "_nc3_strict") ||
+                  has_attribute(dataset, "DIMENSION_LIST") || has_attribute(dataset, "_Netcdf4Dimid"));
+}
+
+/// The default fill value is missing where the dataset has it as its own: as netCDF4-python masks it, unless the file
+/// was written without filling.
+void add_default_fill(hid_t dataset, ElementType type, ValueMarks& marks) {
+  const auto fill = default_fill_of(type.number);
+  if (!fill || !is_netcdf(dataset)) return;
+  const Handle creation(H5Dget_create_plist(dataset));
+  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  double value = 0.0;
+  if (H5Pfill_value_defined(creation.get(), &defined) < 0 || defined != H5D_FILL_VALUE_USER_DEFINED ||
+      H5Pget_fill_value(creation.get(), H5T_NATIVE_DOUBLE, &value) < 0 || value != fill->values[0])
+    return;
+  add_missing(marks, "NetCDF's default fill value", *fill, type, false);
+}
+
 }  // namespace
 
 ValueMarks marks_of(hid_t dataset, ElementType& type, std::string& problem) {
@@ -171,6 +216,7 @@ ValueMarks marks_of(hid_t dataset, ElementType& type, std::string& problem) {
   for (const char* name : {"_FillValue", "missing_value"}) {
     if (const auto numbers = numbers_of(dataset, name, ignored)) add_missing(marks, name, *numbers, type, either_sign);
   }
+  if (!has_attribute(dataset, "_FillValue")) add_default_fill(dataset, type, marks);
   const Handle stored(H5Dget_type(dataset));
   if (H5Tget_class(stored.get()) == H5T_ENUM && H5Tget_nmembers(stored.get()) == 3)
     add_missing(marks, "R (NA)", bytes_of(kNoneOfBooleans), type);

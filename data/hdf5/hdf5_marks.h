@@ -14,7 +14,8 @@ namespace kith::data {
 inline constexpr std::uint8_t kNoneOfBooleans = 2;
 
 /// The marks of a dataset of numbers. Changes the sign of `type` if the attribute _Unsigned does. Sets `problem` if the
-/// attributes cannot be understood. The fill value of HDF5 itself is what unwritten values are, and no mark.
+/// attributes cannot be understood. The fill value of HDF5 itself is what unwritten values are, and no mark, but for
+/// the default of NetCDF in its files.
 ValueMarks marks_of(hid_t dataset, ElementType& type, std::string& problem);
 
 }  // namespace kith::data

@@ -75,6 +75,10 @@ std::string place_of(hid_t object) {
   return fmt::format("{}:{}", text_of(H5Fget_name), text_of(H5Iget_name));
 }
 
+bool is_dataset_of_records(hid_t object) {
+  return H5Iget_type(object) == H5I_DATASET && H5Tget_class(Handle(H5Dget_type(object)).get()) == H5T_COMPOUND;
+}
+
 [[noreturn]] void refuse_lookup(hid_t object, const std::string& what) {
   const std::string reason = describe_damage(hdf5_reason());  // before the next call of the library
   refuse_input(place_of(object), fmt::format("{} cannot be looked up: {}", what, reason));
@@ -107,7 +111,7 @@ bool has_attribute(hid_t object, const char* name) {
 
 std::string normal_path(const std::string& path) { return join(split(path)); }
 
-Handle open_object(const Hdf5InputFile& file, const std::string& path) {
+FoundObject find_object(const Hdf5InputFile& file, const std::string& path) {
   const auto fail = [&](const std::string& problem) {
     refuse_input(fmt::format("{}:{}", file.name(), normal_path(path)), problem);
   };
@@ -123,6 +127,7 @@ Handle open_object(const Hdf5InputFile& file, const std::string& path) {
   for (int soft_links = 0; !remaining.empty();) {
     const std::string name = remaining.front();
     remaining.pop_front();
+    if (remaining.empty() && is_dataset_of_records(object.get())) return {std::move(object), name};
     if (H5Iget_type(object.get()) != H5I_GROUP)
       fail(fmt::format("{} is not a group, so it does not hold '{}'", join(resolved), name));
     if (!has_link(object.get(), name)) {
@@ -150,7 +155,15 @@ Handle open_object(const Hdf5InputFile& file, const std::string& path) {
       fail(fmt::format("{} {}", join(current), refusal_of_link(object.get(), name, link)));
     }
   }
-  return object;
+  return {std::move(object), ""};
+}
+
+Handle open_object(const Hdf5InputFile& file, const std::string& path) {
+  FoundObject found = find_object(file, path);
+  if (found.field.empty()) return std::move(found.object);
+  const std::string normal = normal_path(path);
+  refuse_input(fmt::format("{}:{}", file.name(), normal),
+               fmt::format("{} is not a group, so it does not hold '{}'", parted(normal).first, found.field));
 }
 
 Handle open_dataset(const Hdf5InputFile& file, const std::string& path) {
@@ -173,18 +186,6 @@ bool exists(const Hdf5InputFile& file, const std::string& path) {
   if (!exists(file, group)) return false;
   const Handle object = open_object(file, group);
   return H5Iget_type(object.get()) == H5I_GROUP && has_link(object.get(), name);
-}
-
-bool has_records(const Hdf5InputFile& file, const std::string& path) {
-  if (path.empty()) return false;
-  try {
-    if (!exists(file, path)) return false;
-    const Handle object = open_object(file, path);
-    return H5Iget_type(object.get()) == H5I_DATASET &&
-           H5Tget_class(Handle(H5Dget_type(object.get())).get()) == H5T_COMPOUND;
-  } catch (const Error&) {  // a link that is not followed
-    return false;
-  }
 }
 
 std::string describe_kind(hid_t object) {

@@ -10,9 +10,18 @@
 
 namespace kith::data {
 
-/// Opens the object at `path` ("/train", "train", "/group/train"). Follows hard links and soft links; refuses external
-/// and user-defined links anywhere in the path, without accessing their targets. Throws Error(data) with the missing
-/// name and the existing ones.
+/// An object, or a field of a dataset of records.
+struct FoundObject {
+  Handle object;
+  std::string field;  // empty: the object itself
+};
+
+/// Opens the object at `path` ("/train", "train", "/group/train"), or the dataset of which it names a field. Follows
+/// hard links and soft links; refuses external and user-defined links anywhere in the path, without accessing their
+/// targets. Throws Error(data) with the missing name and the existing ones.
+FoundObject find_object(const Hdf5InputFile& file, const std::string& path);
+
+/// As find_object(), but throws Error(data) for a field.
 Handle open_object(const Hdf5InputFile& file, const std::string& path);
 
 /// As open_object(), but throws Error(data) for an object that is not a dataset.
@@ -35,9 +44,8 @@ std::string normal_path(const std::string& path);
 /// "/obs" and "kind" for "/obs/kind"; the root is "".
 std::pair<std::string, std::string> parted(const std::string& path);
 
-/// Whether an object can be found at a normal path, and whether it is a dataset of records.
+/// Whether an object can be found at a normal path.
 bool exists(const Hdf5InputFile& file, const std::string& path);
-bool has_records(const Hdf5InputFile& file, const std::string& path);
 
 /// A dataset or link that for_each_dataset() visits.
 struct VisitedObject {

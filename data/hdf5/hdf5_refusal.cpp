@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/no_memory.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/io/memory_limit.h"
@@ -16,13 +17,17 @@ std::int64_t largest_expansion(const DatasetInfo& info) {
   constexpr std::int64_t kZstdExpansion = std::int64_t{1} << 17;  // the bytes of a block
   return std::count(info.filters.begin(), info.filters.end(), "zstd") > 0 ? kZstdExpansion : kDeflateExpansion;
 }
-constexpr std::int64_t kChunkCopies = 3;                              // as stored, decoded, and between two filters
 constexpr std::int64_t kMaxChunkBytes = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
 
+/// 0 for a chunk with a size of 0.
+std::int64_t bytes_of_chunk(const DatasetFacts& facts, std::int64_t element_bytes) {
+  std::int64_t bytes = element_bytes;
+  for (const std::int64_t c : facts.chunk) bytes = c > 0 ? capped_product(bytes, c) : 0;
+  return bytes;
+}
+
 std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, std::int64_t element_bytes) {
-  const std::int64_t stored = facts.info.stored_bytes;
-  std::int64_t chunk_bytes = element_bytes;
-  for (const std::int64_t c : facts.chunk) chunk_bytes = c > 0 ? capped_product(chunk_bytes, c) : 0;
+  const std::int64_t stored = facts.info.stored_bytes, chunk_bytes = bytes_of_chunk(facts, element_bytes);
   const std::int64_t possible =
       facts.info.filters.empty() ? stored : capped_product(stored, largest_expansion(facts.info));
   if (chunk_bytes <= 0 || chunk_bytes > kMaxChunkBytes || chunk_bytes > possible) {
@@ -31,13 +36,6 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
         "chunks, for "
         "example with `h5repack`",
         chunk_bytes, stored);
-  }
-  if (const std::int64_t left = memory_limit(); kChunkCopies * chunk_bytes > left) {
-    return fmt::format(
-        "one chunk takes {}, and reading it {} times as much, but only {} of memory are left; rewrite it with smaller "
-        "chunks with "
-        "`h5repack`, or give a larger --memory",
-        show_bytes(chunk_bytes), kChunkCopies, show_bytes(left));
   }
   if (declared > capped_product(stored, largest_expansion(facts.info))) {
     return fmt::format(
@@ -48,6 +46,16 @@ std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, 
 }
 
 }  // namespace
+
+void require_chunk_memory(const DatasetFacts& facts, std::int64_t element_bytes, const std::string& place) {
+  constexpr std::int64_t kCopies = 3;  // as stored, decoded, and between two filters
+  const std::int64_t chunk = facts.chunked ? bytes_of_chunk(facts, element_bytes) : 0, left = memory_limit();
+  if (capped_product(kCopies, chunk) <= left) return;
+  throw Error(kNoMemory,
+              fmt::format("{}: one chunk takes {}, and reading it {} times as much, but only {} of memory are left; "
+                          "rewrite it with smaller chunks with `h5repack`, or give a larger --memory",
+                          place, show_bytes(chunk), kCopies, show_bytes(left)));
+}
 
 std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_bytes, std::int64_t element_bytes) {
   const auto& info = facts.info;

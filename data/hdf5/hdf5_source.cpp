@@ -80,7 +80,8 @@ bool leaves_out_index(const DatasetFacts& facts, const ReadOptions& options) {
          std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return field.name == facts.index; });
 }
 
-/// A question to who reads a matrix that looks as if its points were its columns; empty for others.
+/// What a reader should know about a dataset, or a question to who reads a matrix that looks as if its points were its
+/// columns.
 std::vector<std::string> remarks_on(const StoredRows& rows, const ReadOptions& options) {
   constexpr std::int64_t kFewestColumns = 1000, kTimesAsMany = 20;
   const DatasetFacts& facts = rows.facts;
@@ -91,6 +92,7 @@ std::vector<std::string> remarks_on(const StoredRows& rows, const ReadOptions& o
   if (rows.field.empty() && leaves_out_index(facts, options))
     return {"the column 'index' is pandas' index of the rows and no part of the points; --columns can name it"};
   if (const std::string remark = facts.marks.remark(); !remark.empty()) return {remark};
+  if (!rows.remark.empty()) return {rows.remark};
   if (facts.reversed || options.transpose || facts.info.shape.size() != 2 || facts.columns() < kFewestColumns ||
       facts.columns() / kTimesAsMany < facts.rows())
     return {};

@@ -15,7 +15,7 @@
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
-#include "data/io/quoted.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::data {
 namespace {
@@ -60,16 +60,9 @@ std::vector<std::int64_t> read_sizes(const Hdf5InputFile& file, const std::strin
   return sizes;
 }
 
-/// A remark if the columns of a matrix of 10x Genomics are of several kinds, such as genes and antibodies, which are
-/// counted on different scales.
-std::string kinds_of_features(const Hdf5InputFile& file, const std::string& begin, std::int64_t features) {
-  const std::string path = begin + "features/feature_type";
-  const Handle matrix = open_object(file, begin);
-  if (!has_link(matrix.get(), "features")) return "";
-  const Handle group = open_object(file, begin + "features");
-  if (H5Iget_type(group.get()) != H5I_GROUP || !has_link(group.get(), "feature_type")) return "";
-  const std::vector<std::string> kinds = texts_of(file, path);
-  if (std::ssize(kinds) != features) return "";
+/// A remark if the columns are of several kinds, such as genes and antibodies, which are counted on different scales.
+std::string remark_on_kinds(const std::vector<std::string>& kinds, std::int64_t columns_of_points) {
+  if (std::ssize(kinds) != columns_of_points) return "";
   std::vector<std::string> shown;
   std::string columns;  // of the first kind, as a list for --columns
   for (std::size_t first = 0, end = 0; first < kinds.size(); first = end) {
@@ -85,7 +78,36 @@ std::string kinds_of_features(const Hdf5InputFile& file, const std::string& begi
                      show_list(shown, 6), kith::quoted(kinds[0]), columns);
 }
 
+/// The texts of a column of AnnData: themselves, or the categories of codes. Nothing if it is something else.
+std::vector<std::string> texts_of_column(const Hdf5InputFile& file, const std::string& path) {
+  const Handle column = open_object(file, path);
+  if (H5Iget_type(column.get()) == H5I_DATASET) return texts_of(file, path);
+  if (!has_link(column.get(), "codes") || !has_link(column.get(), "categories")) return {};
+  const std::vector<std::string> categories = texts_of(file, path + "/categories");
+  const auto [dataset, facts] = open_vector(file, path + "/codes");
+  require_memory(capped_product(facts.rows(), sizeof(std::int64_t) + sizeof(std::string)), file.name());
+  std::vector<std::int64_t> codes(static_cast<std::size_t>(facts.rows()));
+  if (H5Dread(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, codes.data()) < 0) return {};
+  std::vector<std::string> texts;
+  for (const std::int64_t code : codes) {
+    texts.push_back(code >= 0 && code < std::ssize(categories) ? categories[static_cast<std::size_t>(code)] : "none");
+  }
+  return texts;
+}
+
 }  // namespace
+
+std::string kinds_of_features(const Hdf5InputFile& file, const std::string& matrix, std::int64_t features) {
+  std::string parent = parted(matrix).first;
+  if (parent.ends_with("/layers")) parent = parted(parent).first;
+  for (const std::string& path : {matrix + "/features/feature_type", parent + "/var/feature_types"}) {
+    try {
+      if (exists(file, path)) return remark_on_kinds(texts_of_column(file, path), features);
+    } catch (const Error&) {  // damaged names leave the points as they are
+    }
+  }
+  return "";
+}
 
 std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::string& path) {
   const Handle group = open_object(file, path);
@@ -116,7 +138,6 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
     shape = read_sizes(file, begin + "shape");
     if (shape.size() == 2) std::swap(shape[0], shape[1]);
     result.kind = "sparse by cells";
-    if (shape.size() == 2) result.remark = kinds_of_features(file, begin, shape[1]);
   } else if (encoding.empty() && older.empty() && has_attribute(group.get(), "dims")) {  // h5Seurat: the same
     shape = sizes_attribute(group.get(), "dims");
     if (shape.size() == 2) std::swap(shape[0], shape[1]);
@@ -137,6 +158,7 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
   }
   result.rows = shape[0];
   result.columns = shape[1];
+  result.remark = kinds_of_features(file, path == "/" ? "" : path, result.columns);
   return result;
 }
 

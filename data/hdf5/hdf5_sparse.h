@@ -28,6 +28,10 @@ void each_field(Archive& archive, SparseGroup& group) {
           group.starts, group.remark);
 }
 
+/// A remark if the columns of the matrix at this path, "" for the root, are of several kinds by what 10x Genomics or
+/// AnnData say beside it; or nothing.
+std::string kinds_of_features(const Hdf5InputFile& file, const std::string& matrix, std::int64_t features);
+
 /// The sparse matrix in the group at `path`; nullopt if there is none. Throws Error(data) if it is damaged.
 std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::string& path);
 

@@ -22,11 +22,13 @@ namespace {
 /// Bytes of a text of variable length in the file: its length, and where it is.
 constexpr std::int64_t kReferenceBytes = 16;
 
+std::int64_t stored_bytes_of_text(hid_t type) {
+  return H5Tis_variable_str(type) > 0 ? kReferenceBytes : static_cast<std::int64_t>(H5Tget_size(type));
+}
+
 std::string refusal_of_texts(const DatasetFacts& facts, std::int64_t file_bytes, hid_t type) {
   if (!facts.obstacle.empty()) return facts.obstacle;
-  const bool variable = H5Tis_variable_str(type) > 0;
-  return refusal_of_storage(facts, file_bytes,
-                            variable ? kReferenceBytes : static_cast<std::int64_t>(H5Tget_size(type)));
+  return refusal_of_storage(facts, file_bytes, stored_bytes_of_text(type));
 }
 
 /// The texts in `values`, which were read with this type: pointers, or texts of fixed length.
@@ -92,6 +94,7 @@ FoundTexts find_texts(const std::string& name, const std::string& path) {
   if (facts.rows() > 0) {
     if (const std::string problem = refusal_of_texts(facts, file.bytes(), type.get()); !problem.empty())
       refuse_input(fmt::format("{}:{}", file.name(), path), problem);
+    require_chunk_memory(facts, stored_bytes_of_text(type.get()), fmt::format("{}:{}", file.name(), path));
   }
   found.count = facts.rows();
   found.has_na = has_attribute(dataset.get(), "rhdf5-NA.OK");

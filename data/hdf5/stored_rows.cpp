@@ -88,11 +88,13 @@ StoredRows rows_of(Hdf5InputFile file, Handle dataset, const std::string& path, 
   rows.facts = inspect(file, dataset.get(), path);
   if (const std::string problem = refusal(rows.facts, file.bytes(), vector_as_column); !problem.empty())
     refuse_input(fmt::format("{}:{}", file.name(), path), problem);
+  require_chunk_memory(rows.facts, rows.facts.element_bytes(), fmt::format("{}:{}", file.name(), path));
   verify_dataset(file, dataset.get(), path);
   rows.file_bytes = file.bytes();
   rows.state = file.state();
   rows.names = stored_names(file, path, rows.facts.columns());
   rows.across = rows.facts.info.shape.size() == 2 && is_matrix_of_loom(file, path);
+  if (rows.facts.info.shape.size() == 2) rows.remark = kinds_of_features(file, path, rows.facts.columns());
   rows.begin = begin_of(file, dataset.get(), rows.facts);
   rows.steps = steps_of(dataset.get(), rows.facts);
   dataset = Handle();  // keep_open() opens it again
@@ -148,13 +150,12 @@ FoundPoints find_points(const std::string& name, const std::string& dataset, boo
   Hdf5InputFile file(name);
   const std::string path = dataset.empty() ? only_dataset(file, vector_as_column) : normal_path(dataset);
   // AnnData before version 0.7 stores all of obsm as one dataset of records: /obsm/X_pca is a field of it.
-  if (const auto [table, field] = parted(path); has_records(file, table)) {
-    Handle records = open_object(file, table);
-    StoredRows rows = rows_of(std::move(file), std::move(records), table, vector_as_column);
+  auto [object, field] = find_object(file, path);
+  if (!field.empty()) {
+    StoredRows rows = rows_of(std::move(file), std::move(object), parted(path).first, vector_as_column);
     rows.field = field;
     return {.dense = std::move(rows)};
   }
-  Handle object = open_object(file, path);
   if (H5Iget_type(object.get()) == H5I_DATASET)
     return {.dense = rows_of(std::move(file), std::move(object), path, vector_as_column)};
   if (auto sparse = sparse_group(file, hard_link_path(object.get()))) return {.sparse = std::move(sparse)};

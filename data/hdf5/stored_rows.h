@@ -22,6 +22,7 @@ struct StoredRows {
   std::vector<std::string> names;                // of the columns, or none
   bool across = false;                           // Loom: the points are the columns
   std::string field;                             // of records: the one that was named; or empty
+  std::string remark;                            // what a reader of the result should know; or empty
   std::optional<std::int64_t> begin;             // of contiguous values: their place in the file
   std::optional<std::vector<FilterStep>> steps;  // of chunks that ChunkDecoder can decode
   std::int64_t id = -1;                          // of the dataset that stays open; -1: contiguous values need none
@@ -44,8 +45,8 @@ struct FoundPoints {
 // For data/io/packed.h.
 template <class Archive>
 void each_field(Archive& archive, StoredRows& rows) {
-  archive(rows.facts, rows.file_bytes, rows.state, rows.names, rows.across, rows.field, rows.begin, rows.steps,
-          rows.id);
+  archive(rows.facts, rows.file_bytes, rows.state, rows.names, rows.across, rows.field, rows.remark, rows.begin,
+          rows.steps, rows.id);
 }
 template <class Archive>
 void each_field(Archive& archive, ChunkPlace& place) {

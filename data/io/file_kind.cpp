@@ -192,8 +192,11 @@ std::string describe_file(const std::string& file) {
 
 void refuse_unknown_kind(const std::string& file) {
   const std::string convert = conversion_of(file);
+  const bool is_picture = convert.ends_with(" OUT.png");
   refuse_input(file, fmt::format("expected a file of a known format, found {}; {}", describe_file(file),
-                                 convert.empty() ? "`kith devices` lists the formats" : "convert it: " + convert));
+                                 convert.empty() ? "`kith devices` lists the formats"
+                                 : is_picture    ? "`kith image` reads it after: " + convert
+                                                 : "convert it: " + convert));
 }
 
 const char* describe_special(mode_t mode) {

@@ -33,6 +33,11 @@ constexpr const char* kReadTorch =
     "python3 -c \"import numpy, torch; x = torch.load('IN', map_location='cpu'); x = x if isinstance(x, dict) else "
     "{'x': x}; numpy.savez('OUT.npz', **{k: v.detach().numpy() for k, v in x.items()})\"";
 
+constexpr const char* kToPng = "convert IN OUT.png";
+constexpr Kind kPickle{"a Python pickle, which may run any program when it is loaded",
+                       "python3 -c \"import pandas; pandas.DataFrame(pandas.read_pickle('IN')).to_csv('OUT.csv', "
+                       "index=False)\", if you trust it"};
+
 constexpr Signature kSignatures[] = {
     {kNumpySignature, {"a NumPy array (.npy)"}},
     {"PK\x03\x04"sv, {"a zip archive (perhaps .npz or .xlsx)", "unzip -p IN | kith COMMAND -"}},
@@ -101,6 +106,29 @@ constexpr Signature kSignatures[] = {
     {"LASF"sv,
      {"a point cloud (.las, .laz)", "python3 -c \"import laspy, numpy; numpy.save('OUT.npy', laspy.read('IN').xyz)\""}},
     {"%PDF"sv, {"a PDF document"}},
+    {"SR\0\4"sv,
+     {"an IDL save file (.sav)",
+      "python3 -c \"import numpy, scipy.io; numpy.savez('OUT.npz', **scipy.io.readsav('IN'))\""}},
+    {"\0\0\0\x64\0\0\0\x1f\0\0\0\x14"sv,
+     {"a FIF file (.fif)",
+      "python3 -c \"import mne, numpy; numpy.save('OUT.npy', mne.io.read_raw_fif('IN').get_data().T)\", if it holds "
+      "raw "
+      "data"}},
+    {"}q\0"sv, kPickle},
+    {"]q\0"sv, kPickle},
+    {"II+\0\x08"sv, {"a BigTIFF picture", kToPng}},
+    {"MM\0+\0\x08"sv, {"a BigTIFF picture", kToPng}},
+    {"II*\0"sv, {"a TIFF picture, or a raw one of a camera", kToPng}},
+    {"MM\0*"sv, {"a TIFF picture, or a raw one of a camera", kToPng}},
+    {"GIF8"sv, {"a GIF picture", kToPng}},
+    {"BM"sv, {"a BMP picture", kToPng}},
+    {"8BPS"sv, {"a Photoshop picture", kToPng}},
+    {"P7\n"sv, {"a PAM picture", kToPng}},
+    {"PF\n"sv, {"a PFM picture", kToPng}},
+    {"Pf\n"sv, {"a PFM picture", kToPng}},
+    {"\0\0\0\x0cjP"sv, {"a JPEG 2000 picture", kToPng}},
+    {"\xff\x0a"sv, {"a JPEG XL picture", "djxl IN OUT.png"}},
+    {"\0\0\0\x0cJXL"sv, {"a JPEG XL picture", "djxl IN OUT.png"}},
     {"\x7f"
      "ELF"sv,
      {"a program"}},
@@ -170,6 +198,12 @@ bool is_utf16(std::string_view bytes, std::size_t low) {
 
 constexpr const char* kFromUtf16 = "UTF-16 text without a byte order mark";
 
+constexpr const char* kFromHeif = "heif-convert IN OUT.png";
+
+bool is_heif(std::string_view bytes, std::string_view brand) {
+  return bytes.size() > 11 && bytes.substr(4, 4) == "ftyp" && bytes.substr(8, 4) == brand;
+}
+
 constexpr OtherKind kOtherKinds[] = {
     {[](std::string_view b) { return is_utf16(b, 0); }, {kFromUtf16, "iconv -f UTF-16LE -t UTF-8 IN > OUT"}},
     {[](std::string_view b) { return is_utf16(b, 1); }, {kFromUtf16, "iconv -f UTF-16BE -t UTF-8 IN > OUT"}},
@@ -197,10 +231,11 @@ constexpr OtherKind kOtherKinds[] = {
        return b.size() > 3 && b[0] >= 0x66 && b[0] <= 0x73 && (b[1] == 1 || b[1] == 2) && b.substr(2, 2) == "\x01\0"sv;
      },
      {"a Stata file", kReadStata}},
-    {[](std::string_view b) { return b.size() > 2 && b[0] == '\x80' && b[1] >= 2 && b[1] <= 5; },
-     {"a Python pickle, which may run any program when it is loaded",
-      "python3 -c \"import pandas; pandas.DataFrame(pandas.read_pickle('IN')).to_csv('OUT.csv', index=False)\", if you "
-      "trust it"}},
+    {[](std::string_view b) { return b.size() > 2 && b[0] == '\x80' && b[1] >= 2 && b[1] <= 5; }, kPickle},
+    {[](std::string_view b) { return b.starts_with("RIFF") && b.substr(8, 4) == "WEBP"; }, {"a WebP picture", kToPng}},
+    {[](std::string_view b) { return is_heif(b, "avif"); }, {"an AVIF picture", kFromHeif}},
+    {[](std::string_view b) { return is_heif(b, "heic") || is_heif(b, "heix"); }, {"a HEIC picture", kFromHeif}},
+    {[](std::string_view b) { return is_heif(b, "mif1"); }, {"a HEIF picture", kFromHeif}},
     {[](std::string_view b) {  // the size of a header in JSON, as 8 bytes
        return b.size() > 10 && b.substr(5, 3) == "\0\0\0"sv && b.substr(8, 2) == "{\"";
      },

@@ -93,6 +93,10 @@ std::string foreign_text(std::string_view begin) {
            "pandas.DataFrame(a.loadarff('IN')[0]).to_csv('OUT.csv', index=False)\", then name its class with "
            "--label-column";
   }
+  for (const char* start : {"(dp0\n", "(lp0\n", "ccopy_reg\n", "cnumpy"}) {
+    if (begin.starts_with(start))
+      return "a Python pickle, which may run any program when it is loaded; save its arrays as .npy";
+  }
   if (const Json json = json_of(begin); json != Json::none) {
     return std::string("JSON; convert it: python3 -c \"import pandas; pandas.read_json('IN'") +
            (json == Json::lines ? ", lines=True" : "") + ").to_csv('OUT.csv', index=False)\"";

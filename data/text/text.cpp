@@ -360,6 +360,7 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
         numbers_of(points, find_encodings(head, names, points, options, input.name()));
     const std::vector<std::int64_t> columns = columns_with_words(input, head, index, numbers);
     if (!columns.empty()) {
+      refuse_lines_before(input, head);
       info.text_columns = column_list(head, columns);
       info.is_all_text = columns.size() == numbers.size();
       ReadOptions offered = options;  // the message is for the commands that have --nan

@@ -118,6 +118,70 @@ TEST_CASE("packed values may be missing, unsigned and limited") {
   CHECK(clustered(file, {"--nan", "drop"})["inertia"].get<double>() == Approx(low - 9 * mean * mean + high));
 }
 
+TEST_CASE("NetCDF's default fill values are missing in its files alone, where the dataset is filled with them") {
+  const Scratch folder;
+  const float fill_float = 9.9692099683868690e+36f;
+  const std::int16_t fill_short = -32767;
+  const auto make = [&](const std::string& name, bool netcdf, bool filled, bool own) {
+    const std::string file = folder / name;
+    FileMaker maker(file);
+    std::vector<float> values = two_groups();
+    std::vector<std::int16_t> whole(values.begin(), values.end());
+    values[11] = values[40] = fill_float;
+    whole[11] = fill_short;
+    const hsize_t shape[] = {20, 3};
+    const hid_t space = H5Screate_simple(2, shape, nullptr);
+    const auto write = [&](const char* dataset, hid_t type, const void* fill, const void* data) {
+      const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+      if (filled) H5Pset_fill_value(creation, type, fill);
+      const hid_t id = H5Dcreate2(maker.id(), dataset, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+      REQUIRE(H5Dwrite(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+      H5Dclose(id);
+      H5Pclose(creation);
+    };
+    write("t", H5T_NATIVE_FLOAT, &fill_float, values.data());
+    write("s", H5T_NATIVE_INT16, &fill_short, whole.data());
+    H5Sclose(space);
+    if (netcdf) attribute(maker, "/", "_NCProperties", "version=2,netcdf=4.9.2,hdf5=1.14.2");
+    if (own) attribute(maker, "t", "_FillValue", -1.0f);
+    return file;
+  };
+  const std::string file = make("a.nc", true, true, false);
+  refuses(3, {"cluster", file + ":t", "-k", "2"},
+          {"row 4, column 3 (counted from 1)", "which NetCDF's default fill value marks as missing", "--nan drop"});
+  refuses(3, {"cluster", file + ":s", "-k", "2"}, {"found -32767, which NetCDF's default fill value"});
+  CHECK(kept(file + ":t") == 18);
+  CHECK(kept(file + ":s") == 19);
+  CHECK(kept(make("own.nc", true, true, true) + ":t") == 20);
+  CHECK(kept(make("unfilled.nc", true, false, false) + ":t") == 20);
+  CHECK(kept(make("plain.h5", false, true, false) + ":s") == 20);
+}
+
+TEST_CASE("features of several kinds beside a matrix of AnnData are named, with the columns of one kind") {
+  const Scratch folder;
+  const std::vector<float> values{1, 0, 2, 0, 3, 1, 5, 0, 0, 4, 4, 1};
+  for (const std::string form : {"texts", "categories", "layer"}) {
+    const std::string file = folder / (form + ".h5ad"), matrix = form == "layer" ? "layers/raw" : "X";
+    {
+      FileMaker maker(file);
+      for (const char* group : {"layers", "var"}) maker.group(group);
+      maker.floats(matrix, {4, 3}, values);
+      if (form == "categories") {
+        encoded(maker, "var/feature_types", "categorical");
+        texts(maker, "var/feature_types/categories", {"Antibody Capture", "Gene Expression"});
+        const std::vector<std::int8_t> codes{1, 1, 0};
+        maker.dataset("var/feature_types/codes", H5T_STD_I8LE, {3}, H5T_NATIVE_INT8, codes.data());
+      } else {
+        texts(maker, "var/feature_types", {"Gene Expression", "Gene Expression", "Antibody Capture"});
+      }
+    }
+    const Outcome mixed = done({"cluster", file + ":" + matrix, "-k", "2"});
+    CHECK(mixed.says("Gene Expression: columns 1-2, Antibody Capture: columns 3"));
+    CHECK(mixed.says("to read Gene Expression alone: --columns 1-2"));
+    CHECK(clustered(file + ":" + matrix, {"--columns", "1-2"})["points"]["columns"] == 2);
+  }
+}
+
 TEST_CASE("the fill value of HDF5 itself is no missing value") {
   const Scratch folder;
   const std::string file = folder / "f.h5";

@@ -194,12 +194,31 @@ TEST_CASE("rows of zeros have no direction: refused with the remedy, which drops
     all.insert(all.end(), {"--metric", "cosine", "--nan", "drop", "-f", "-o", folder / "out.h5"});
     const Outcome outcome = done(all);
     INFO(outcome.err);
-    CHECK(outcome.says("2 rows of zeros"));
+    CHECK(outcome.says("2 of 42 rows dropped for NaN, infinity, empty fields or zeros"));
   }
   done({"cluster", file, "-k", "2", "--metric", "cosine", "--nan", "drop", "-q", "-f", "-o", folder / "out.h5"});
   const std::vector<double> labels = values(folder / "out.h5:/labels");
   CHECK((labels[7] == -1 && labels[33] == -1));
   CHECK(std::count(labels.begin(), labels.end(), -1.0) == 2);
+}
+
+TEST_CASE("rows that a preparation makes zero are refused with remedies that work") {
+  const Scratch folder;
+  const std::string file = folder / "x.csv", zero = folder / "z.csv";
+  write_bytes(file, "1,1\n2,5\n3,4\n4,9\n");  // the first row has the minimum of each column
+  write_bytes(zero, "1,1\n0,0\n3,4\n4,9\n");
+  const Words scaled{"cluster", file, "-k", "2", "--scale", "minmax"}, unit{"cluster", zero, "-k", "2"};
+  const auto with = [](Words words, const Words& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  refuses(3, with(scaled, {"--metric", "cosine"}),
+          {"row 1 (counted from 1)", "give --metric euclidean, or leave out --scale and --pca"});
+  done(with(scaled, {"--metric", "euclidean"}));
+  done({"cluster", file, "-k", "2", "--metric", "cosine"});
+  refuses(3, with(unit, {"--scale", "unit"}),
+          {"row 2 (counted from 1)", "--metric cosine --nan drop in place of --scale unit"});
+  CHECK(done(with(unit, {"--metric", "cosine", "--nan", "drop"})).says("1 of 4 rows dropped"));
 }
 
 TEST_CASE("values whose squares are too small are refused with a remedy that works") {

@@ -170,7 +170,7 @@ TEST_CASE("texts and chunks are refused by their size before memory is taken") {
   H5Tclose(fixed);
   H5Tclose(variable);
   const std::string file = folder / "x.h5";
-  refuses(3, {"cluster", file + ":x", "-k", "2", "--memory", "50MB"},
+  refuses(6, {"cluster", file + ":x", "-k", "2", "--memory", "50MB"},
           {"x.h5:/x: one chunk takes 64.0 MiB", "of memory are left", "--memory"});
   for (const std::string name : {"fixed", "variable"}) {
     refuses(3, {"cluster", file + ":points", "-k", "2", "--init-labels", file + ":" + name},

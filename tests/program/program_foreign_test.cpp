@@ -121,6 +121,12 @@ TEST_CASE("binary files of other programs are named, with the command that conve
         File{"x-idx3-ubyte", "\0\0\x08\3\0\0\0\2\0\0\0\1\0\0\0\1ab"s, "an IDX file", "numpy.save('OUT.npy'"},
         File{"x.fits", "SIMPLE  =                    T", "a FITS file", "Table.read('IN')"},
         File{"x.nc", "CDF\1\0\0\0\0"s, "a classic netCDF file", "nccopy -k nc4 IN OUT.nc"},
+        File{"idl.sav", "SR\0\4\0\0\0\x0a"s, "an IDL save file", "scipy.io.readsav('IN')"},
+        File{"x.fif", "\0\0\0\x64\0\0\0\x1f\0\0\0\x14\0\0\0\0"s, "a FIF file", "mne.io.read_raw_fif('IN')"},
+        File{"x.pkl", "\x80\3}q\0."s, "a Python pickle", "pandas.read_pickle('IN')"},
+        File{"y.pkl", "}q\0(U\1aK\1u."s, "a Python pickle", "pandas.read_pickle('IN')"},
+        File{"x.tif", "II+\0\x08\0\0\0\x10"s, "a BigTIFF picture", "convert IN OUT.png"},
+        File{"x.gif", "GIF89a\1\0"s, "a GIF picture", "convert IN OUT.png"},
         File{"x.tar", std::string(257, 'a') + "ustar\0"s, "a tar archive", "tar -xOf IN | kith COMMAND -"},
         File{"x.csv.lz4", "\x04\x22\x4d\x18\x40", "lz4-compressed data", "lz4 -dc IN | kith COMMAND -"}}) {
     INFO(file.name);

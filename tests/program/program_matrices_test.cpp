@@ -280,6 +280,20 @@ TEST_CASE("text compressed with zstd is read by builds with libzstd, and refused
           {.standard_input = file});
 }
 
+TEST_CASE("sparse logical matrices of MATLAB, declared as float64, have a byte for each value") {
+  const Scratch folder;
+  const std::string file = folder / "x.mat", table = folder / "x.csv";
+  write_bytes(table, "1,0,1,0\n0,1,0,0\n1,1,0,0\n");
+  for (const bool compressed : {false, true}) {
+    write_bytes(file,
+                matlab({variable(5, "s", {3, 4},
+                                 part(5, raw(std::vector<std::int32_t>{0, 2, 1, 2, 0})) +
+                                     part(5, raw(std::vector<std::int32_t>{0, 2, 4, 5, 5})) + part(9, "\1\1\1\1\1"))},
+                       compressed));
+    CHECK(rows_of(file + ":s") == rows_of(table));
+  }
+}
+
 TEST_CASE("matrices of MATLAB files of level 5 are read, also sparse and compressed ones") {
   const Scratch folder;
   const std::string file = folder / "x.mat", table = folder / "x.csv";

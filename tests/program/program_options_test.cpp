@@ -174,7 +174,7 @@ TEST_CASE("options without effect are named") {
 }
 
 TEST_CASE("62: memory beyond --memory is refused before reading, naming needed and allowed") {
-  refuses(3, {"cluster", kDigits, "-k", "3", "--memory", "100kB"}, {"one chunk takes 112 KiB", "larger --memory"});
+  refuses(6, {"cluster", kDigits, "-k", "3", "--memory", "100kB"}, {"one chunk takes 112 KiB", "larger --memory"});
   const Scratch folder;
   for (const char* name : {"a.h5", "b.h5"}) done({"generate", folder / name, "-n", "40000", "-d", "25", "-q"});
   const std::string a = folder / "a.h5", b = folder / "b.h5";  // 3.8 MiB each

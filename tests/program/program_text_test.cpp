@@ -323,6 +323,8 @@ TEST_CASE("lines before the table are left out, and the message says how many") 
     const Read expected = read(folder / "rest.csv");
     proposes(cluster(file), "--skip-lines " + std::to_string(table.lines),
              "begin in line " + std::to_string(table.lines + 1), static_cast<std::size_t>(expected.rows));
+    const Outcome info = run_kith({"info", file});
+    CHECK((info.out + info.err).find("--skip-lines") != std::string::npos);
     CHECK(read(file, {"--skip-lines", std::to_string(table.lines)}) == expected);
   }
   write_bytes(file, "4,3\n" + rows);
@@ -342,6 +344,10 @@ TEST_CASE("lines before the table are left out, and the message says how many") 
   CHECK(done({"cluster", "-", "-k", "2", "--skip-lines", "1", "-q", "-o", "-"}, {.standard_input = file}).out ==
         done(cluster(file, {"--skip-lines", "1"})).out);
   done({"cluster", file, "-k", "2", "--skip-lines", "1", "-q", "--append", "-o", folder / "a.csv"});
+  done({"cluster", file, "-k", "2", "--skip-lines", "1", "-q", "-f", "--max-iterations", "1", "--checkpoint",
+        folder / "c", "-o", folder / "c.h5"});
+  done({"resume", folder / "c", "-q"});
+  CHECK(done({"info", folder / "c.h5"}).out.find("--skip-lines 1") != std::string::npos);
   CHECK(bytes_of(folder / "a.csv").find("1;2;") != std::string::npos);
   CHECK(done({"plan", "cluster", file, "-k", "2", "--skip-lines", "1"}).code == 0);
 }
