@@ -1,4 +1,4 @@
-// Reads labels, one whole number or text per row, from a result, a dataset, or a column of a text file.
+// Reads labels and weights, one for each row, from a result, a dataset, or a column of a text file.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,22 @@ enum class Unlabelled { refuse, keep };
 inline constexpr const char* kNoLabel = "-1";
 
 /// `name` is FILE:DATASET of a vector or of a matrix with one column; FILE of an HDF5 file, for its /labels;
-/// FILE:/obs/NAME of a column of AnnData's obs (hdf5_labels.h); or FILE:COLUMN of a text file, as for
+/// FILE:/obs/NAME of a column of AnnData's obs (hdf5_groups.h); or FILE:COLUMN of a text file, as for
 /// read_text_column(). Throws Error(data) for numbers that are not whole and for refused missing labels, Error(usage)
 /// if the column is ambiguous.
 Labels read_labels(const std::string& name, const ReadOptions& options, Unlabelled unlabelled = Unlabelled::refuse);
+
+struct RowNumbers {
+  std::string name;            // "sales.csv:amount", as shown and stored
+  std::vector<double> values;  // (n)
+};
+
+/// `name` is FILE:DATASET of a vector of any numeric type or of a matrix with one column; or FILE:COLUMN of a text
+/// file, where COLUMN is optional if there is one column or one named weight. Throws Error(data) for a text that is not
+/// a number, Error(usage) if the column is ambiguous.
+RowNumbers read_weights(const std::string& name, const ReadOptions& options);
+
+/// Weights from ReadOptions::weight_column of the points; `column` is its name as shown.
+RowNumbers weights_of(const PointSource& points, const std::string& column, const ReadOptions& options);
 
 }  // namespace kith::data

@@ -6,22 +6,15 @@
 #include <string_view>
 #include <utility>
 
-#include "data/arrays/matlab.h"
-#include "data/arrays/matlab4.h"
 #include "data/arrays/numpy.h"
-#include "data/arrays/vectors.h"
 #include "data/arrow/arrow_table.h"
 #include "data/format/column_choice.h"
-#include "data/format/directions.h"
-#include "data/format/filled.h"
-#include "data/format/transposed.h"
-#include "data/hdf5/hdf5_root.h"
-#include "data/hdf5/hdf5_source.h"
+#include "data/format/filters.h"
+#include "data/format/formats.h"
+#include "data/hdf5/hdf5_path.h"
 #include "data/io/file_kind.h"
 #include "data/io/stream_bytes.h"
-#include "data/text/matrix_market.h"
-#include "data/text/svmlight.h"
-#include "data/text/text.h"
+#include "data/text/text_columns.h"
 
 namespace kith::data {
 namespace {

@@ -14,9 +14,8 @@
 
 #include "core/error.h"
 #include "data/format/column_choice.h"
-#include "data/io/quoted.h"
-#include "data/text/svmlight.h"
-#include "data/text/text.h"
+#include "data/format/formats.h"
+#include "data/text/text_columns.h"
 #include "data/text/text_number.h"
 
 namespace kith::app {

@@ -30,7 +30,7 @@
 #include "core/scores/internal_scores.h"
 #include "core/scores/silhouette.h"
 #include "data/io/file_kind.h"
-#include "data/results/text_file.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {

@@ -19,8 +19,8 @@
 #include "app/run/results.h"
 #include "data/io/quoted.h"
 #include "data/picture/picture.h"
-#include "data/results/text_file.h"
-#include "kernels/cpu/picture/colors.h"
+#include "data/results/other_formats.h"
+#include "kernels/cpu/picture/dither.h"
 #include "kernels/cpu/picture/edges.h"
 
 namespace kith::app {

@@ -16,7 +16,7 @@
 #include "data/io/input_bytes.h"
 #include "data/io/location.h"
 #include "data/reading.h"
-#include "data/results/text_file.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {

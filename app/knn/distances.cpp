@@ -12,9 +12,8 @@
 #include "app/run/points_run.h"
 #include "app/run/results.h"
 #include "core/neighbors/neighbors.h"
-#include "data/io/output_bytes.h"
-#include "data/results/array_file.h"
-#include "data/results/label_file.h"
+#include "data/io/output_file.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {

@@ -10,10 +10,9 @@
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
 #include "data/io/file_kind.h"
-#include "data/io/output_bytes.h"
-#include "data/results/array_file.h"
-#include "data/results/label_file.h"
-#include "data/results/obsp_writer.h"
+#include "data/io/output_file.h"
+#include "data/results/anndata_copy.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {

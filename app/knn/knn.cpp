@@ -19,7 +19,7 @@
 #include "core/neighbors/radius.h"
 #include "core/numbers/distance.h"
 #include "core/runtime/threads.h"
-#include "data/results/obsp_writer.h"
+#include "data/results/anndata_copy.h"
 
 namespace kith::app {
 namespace {

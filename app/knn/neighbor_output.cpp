@@ -11,10 +11,8 @@
 #include "core/error.h"
 #include "data/io/quoted.h"
 #include "data/io/file_kind.h"
-#include "data/io/output_bytes.h"
-#include "data/results/array_file.h"
-#include "data/results/label_file.h"
-#include "data/results/neighbor_file.h"
+#include "data/io/output_file.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {

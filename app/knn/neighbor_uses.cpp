@@ -11,8 +11,9 @@
 
 #include "app/cli/common_options.h"
 #include "app/cli/terminal.h"
-#include "core/neighbors/list_scores.h"
-#include "data/results/label_file.h"
+#include "app/cli/text_options.h"
+#include "core/neighbors/local_outliers.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {

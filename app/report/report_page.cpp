@@ -13,10 +13,9 @@
 #include "app/report/clustered_points.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/held_points.h"
-#include "app/run/results.h"
-#include "core/error.h"
+#include "data/results/other_formats.h"
 #include "data/results/stored_result.h"
-#include "data/results/text_file.h"
+#include "pictures/page.h"
 #include "pictures/pictures.h"
 
 namespace kith::app {

@@ -17,7 +17,7 @@
 #include "core/points/row_reader.h"
 #include "core/points/streamed_points.h"
 #include "core/runtime/clock.h"
-#include "data/format/row_range.h"
+#include "data/format/filters.h"
 
 namespace kith::app {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "app/run/results.h"
 #include "core/error.h"
-#include "data/weights.h"
+#include "data/labels.h"
 
 namespace kith::app {
 namespace {

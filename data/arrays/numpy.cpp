@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "data/arrays/numpy_header.h"
-#include "data/arrays/numpy_sparse.h"
-#include "data/format/array_choice.h"
+#include "core/quoted.h"
+#include "data/format/column_choice.h"
+#include "data/format/formats.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
@@ -18,7 +18,6 @@
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
-#include "data/io/zip.h"
 
 namespace kith::data {
 namespace {

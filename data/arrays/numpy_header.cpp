@@ -1,6 +1,6 @@
 // Parses the header of a NumPy array, a Python dictionary with three known keys (numpy.lib.format). Evaluates no Python
 // code, and never reads pickles.
-#include "data/arrays/numpy_header.h"
+#include "data/arrays/numpy.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Compressed rows and columns are read as they are stored; coordinates, diagonals and blocks are compressed first.
-#include "data/arrays/numpy_sparse.h"
+#include "data/arrays/numpy.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // .hbin, .f16bin (BIGANN): the numbers of rows and columns, as uint32 or uint64, then the rows. All are little-endian.
 // An .ibin with twice the size that its header gives is a ground truth: neighbours as int32, then distances as float32.
 // So is a file of any other name with the size of a ground truth.
-#include "data/arrays/vectors.h"
+#include "data/format/formats.h"
 
 #include <fmt/format.h>
 
@@ -212,14 +212,12 @@ std::vector<DatasetInfo> list_vectors(const Location& location, const ReadOption
   const InputBytes input = InputBytes::open(location.file, "a vector file");
   std::vector<DatasetInfo> list;
   for (const RawTable& table : tables_of(input)) {
-    DatasetInfo info;
-    info.path = table.name;
-    info.shape = {table.rows, table.columns};
-    info.type = name_of(table.element.number);
-    info.byte_order = size_of(table.element.number) > 1 ? "little" : "";
-    info.layout = table.order == RawTable::rows_with_length ? "rows after their length" : "contiguous";
-    info.stored_bytes = table.bytes();
-    list.push_back(info);
+    list.push_back({.path = table.name,
+                    .shape = {table.rows, table.columns},
+                    .type = name_of(table.element.number),
+                    .byte_order = size_of(table.element.number) > 1 ? "little" : "",
+                    .layout = table.order == RawTable::rows_with_length ? "rows after their length" : "contiguous",
+                    .stored_bytes = table.bytes()});
   }
   return list;
 }

@@ -2,12 +2,19 @@
 #include "data/arrow/arrow_file.h"
 
 #include <arrow/buffer.h>
+#include <arrow/ipc/reader.h>
 #include <arrow/util/future.h>
 #include <fmt/format.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+#include <parquet/properties.h>
 
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "data/io/file_kind.h"
@@ -159,6 +166,192 @@ std::unique_ptr<ArrowFile> open_arrow_file(const std::string& file, const std::s
     if (!begin.starts_with(kEncrypted)) refuse_unknown_kind(file);
     refuse_input(name, "expected a Parquet file, found an encrypted one; write it without encryption");
   });
+}
+
+// Arrow's own files (IPC, Feather version 2): record batches, decoded as a whole.
+
+namespace {
+
+using Reader = std::shared_ptr<arrow::ipc::RecordBatchFileReader>;
+
+class IpcFile final : public ArrowFile {
+ public:
+  explicit IpcFile(InputBytes input) : ArrowFile(std::move(input)) {
+    schema_ = open_reader({})->schema();
+    if (schema_->num_fields() == 0) refuse("it has no columns");
+    // Arrow reports the rows of a batch only after it has read some of it.
+    const std::vector<int> narrowest{narrowest_field()};
+    const Reader reader = open_reader(narrowest);
+    for (int part = 0; part < reader->num_record_batches(); ++part) {
+      add_part(checked(reader->ReadRecordBatch(part))->num_rows());
+    }
+    give_back(narrowest, reader);
+  }
+
+  std::string kind() const override { return "an Arrow file"; }
+  std::string layout() const override { return fmt::format("record batches: {}", parts()); }
+  std::int64_t decoding_bytes(std::int64_t part, const std::vector<int>&, std::int64_t row_bytes) const override {
+    return 2 * (start(part + 1) - start(part)) * row_bytes;  // as stored, and decompressed
+  }
+  ArrowBatches read(std::int64_t part, const std::vector<int>& fields) override {
+    std::optional<std::int64_t> left = part;  // nothing once the batch has been returned
+    return [this, left, fields]() mutable -> std::shared_ptr<arrow::RecordBatch> {
+      if (!left) return nullptr;
+      const Reader reader = take_reader(fields);
+      auto batch = checked(reader->ReadRecordBatch(static_cast<int>(*left)));
+      give_back(fields, reader);
+      left.reset();
+      return batch;
+    };
+  }
+
+ private:
+  /// Throws unless the buffers of the batch are as long as its rows need, which Arrow does not check by itself.
+  std::shared_ptr<arrow::RecordBatch> checked(arrow::Result<std::shared_ptr<arrow::RecordBatch>> result) const {
+    auto batch = require(std::move(result));
+    require(batch->ValidateFull());
+    return batch;
+  }
+
+  int narrowest_field() const {
+    int best = 0, least = 1 << 20;
+    for (int i = 0; i < schema_->num_fields(); ++i) {
+      const auto* type = dynamic_cast<const arrow::FixedWidthType*>(schema_->field(i)->type().get());
+      if (type == nullptr || type->id() == arrow::Type::DICTIONARY || type->bit_width() >= least) continue;
+      best = i;
+      least = type->bit_width();
+    }
+    return best;
+  }
+
+  Reader open_reader(const std::vector<int>& fields) {
+    arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
+    options.memory_pool = &memory();
+    options.use_threads = false;
+    options.included_fields = fields;
+    return require(arrow::ipc::RecordBatchFileReader::Open(bytes(), options));
+  }
+  /// A reader serves one thread, and always the same fields.
+  Reader take_reader(const std::vector<int>& fields) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found =
+          std::find_if(idle_.begin(), idle_.end(), [&](const auto& entry) { return entry.first == fields; });
+      if (found != idle_.end()) {
+        Reader reader = std::move(found->second);
+        idle_.erase(found);
+        return reader;
+      }
+    }
+    return open_reader(fields);
+  }
+  void give_back(const std::vector<int>& fields, Reader reader) {
+    const std::lock_guard lock(mutex_);
+    idle_.emplace_back(fields, std::move(reader));
+  }
+
+  std::vector<std::pair<std::vector<int>, Reader>> idle_;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+std::unique_ptr<ArrowFile> open_ipc_file(InputBytes input) { return std::make_unique<IpcFile>(std::move(input)); }
+
+// Parquet files: row groups, decoded page by page.
+
+namespace {
+
+constexpr std::int64_t kBatchRows = std::int64_t{16} << 10;
+
+class ParquetFile final : public ArrowFile {
+ public:
+  explicit ParquetFile(InputBytes input) : ArrowFile(std::move(input)) {
+    parquet::ReaderProperties properties(&memory());
+    properties.enable_buffered_stream();  // pages are read when they are needed, not whole row groups
+    parquet::ArrowReaderProperties settings(false);
+    settings.set_batch_size(kBatchRows);
+    settings.set_pre_buffer(false);
+    parquet::arrow::FileReaderBuilder builder;
+    require(builder.Open(bytes(), properties));
+    require(builder.memory_pool(&memory())->properties(settings)->Build(&reader_));
+    require(reader_->GetSchema(&schema_));
+    metadata_ = reader_->parquet_reader()->metadata();
+    for (int group = 0; group < metadata_->num_row_groups(); ++group) add_part(check_group(group));
+    if (rows() != metadata_->num_rows()) {
+      refuse(fmt::format("it declares {} rows, and its row groups have {}", metadata_->num_rows(), rows()));
+    }
+  }
+
+  std::string kind() const override { return "a Parquet file"; }
+  std::string layout() const override { return fmt::format("row groups: {}", parts()); }
+  std::vector<std::string> filters() const override {
+    std::vector<std::string> names;
+    if (parts() == 0) return names;
+    const auto group = metadata_->RowGroup(0);
+    for (int leaf = 0; leaf < group->num_columns(); ++leaf) {
+      const auto codec = group->ColumnChunk(leaf)->compression();
+      std::string name = arrow::util::Codec::GetCodecAsString(codec);
+      const bool is_known = std::find(names.begin(), names.end(), name) != names.end();
+      if (codec != arrow::Compression::UNCOMPRESSED && !is_known) names.push_back(std::move(name));
+    }
+    return names;
+  }
+  std::int64_t decoding_bytes(std::int64_t part, const std::vector<int>& fields,
+                              std::int64_t row_bytes) const override {
+    constexpr std::int64_t kUsualPage = std::int64_t{1} << 20;
+    const auto group = metadata_->RowGroup(static_cast<int>(part));
+    std::int64_t bytes = std::min(kBatchRows, group->num_rows()) * row_bytes;
+    for (const int leaf : leaves(fields)) {  // a page, decompressed and as stored
+      bytes += 2 * std::clamp<std::int64_t>(group->ColumnChunk(leaf)->total_uncompressed_size(), 0, kUsualPage);
+    }
+    return bytes;
+  }
+  ArrowBatches read(std::int64_t part, const std::vector<int>& fields) override {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<arrow::RecordBatchReader> batches =
+        require(reader_->GetRecordBatchReader({static_cast<int>(part)}, leaves(fields)));
+    return [this, batches] { return require(batches->Next()); };
+  }
+
+ private:
+  /// Returns the rows of a group. The values of a column that is no list are its rows, so that a damaged number is
+  /// found before memory is taken.
+  std::int64_t check_group(int index) const {
+    const auto group = metadata_->RowGroup(index);
+    if (group->num_columns() != metadata_->num_columns()) refuse("a row group lacks columns");
+    for (int leaf = 0; leaf < group->num_columns(); ++leaf) {
+      const bool is_list = metadata_->schema()->Column(leaf)->max_repetition_level() > 0;
+      const std::int64_t values = group->ColumnChunk(leaf)->num_values();
+      if (is_list || values == group->num_rows()) continue;
+      refuse(fmt::format("row group {} has {} rows, and its column {} has {} values", index + 1, group->num_rows(),
+                         leaf + 1, values));
+    }
+    return group->num_rows();
+  }
+
+  static void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
+    if (field.is_leaf()) leaves.push_back(field.column_index);
+    for (const auto& child : field.children) add_leaves(child, leaves);
+  }
+  /// The columns of the file that make up these fields.
+  std::vector<int> leaves(const std::vector<int>& fields) const {
+    std::vector<int> leaves;
+    for (const int field : fields) {
+      add_leaves(reader_->manifest().schema_fields.at(static_cast<std::size_t>(field)), leaves);
+    }
+    return leaves;
+  }
+
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::shared_ptr<parquet::FileMetaData> metadata_;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+std::unique_ptr<ArrowFile> open_parquet_file(InputBytes input) {
+  return std::make_unique<ParquetFile>(std::move(input));
 }
 
 }  // namespace kith::data

@@ -1,6 +1,11 @@
 // The rows of an Arrow or Parquet file as points.
 #pragma once
 
+#include <arrow/array.h>
+#include <arrow/type.h>
+
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,5 +31,31 @@ std::unique_ptr<PointSource> make_arrow_source(ArrowTable table, const std::stri
 
 /// The field of a column (counted from 0) of columns_of(records).
 int field_of_column(const Records& records, std::int64_t column);
+
+// The columns of an Arrow schema, and the values of arrays as numbers in memory and as texts.
+
+/// The field as those of records: numbers, or lists of `length` numbers; other types have no element.
+RecordField record_field(const arrow::Field& field, std::int64_t length);
+
+/// The length of the lists of this type: of the type if all have it, -1 if each list has its own, 0 for no list of
+/// numbers.
+std::int64_t list_length(const arrow::DataType& type);
+/// The length of the first list that is not missing; -1 if there is none. For types with list_length() -1.
+std::int64_t first_list_length(const arrow::Array& array);
+
+/// Numbers of an array, row by row, as convert_columns() takes them.
+struct ArrowValues {
+  const std::byte* first = nullptr;
+  std::int64_t stride = 0;           // bytes from a row to the next one
+  std::vector<std::byte> owned;      // the values, where the array does not have them in this form
+  std::vector<std::uint8_t> is_set;  // (rows, field.count) 0: missing, and the number is 0; empty: none is missing
+};
+
+/// `refuse` throws about a row, counted from 0, whose list has another length.
+ArrowValues values_of(const arrow::Array& array, const RecordField& field,
+                      const std::function<void(std::int64_t row, std::int64_t length)>& refuse);
+
+/// A value as text; empty if it is missing.
+std::string text_of(const arrow::Array& array, std::int64_t row);
 
 }  // namespace kith::data

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "data/arrow/arrow_source.h"
-#include "data/arrow/arrow_values.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"

@@ -1,21 +1,16 @@
 // Tables in Parquet and Arrow files (Feather version 2 too), if kith was built with Arrow C++.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "data/format/point_source.h"
+#include "data/format/formats.h"
 
 namespace kith::data {
 
 /// Whether kith was built with Arrow C++; without it, is_arrow() recognises no file.
 bool has_arrow();
-
-bool is_arrow(const std::string& file);
-std::unique_ptr<PointSource> open_arrow(const Location& location, const ReadOptions& options);
-std::vector<DatasetInfo> list_arrow(const Location& location, const ReadOptions& options);
 
 /// One column that holds no numbers, as texts.
 struct ArrowTexts {

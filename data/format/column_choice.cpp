@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "data/format/shape.h"
+#include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/nearest_name.h"
 #include "data/io/quoted.h"
@@ -134,62 +136,6 @@ class ColumnParser {
   const std::string& table_;
 };
 
-/// Some columns of another source.
-class ChosenColumns final : public PointSource {
- public:
-  ChosenColumns(std::unique_ptr<PointSource> inner, std::vector<std::int64_t> chosen)
-      : inner_(std::move(inner)), chosen_(std::move(chosen)) {
-    constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{32} << 20, kShare = 16;
-    block_bytes_ = std::clamp(memory_limit() / kShare, kLeast, kMost);
-  }
-
-  std::string name() const override { return inner_->name(); }
-  std::string element_type() const override { return inner_->element_type(); }
-  std::int64_t rows() const override { return inner_->rows(); }
-  std::int64_t columns() const override { return static_cast<std::int64_t>(chosen_.size()); }
-  ValueClass value_class() const override { return inner_->value_class(); }
-  std::int64_t file_bytes() const override { return inner_->file_bytes(); }
-  std::int64_t held_bytes() const override { return inner_->held_bytes() + block_bytes_; }
-  std::string only_in_order() const override { return inner_->only_in_order(); }
-  void bypass_cache_from(std::int64_t row) override { inner_->bypass_cache_from(row); }
-  bool is_compressed() const override { return inner_->is_compressed(); }
-  std::int64_t changed_values() const override { return inner_->changed_values(); }
-  std::vector<std::string> remarks() const override { return inner_->remarks(); }
-  std::optional<IndexedColumns> indexed_columns() const override { return inner_->indexed_columns(); }
-  std::vector<std::string> column_names() const override {
-    const std::vector<std::string> all = inner_->column_names();
-    std::vector<std::string> names;
-    if (all.empty()) return names;
-    for (const std::int64_t j : chosen_) names.push_back(all[static_cast<std::size_t>(j)]);
-    return names;
-  }
-  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
-  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
-
- private:
-  template <class T>
-  void read_as(std::int64_t first, MatrixView<T> out) {
-    check_request(*this, first, out);
-    const std::int64_t row_bytes = inner_->columns() * static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t block =
-        std::clamp<std::int64_t>(block_bytes_ / row_bytes, 1, std::max<std::int64_t>(1, out.rows));
-    Matrix<T> whole(block, inner_->columns());
-    for (std::int64_t begin = 0; begin < out.rows; begin += block) {
-      const std::int64_t rows = std::min(block, out.rows - begin);
-      inner_->read(first + begin, whole.view().middle(0, rows));
-      for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::size_t j = 0; j < chosen_.size(); ++j) {
-          out(begin + i, static_cast<std::int64_t>(j)) = whole(i, chosen_[j]);
-        }
-      }
-    }
-  }
-
-  std::unique_ptr<PointSource> inner_;
-  std::vector<std::int64_t> chosen_;
-  std::int64_t block_bytes_ = 0;  // of whole rows at a time
-};
-
 }  // namespace
 
 std::vector<ListItem> split_list(const char* option, const std::string& list) {
@@ -293,17 +239,59 @@ void refuse_kept_columns(const ReadOptions& options, const std::string& name) {
   }
 }
 
-std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options) {
-  if (source->has_chosen_columns()) return source;
-  refuse_kept_columns(options, source->name());
-  const std::vector<std::string> names = source->column_names();
-  const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
-  if (!chooses && names == options.like) return source;
-  ColumnChoice choice = choose_columns(options, names, source->columns(), source->name());
-  if (std::ssize(choice.points) == source->columns() && std::is_sorted(choice.points.begin(), choice.points.end())) {
-    return source;
+namespace {
+
+std::string show(const std::vector<DatasetInfo>& arrays) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::string> items(arrays.size());
+  for (std::size_t i = 0; i < std::min(arrays.size(), kShown); ++i) {
+    items[i] = fmt::format("{} ({}, {})", arrays[i].path, show_shape(arrays[i].shape),
+                           arrays[i].type.empty() ? "no array" : arrays[i].type);
   }
-  return std::make_unique<ChosenColumns>(std::move(source), std::move(choice.points));
+  return show_list(items, kShown);
+}
+
+}  // namespace
+
+bool is_of_kind(const DatasetInfo& info, TableKind kind, bool vector_as_column) {
+  if (kind == TableKind::records) return !info.columns.empty();
+  const bool numbers = is_number(info.type) || info.type == "sparse";
+  if (kind == TableKind::matrix) return numbers && info.shape.size() == 2;
+  return vector_as_column && numbers && info.shape.size() == 1;
+}
+
+std::string describe(TableKind kind, const char* noun) {
+  if (kind == TableKind::records) return fmt::format("{} of records", noun);
+  return fmt::format("{}-dimensional {} of numbers", kind == TableKind::matrix ? 2 : 1, noun);
+}
+
+std::size_t choose_array(const std::vector<DatasetInfo>& arrays, const Location& location, bool vector_as_column) {
+  if (!location.dataset.empty()) {
+    const std::string path = (location.dataset.starts_with('/') ? "" : "/") + location.dataset;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      if (arrays[i].path == path || arrays[i].path + ".npy" == path) return i;
+    }
+    refuse_input(location.file, fmt::format("no such array: '{}'; the file holds {}", location.dataset, show(arrays)));
+  }
+  for (const TableKind kind : kTableKinds) {
+    std::vector<std::size_t> candidates;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      if (is_of_kind(arrays[i], kind, vector_as_column)) candidates.push_back(i);
+    }
+    if (candidates.size() == 1) return candidates[0];
+    if (candidates.size() > 1) {
+      refuse_input(location.file,
+                   fmt::format("expected one {}, found {}: {}; name one, as in {}:{}", describe(kind, "array"),
+                               candidates.size(), show(arrays), location.file, arrays[candidates[0]].path));
+    }
+  }
+  for (const DatasetInfo& array : arrays) {
+    if (!array.type.empty() || array.unreadable.empty()) continue;
+    if (array.unreadable.starts_with(location.file)) throw Error(ExitCode::data, array.unreadable);
+    refuse_input(fmt::format("{}:{}", location.file, array.path), array.unreadable);
+  }
+  refuse_input(location.file,
+               fmt::format("expected a 2-dimensional array of numbers, found {}; give a file with one", show(arrays)));
 }
 
 }  // namespace kith::data

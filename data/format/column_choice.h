@@ -1,6 +1,8 @@
-// Chooses the columns of a table: --columns, --drop-columns, --id-column, --label-column and --weight-column.
+// Chooses an array of a file that holds several, and the columns of a table: --columns, --drop-columns, --id-column,
+// --label-column and --weight-column.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -47,8 +49,15 @@ std::string option_text(const std::vector<std::string>& names, std::int64_t colu
 /// Throws Error(usage) if an option names a column of text that is not part of the points, which only text files have.
 void refuse_kept_columns(const ReadOptions& options, const std::string& name);
 
-/// The chosen columns of a source that holds only numbers; the source itself if no option chooses columns, or if it has
-/// chosen them.
-std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options);
+/// What may be a table, the preferred kind first: a matrix, a vector if it may be a column, named columns.
+enum class TableKind { matrix, vector, records };
+inline constexpr TableKind kTableKinds[] = {TableKind::matrix, TableKind::vector, TableKind::records};
+bool is_of_kind(const DatasetInfo& info, TableKind kind, bool vector_as_column);
+/// "2-dimensional array of numbers", for the noun "array".
+std::string describe(TableKind kind, const char* noun);
+
+/// The index of the array that the location names; else of the only one of the first of these kinds. Arrays that cannot
+/// be described have no type. Throws Error(data) with what the file holds.
+std::size_t choose_array(const std::vector<DatasetInfo>& arrays, const Location& location, bool vector_as_column);
 
 }  // namespace kith::data

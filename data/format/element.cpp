@@ -178,35 +178,14 @@ Conversion convert_from(ElementType type, const std::byte* raw, std::int64_t cou
 }
 
 template <class Out>
-Conversion convert_any(ElementType type, const std::byte* raw, std::int64_t count, Out* out, Missing missing) {
-  switch (type.number) {
-    case Number::float16:
-      return convert_from<Fp16>(type, raw, count, out, missing);
-    case Number::float32:
-      return convert_from<float>(type, raw, count, out, missing);
-    case Number::float64:
-      return convert_from<double>(type, raw, count, out, missing);
-    case Number::int8:
-      return convert_from<std::int8_t>(type, raw, count, out, missing);
-    case Number::uint8:
-      return convert_from<std::uint8_t>(type, raw, count, out, missing);
-    case Number::int16:
-      return convert_from<std::int16_t>(type, raw, count, out, missing);
-    case Number::uint16:
-      return convert_from<std::uint16_t>(type, raw, count, out, missing);
-    case Number::int32:
-      return convert_from<std::int32_t>(type, raw, count, out, missing);
-    case Number::uint32:
-      return convert_from<std::uint32_t>(type, raw, count, out, missing);
-    case Number::int64:
-      return convert_from<std::int64_t>(type, raw, count, out, missing);
-    case Number::uint64:
-      return convert_from<std::uint64_t>(type, raw, count, out, missing);
-    case Number::bfloat16:
-      return convert_from<Bfloat16>(type, raw, count, out, missing);
-  }
-  throw Error(ExitCode::internal, "conversion of an unknown element type");
-}
+using ConvertFrom = Conversion (*)(ElementType, const std::byte*, std::int64_t, Out*, Missing);
+
+/// In the order of Number.
+template <class Out>
+constexpr ConvertFrom<Out> kConvert[] = {
+    convert_from<Fp16>,          convert_from<float>,        convert_from<double>,        convert_from<std::int8_t>,
+    convert_from<std::uint8_t>,  convert_from<std::int16_t>, convert_from<std::uint16_t>, convert_from<std::int32_t>,
+    convert_from<std::uint32_t>, convert_from<std::int64_t>, convert_from<std::uint64_t>, convert_from<Bfloat16>};
 
 struct NumberProperties {
   const char* name;
@@ -214,43 +193,20 @@ struct NumberProperties {
   ValueClass natural_class;
 };
 
-NumberProperties properties_of(Number number) {
-  switch (number) {
-    case Number::float16:
-      return {"float16", 2, ValueClass::f32};
-    case Number::float32:
-      return {"float32", 4, ValueClass::f32};
-    case Number::float64:
-      return {"float64", 8, ValueClass::f64};
-    case Number::int8:
-      return {"int8", 1, ValueClass::f32};
-    case Number::uint8:
-      return {"uint8", 1, ValueClass::f32};
-    case Number::int16:
-      return {"int16", 2, ValueClass::f32};
-    case Number::uint16:
-      return {"uint16", 2, ValueClass::f32};
-    case Number::int32:
-      return {"int32", 4, ValueClass::f64};
-    case Number::uint32:
-      return {"uint32", 4, ValueClass::f64};
-    case Number::int64:
-      return {"int64", 8, ValueClass::f64};
-    case Number::uint64:
-      return {"uint64", 8, ValueClass::f64};
-    case Number::bfloat16:
-      return {"bfloat16", 2, ValueClass::f32};
-  }
-  throw Error(ExitCode::internal, "properties of an unknown element type");
-}
+/// In the order of Number.
+constexpr NumberProperties kProperties[] = {
+    {"float16", 2, ValueClass::f32}, {"float32", 4, ValueClass::f32}, {"float64", 8, ValueClass::f64},
+    {"int8", 1, ValueClass::f32},    {"uint8", 1, ValueClass::f32},   {"int16", 2, ValueClass::f32},
+    {"uint16", 2, ValueClass::f32},  {"int32", 4, ValueClass::f64},   {"uint32", 4, ValueClass::f64},
+    {"int64", 8, ValueClass::f64},   {"uint64", 8, ValueClass::f64},  {"bfloat16", 2, ValueClass::f32}};
+static_assert(std::size(kProperties) == static_cast<std::size_t>(last_value(Number{})) + 1);
+
+const NumberProperties& properties_of(Number number) { return kProperties[static_cast<std::size_t>(number)]; }
 
 }  // namespace
 
 bool is_number(const std::string& name) {
-  constexpr Number all[] = {Number::float16, Number::float32, Number::float64, Number::int8,
-                            Number::uint8,   Number::int16,   Number::uint16,  Number::int32,
-                            Number::uint32,  Number::int64,   Number::uint64,  Number::bfloat16};
-  return std::any_of(std::begin(all), std::end(all), [&name](Number number) { return name == name_of(number); });
+  return std::ranges::any_of(kProperties, [&name](const NumberProperties& number) { return name == number.name; });
 }
 
 const char* name_of(Number number) { return properties_of(number).name; }
@@ -258,10 +214,10 @@ std::int64_t size_of(Number number) { return properties_of(number).size; }
 ValueClass natural_class_of(Number number) { return properties_of(number).natural_class; }
 
 Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out, Missing missing) {
-  return convert_any(type, raw, count, out, missing);
+  return kConvert<float>[static_cast<std::size_t>(type.number)](type, raw, count, out, missing);
 }
 Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, double* out, Missing missing) {
-  return convert_any(type, raw, count, out, missing);
+  return kConvert<double>[static_cast<std::size_t>(type.number)](type, raw, count, out, missing);
 }
 
 bool copy_integers(ElementType type, const std::byte* raw, std::int64_t count, std::int64_t* out) {
@@ -279,5 +235,97 @@ std::int64_t require_converted(const Conversion& conversion, const std::string& 
       fmt::format("{}: row {}, column {} (counted from 1)", name, first + refused / columns + 1, refused % columns + 1),
       fmt::format("{}; {}", conversion.reason, conversion.remedy));
 }
+
+namespace {
+
+Conversion refuse(std::int64_t index, const std::string& found, Missing missing) {
+  return {.changed = 0,
+          .refused = index,
+          .reason = fmt::format("expected a value, found {}", found),
+          .remedy = fmt::format("replace the value or remove the row{}",
+                                missing == Missing::offer ? ", or drop all such rows with --nan drop" : "")};
+}
+
+/// An element as text, for messages.
+std::string show(ElementType type, const std::byte* raw) {
+  double value = 0.0;
+  const Conversion shown = convert(type, raw, 1, &value, Missing::keep);
+  return shown.refused < 0 ? fmt::format("{}", value) : "a number";
+}
+
+}  // namespace
+
+bool ValueMarks::has_limits() const { return !(std::isinf(low) && std::isinf(high)); }
+
+std::string ValueMarks::remark() const {
+  if (!is_scaled()) return "";
+  const std::string added = offset < 0.0 ? fmt::format(" - {}", -offset) : fmt::format(" + {}", offset);
+  return fmt::format("each value is the stored number{}{}, as scale_factor and add_offset say",
+                     scale != 1.0 ? fmt::format(" x {}", scale) : "", offset != 0.0 ? added : "");
+}
+
+ValueClass class_of(ElementType type, const ValueMarks& marks) {
+  const ValueClass natural = natural_class_of(type.number);
+  return marks.is_scaled() && !marks.narrow ? ValueClass::f64 : natural;
+}
+
+template <class T>
+Conversion convert_marked(ElementType type, const ValueMarks& marks, std::byte* raw, std::int64_t count, T* out,
+                          Missing missing) {
+  const auto size = static_cast<std::size_t>(size_of(type.number));
+  std::vector<std::int64_t> absent;  // indices of missing values, ascending
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::byte* element = raw + i * static_cast<std::int64_t>(size);
+    for (const auto& [name, bytes] : marks.missing) {
+      if (std::memcmp(element, bytes.data(), size) != 0) continue;
+      if (missing != Missing::keep) {  // a value before it may be refused for another reason
+        Conversion before = convert_marked(type, marks, raw, i, out, missing);
+        return before.refused >= 0
+                   ? before
+                   : refuse(i, fmt::format("{}, which {} marks as missing", show(type, element), name), missing);
+      }
+      absent.push_back(i);
+      std::memset(element, 0, size);
+      break;
+    }
+  }
+  Conversion result;
+  if (!marks.is_scaled() && !marks.has_limits()) {
+    result = convert(type, raw, count, out, missing);
+  } else {
+    constexpr std::int64_t kBlock = 1024;
+    double block[kBlock];
+    const bool is_rounded = sizeof(T) == sizeof(float) && class_of(type, marks) == ValueClass::f64;
+    for (std::int64_t begin = 0; begin < count && result.refused < 0; begin += kBlock) {
+      const std::int64_t here = std::min(kBlock, count - begin);
+      Conversion stored = convert(type, raw + begin * static_cast<std::int64_t>(size), here, block, missing);
+      if (stored.refused >= 0) {
+        stored.refused += begin;
+        return stored;
+      }
+      for (std::int64_t i = 0; i < here; ++i) {
+        const double scaled = block[i] * marks.scale + marks.offset, limited = marks.limits_scaled ? scaled : block[i];
+        const bool outside = limited < marks.low || limited > marks.high;
+        const bool is_absent = std::binary_search(absent.begin(), absent.end(), begin + i);
+        if (outside && !is_absent && missing != Missing::keep) {
+          return refuse(
+              begin + i,
+              fmt::format("{}, which is missing: outside the valid range, {} to {}", limited, marks.low, marks.high),
+              missing);
+        }
+        if (std::isfinite(scaled) && !std::isfinite(static_cast<T>(scaled)))
+          return {0, begin + i, fmt::format("expected a number up to the largest float32, found {}", scaled),
+                  "replace the value or remove the row"};
+        if (is_rounded && static_cast<double>(static_cast<T>(scaled)) != scaled) ++result.changed;
+        out[begin + i] = outside ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(scaled);
+      }
+    }
+  }
+  for (const std::int64_t i : absent) out[i] = std::numeric_limits<T>::quiet_NaN();
+  return result;
+}
+
+template Conversion convert_marked<float>(ElementType, const ValueMarks&, std::byte*, std::int64_t, float*, Missing);
+template Conversion convert_marked<double>(ElementType, const ValueMarks&, std::byte*, std::int64_t, double*, Missing);
 
 }  // namespace kith::data

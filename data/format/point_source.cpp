@@ -9,17 +9,10 @@ namespace kith::data {
 namespace {
 
 template <class T>
-void check(const PointSource& source, Number requested, std::int64_t first, const MatrixView<T>& out) {
-  const Number by_class = source.value_class() == ValueClass::f32 ? Number::float32 : Number::float64;
-  if ((requested == by_class || requested == source.held_as()) && first >= 0 && out.rows >= 0 &&
-      out.rows <= source.rows() - first && out.columns == source.columns()) {
-    return;
-  }
-  throw Error(ExitCode::internal,
-              fmt::format("{}: cannot read {} rows of {} {} columns from row {}: it has {} x {}, held as {}",
-                          source.name(), out.rows, out.columns, name_of(requested), first, source.rows(),
-                          source.columns(), name_of(source.held_as())));
-}
+constexpr Number kNumberOf = std::is_same_v<T, float>          ? Number::float32
+                             : std::is_same_v<T, double>       ? Number::float64
+                             : std::is_same_v<T, std::uint8_t> ? Number::uint8
+                                                               : Number::int8;
 
 [[noreturn]] void refuse_bytes(const PointSource& source) {
   throw Error(ExitCode::internal, fmt::format("{}: cannot read bytes from a dataset that is held as {}", source.name(),
@@ -31,18 +24,22 @@ void check(const PointSource& source, Number requested, std::int64_t first, cons
 void PointSource::read(std::int64_t, MatrixView<std::uint8_t>) { refuse_bytes(*this); }
 void PointSource::read(std::int64_t, MatrixView<std::int8_t>) { refuse_bytes(*this); }
 
-void check_request(const PointSource& source, std::int64_t first, const MatrixView<float>& out) {
-  check(source, Number::float32, first, out);
+template <class T>
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<T>& out) {
+  const Number by_class = source.value_class() == ValueClass::f32 ? Number::float32 : Number::float64;
+  if ((kNumberOf<T> == by_class || kNumberOf<T> == source.held_as()) && first >= 0 && out.rows >= 0 &&
+      out.rows <= source.rows() - first && out.columns == source.columns()) {
+    return;
+  }
+  throw Error(ExitCode::internal,
+              fmt::format("{}: cannot read {} rows of {} {} columns from row {}: it has {} x {}, held as {}",
+                          source.name(), out.rows, out.columns, name_of(kNumberOf<T>), first, source.rows(),
+                          source.columns(), name_of(source.held_as())));
 }
-void check_request(const PointSource& source, std::int64_t first, const MatrixView<double>& out) {
-  check(source, Number::float64, first, out);
-}
-void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::uint8_t>& out) {
-  check(source, Number::uint8, first, out);
-}
-void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::int8_t>& out) {
-  check(source, Number::int8, first, out);
-}
+
+#define KITH_INSTANTIATE(T) template void check_request(const PointSource&, std::int64_t, const MatrixView<T>&);
+KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
+#undef KITH_INSTANTIATE
 
 PointsMatrix allocate_points(const PointSource& source) { return allocate_points(source, source.rows()); }
 

@@ -23,21 +23,21 @@ struct SkippedLines {
 
 /// One dataset, as `kith info` shows it.
 struct DatasetInfo {
-  std::string path;  // "/train"
-  std::vector<std::int64_t> shape;
-  std::string type;                  // "float32", "uint8", "string", "compound", ...
-  std::string byte_order;            // "little", "big"; "" for single bytes and for types that are not numbers
-  std::string layout;                // "contiguous", "chunked 256 x 64", "compact", "external", "virtual"
-  std::vector<std::string> filters;  // "shuffle", "deflate 9", "fletcher32", ...
+  std::string path = {};  // "/train"
+  std::vector<std::int64_t> shape = {};
+  std::string type = {};                  // "float32", "uint8", "string", "compound", ...
+  std::string byte_order = {};            // "little", "big"; "" for single bytes and for types that are not numbers
+  std::string layout = {};                // "contiguous", "chunked 256 x 64", "compact", "external", "virtual"
+  std::vector<std::string> filters = {};  // "shuffle", "deflate 9", "fletcher32", ...
   std::int64_t stored_bytes = 0;
-  std::string unreadable;                 // why it cannot be read as points; empty if it can
-  bool is_readable = true;                // as points, or a vector as one column
-  bool is_damaged = false;                // so that it cannot even be described
-  std::vector<std::string> columns;       // their names, if the file has names
-  std::vector<std::string> column_types;  // of each of them, if they have types of their own
-  std::string text_columns;               // the chosen columns that hold text, as a list for --drop-columns
-  bool is_all_text = false;               // they are all
-  SkippedLines skipped;
+  std::string unreadable = {};                 // why it cannot be read as points; empty if it can
+  bool is_readable = true;                     // as points, or a vector as one column
+  bool is_damaged = false;                     // so that it cannot even be described
+  std::vector<std::string> columns = {};       // their names, if the file has names
+  std::vector<std::string> column_types = {};  // of each of them, if they have types of their own
+  std::string text_columns = {};               // the chosen columns that hold text, as a list for --drop-columns
+  bool is_all_text = false;                    // they are all
+  SkippedLines skipped = {};
 };
 
 /// The columns of svmlight files, which name features by numbers and leave out those that are 0.
@@ -185,10 +185,8 @@ struct FormatEntry {
 
 /// Throws Error(internal) unless the source has rows first .. first + out.rows - 1, of this width, and may be read as
 /// the type of `out`.
-void check_request(const PointSource& source, std::int64_t first, const MatrixView<float>& out);
-void check_request(const PointSource& source, std::int64_t first, const MatrixView<double>& out);
-void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::uint8_t>& out);
-void check_request(const PointSource& source, std::int64_t first, const MatrixView<std::int8_t>& out);
+template <class T>
+void check_request(const PointSource& source, std::int64_t first, const MatrixView<T>& out);
 
 /// The class of values with this natural class under --precision.
 inline ValueClass class_for(ValueClass natural, Precision precision) {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "data/io/block_readers.h"
+#include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 

@@ -22,7 +22,7 @@ struct RawTable {
     rows_with_length,  // row after row, each after its number of columns as a little-endian int32
   };
   std::string name;  // for messages and results
-  ElementType element;
+  ElementType element = {};
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t at = 0;  // position of the first byte

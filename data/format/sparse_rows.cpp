@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
+#include "core/no_memory.h"
+#include "data/format/filters.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
-#include "data/format/transposed.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 
@@ -225,11 +225,8 @@ std::unique_ptr<PointSource> SparseBuilder::finish(SparseMatrix shape, const Rea
   const Number numbers[] = {Number::int64, Number::int32, Number::float64};
   std::vector<std::byte>* const bytes[] = {&starts, &indices_, &values_};
   shape.open = [&](SparseMatrix::Part part, const ReadOptions& vectors) {
-    RawTable table;
-    table.name = name_;
-    table.element.number = numbers[part];
-    table.rows = std::ssize(*bytes[part]) / size_of(numbers[part]);
-    table.columns = 1;
+    const std::int64_t rows = std::ssize(*bytes[part]) / size_of(numbers[part]);
+    const RawTable table{.name = name_, .element = {numbers[part]}, .rows = rows, .columns = 1};
     return open_raw(InputBytes::held(name_, std::move(*bytes[part])), table, vectors);
   };
   return open_sparse(shape, options);

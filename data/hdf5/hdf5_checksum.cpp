@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "data/hdf5/hdf5_path.h"
@@ -86,6 +87,40 @@ void compare(const std::string& name, const char* what, std::int64_t expected, s
   refuse_damaged(name, fmt::format("expected {} with the checksum {:08x}, found {}", what, expected, show(found)));
 }
 
+/// What shows that an object of the copy is still that of the original: adding something moves nothing.
+struct ObjectFacts {
+  haddr_t address = 0;
+  std::uint64_t attributes = 0, members = 0, bytes = 0;
+  std::optional<std::int64_t> checksum = {};  // of plain numbers; the bytes of others are those that were copied
+  bool operator==(const ObjectFacts&) const = default;
+};
+using AllFacts = std::map<std::string, ObjectFacts>;
+
+herr_t add_facts(hid_t root, const char* name, const H5O_info_t* info, void* all) {
+  ObjectFacts facts{info->addr, info->num_attrs};
+  const Handle object(H5Oopen(root, name, H5P_DEFAULT));
+  if (info->type == H5O_TYPE_GROUP) {
+    H5G_info_t group{};
+    if (H5Gget_info(object.get(), &group) >= 0) facts.members = group.nlinks;
+  }
+  if (info->type == H5O_TYPE_DATASET) {
+    facts.bytes = H5Dget_storage_size(object.get());
+    const Handle type(H5Dget_type(object.get())), creation(H5Dget_create_plist(object.get()));
+    const H5T_class_t kind = H5Tget_class(type.get());
+    const bool is_plain = (kind == H5T_INTEGER || kind == H5T_FLOAT) &&
+                          H5Pget_layout(creation.get()) == H5D_CONTIGUOUS && H5Pget_external_count(creation.get()) == 0;
+    if (is_plain && facts.bytes > 0) facts.checksum = dataset_checksum(object.get());
+  }
+  (*static_cast<AllFacts*>(all))[name] = facts;
+  return 0;
+}
+
+/// Of all objects of a file, by their paths without the slash at the beginning; those up to a damaged one.
+AllFacts facts_of(hid_t file) {
+  AllFacts all;
+  H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, add_facts, &all, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
+  return all;
+}
 }  // namespace
 
 std::optional<std::int64_t> stored_checksum(hid_t object) {
@@ -182,6 +217,19 @@ std::int64_t verify_file(const std::string& name) {
     ++datasets;
   });
   return datasets;
+}
+
+std::string find_change(hid_t original, hid_t copy, const std::string& extended) {
+  const AllFacts copied = facts_of(copy);
+  for (auto [name, expected] : facts_of(original)) {
+    const auto found = copied.find(name);
+    if (found != copied.end() && name == extended) {
+      expected.members += 1;
+      expected.attributes = found->second.attributes;
+    }
+    if (found == copied.end() || found->second != expected) return "/" + (name == "." ? "" : name);
+  }
+  return "";
 }
 
 }  // namespace kith::data

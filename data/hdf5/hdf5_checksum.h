@@ -38,4 +38,9 @@ void verify_head(const Hdf5InputFile& file);
 /// Error(data) if anything differs, or if the file has no checksums.
 std::int64_t verify_file(const std::string& file);
 
+/// The path of the first object of the original that is not the same in a copy to which something was added; empty if
+/// all are: their places, sizes, numbers of members and attributes, and plain numbers. The group `extended`, "." for
+/// the root, has one more member in the copy, and perhaps one more attribute. Both files are open.
+std::string find_change(hid_t original, hid_t copy, const std::string& extended);
+
 }  // namespace kith::data

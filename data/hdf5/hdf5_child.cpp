@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/error.h"
-#include "data/hdf5/hdf5_handle.h"
+#include "core/no_memory.h"
+#include "data/hdf5/hdf5_file.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/location.h"

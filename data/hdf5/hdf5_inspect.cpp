@@ -7,11 +7,14 @@
 #include <limits>
 #include <utility>
 
-#include "data/hdf5/chunk_filters.h"
-#include "data/hdf5/hdf5_marks.h"
+#include "core/no_memory.h"
+#include "core/quoted.h"
+#include "data/format/shape.h"
+#include "data/hdf5/hdf5_chunks.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
-#include "data/io/quoted.h"
+#include "data/io/memory_limit.h"
+#include "data/io/stream_bytes.h"
 #include "data/io/zstd_bytes.h"
 
 namespace kith::data {
@@ -69,32 +72,17 @@ bool is_boolean(hid_t type) {
 }
 
 std::string type_name(hid_t type) {
-  switch (H5Tget_class(type)) {
-    case H5T_INTEGER:
-      return integer_name(type);
-    case H5T_FLOAT:
-      return float_name(type);
-    case H5T_STRING:
-      return "string";
-    case H5T_COMPOUND:
-      return "compound";
-    case H5T_ENUM:
-      return is_boolean(type) ? "bool" : "enum";
-    case H5T_REFERENCE:
-      return "reference";
-    case H5T_OPAQUE:
-      return "opaque";
-    case H5T_VLEN:
-      return kVariableLength;
-    case H5T_ARRAY:
-      return "array";
-    case H5T_BITFIELD:
-      return "bitfield";
-    case H5T_TIME:
-      return "time";
-    default:
-      return "unknown type";
+  constexpr std::pair<H5T_class_t, const char*> kNames[] = {
+      {H5T_STRING, "string"}, {H5T_COMPOUND, "compound"},  {H5T_REFERENCE, "reference"}, {H5T_OPAQUE, "opaque"},
+      {H5T_ARRAY, "array"},   {H5T_VLEN, kVariableLength}, {H5T_BITFIELD, "bitfield"},   {H5T_TIME, "time"}};
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_INTEGER) return integer_name(type);
+  if (kind == H5T_FLOAT) return float_name(type);
+  if (kind == H5T_ENUM) return is_boolean(type) ? "bool" : "enum";
+  for (const auto& [known, name] : kNames) {
+    if (kind == known) return name;
   }
+  return "unknown type";
 }
 
 std::optional<Number> number_of(hid_t type) {
@@ -109,19 +97,14 @@ std::optional<Number> number_of(hid_t type) {
   if (H5Tget_class(type) != H5T_INTEGER) return std::nullopt;
   const std::size_t size = H5Tget_size(type);
   if (H5Tget_precision(type) != 8 * size || H5Tget_offset(type) != 0) return std::nullopt;
-  const bool is_signed = H5Tget_sign(type) == H5T_SGN_2;
-  switch (size) {
-    case 1:
-      return is_signed ? Number::int8 : Number::uint8;
-    case 2:
-      return is_signed ? Number::int16 : Number::uint16;
-    case 4:
-      return is_signed ? Number::int32 : Number::uint32;
-    case 8:
-      return is_signed ? Number::int64 : Number::uint64;
-    default:
-      return std::nullopt;
+  constexpr std::pair<Number, Number> kIntegers[] = {{Number::int8, Number::uint8},
+                                                     {Number::int16, Number::uint16},
+                                                     {Number::int32, Number::uint32},
+                                                     {Number::int64, Number::uint64}};
+  for (const auto& [with, without] : kIntegers) {
+    if (size == static_cast<std::size_t>(size_of(with))) return H5Tget_sign(type) == H5T_SGN_2 ? with : without;
   }
+  return std::nullopt;
 }
 
 std::optional<ElementType> element_of(hid_t type) {
@@ -142,23 +125,13 @@ std::vector<std::int64_t> to_sizes(const std::vector<hsize_t>& dims) {
 
 /// Whether values of the type are elsewhere in the file.
 bool is_variable(hid_t type) {
-  switch (H5Tget_class(type)) {
-    case H5T_STRING:
-      return H5Tis_variable_str(type) != 0;
-    case H5T_ARRAY:
-      return is_variable(Handle(H5Tget_super(type)).get());
-    case H5T_COMPOUND: {
-      for (int i = 0; i < H5Tget_nmembers(type); ++i) {
-        if (is_variable(Handle(H5Tget_member_type(type, static_cast<unsigned>(i))).get())) return true;
-      }
-      return false;
-    }
-    case H5T_VLEN:
-    case H5T_REFERENCE:
-      return true;
-    default:
-      return false;
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_STRING) return H5Tis_variable_str(type) != 0;
+  if (kind == H5T_ARRAY) return is_variable(Handle(H5Tget_super(type)).get());
+  for (int i = 0; kind == H5T_COMPOUND && i < H5Tget_nmembers(type); ++i) {
+    if (is_variable(Handle(H5Tget_member_type(type, static_cast<unsigned>(i))).get())) return true;
   }
+  return kind == H5T_VLEN || kind == H5T_REFERENCE;
 }
 
 Records records_of(hid_t type) {
@@ -189,14 +162,8 @@ Records records_of(hid_t type) {
 std::string byte_order_of(hid_t type) {
   const auto kind = H5Tget_class(type);
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || H5Tget_size(type) == 1) return "";
-  switch (H5Tget_order(type)) {
-    case H5T_ORDER_LE:
-      return "little";
-    case H5T_ORDER_BE:
-      return "big";
-    default:
-      return "other";
-  }
+  const H5T_order_t order = H5Tget_order(type);
+  return order == H5T_ORDER_LE ? "little" : order == H5T_ORDER_BE ? "big" : "other";
 }
 
 std::vector<std::int64_t> shape_of(hid_t dataset) {
@@ -207,40 +174,27 @@ std::vector<std::int64_t> shape_of(hid_t dataset) {
   return to_sizes(dims);
 }
 
-/// The name under which people know a filter that kith cannot decode; empty if none is known.
-std::string known_filter(H5Z_filter_t id) {
-  constexpr std::pair<int, const char*> kKnown[] = {{305, "lzo"},   {307, "bzip2"},        {32001, "blosc"},
-                                                    {32004, "lz4"}, {32008, "bitshuffle"}, {32013, "zfp"},
-                                                    {32017, "sz"},  {32026, "blosc2"}};
-  for (const auto& [number, name] : kKnown) {
-    if (number == id) return name;
-  }
-  return "";
-}
-
 std::string filter_name(H5Z_filter_t id, const char* name, const std::vector<unsigned>& values) {
-  switch (id) {
-    case H5Z_FILTER_DEFLATE:
-      return values.empty() ? "deflate" : fmt::format("deflate {}", values[0]);
-    case H5Z_FILTER_SHUFFLE:
-      return "shuffle";
-    case H5Z_FILTER_FLETCHER32:
-      return "fletcher32";
-    case H5Z_FILTER_SZIP:
-      return "szip";
-    case H5Z_FILTER_NBIT:
-      return "nbit";
-    case H5Z_FILTER_SCALEOFFSET:
-      return "scaleoffset";
-    case kLzfFilter:
-      return "lzf";
-    case kZstdFilter:
-      return "zstd";
-    default: {
-      const std::string known = known_filter(id), shown = known.empty() ? kith::quoted(name) : known;
-      return shown.empty() ? fmt::format("filter {}", id) : fmt::format("{} (filter {})", shown, id);
-    }
+  constexpr std::pair<H5Z_filter_t, const char*> kDecoded[] = {{H5Z_FILTER_SHUFFLE, "shuffle"},
+                                                               {H5Z_FILTER_FLETCHER32, "fletcher32"},
+                                                               {H5Z_FILTER_SZIP, "szip"},
+                                                               {H5Z_FILTER_NBIT, "nbit"},
+                                                               {kLzfFilter, "lzf"},
+                                                               {kZstdFilter, "zstd"},
+                                                               {H5Z_FILTER_SCALEOFFSET, "scaleoffset"}};
+  // The names under which people know filters that kith cannot decode.
+  constexpr std::pair<H5Z_filter_t, const char*> kKnown[] = {{305, "lzo"},   {307, "bzip2"},        {32001, "blosc"},
+                                                             {32004, "lz4"}, {32008, "bitshuffle"}, {32013, "zfp"},
+                                                             {32017, "sz"},  {32026, "blosc2"}};
+  if (id == H5Z_FILTER_DEFLATE) return values.empty() ? "deflate" : fmt::format("deflate {}", values[0]);
+  for (const auto& [decoded, shown] : kDecoded) {
+    if (id == decoded) return shown;
   }
+  std::string shown = kith::quoted(name);
+  for (const auto& [number, known] : kKnown) {
+    if (id == number) shown = known;
+  }
+  return shown.empty() ? fmt::format("filter {}", id) : fmt::format("{} (filter {})", shown, id);
 }
 
 constexpr const char* kWithoutZstd = ", which this build of kith lacks, as libzstd was not found";
@@ -393,6 +347,101 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   facts.info.unreadable = refusal(facts, file.bytes(), false);
   facts.info.is_readable = refusal(facts, file.bytes(), true).empty();
   return facts;
+}
+
+// Checks whether an HDF5 dataset can be read as points; the first check that fails gives the message.
+
+namespace {
+
+/// The largest ratio of decoded to stored bytes, of deflate or zstd.
+std::int64_t largest_expansion(const DatasetInfo& info) {
+  constexpr std::int64_t kZstdExpansion = std::int64_t{1} << 17;  // the bytes of a block
+  return std::count(info.filters.begin(), info.filters.end(), "zstd") > 0 ? kZstdExpansion : kDeflateExpansion;
+}
+constexpr std::int64_t kMaxChunkBytes = (std::int64_t{1} << 32) - 1;  // HDF5's own limit
+
+/// 0 for a chunk with a size of 0.
+std::int64_t bytes_of_chunk(const DatasetFacts& facts, std::int64_t element_bytes) {
+  std::int64_t bytes = element_bytes;
+  for (const std::int64_t c : facts.chunk) bytes = c > 0 ? capped_product(bytes, c) : 0;
+  return bytes;
+}
+
+std::string refusal_of_chunks(const DatasetFacts& facts, std::int64_t declared, std::int64_t element_bytes) {
+  const std::int64_t stored = facts.info.stored_bytes, chunk_bytes = bytes_of_chunk(facts, element_bytes);
+  const std::int64_t possible =
+      facts.info.filters.empty() ? stored : capped_product(stored, largest_expansion(facts.info));
+  if (chunk_bytes <= 0 || chunk_bytes > kMaxChunkBytes || chunk_bytes > possible) {
+    return fmt::format(
+        "one chunk is declared with {} bytes, but only {} bytes are stored in all; create it again with smaller "
+        "chunks, for "
+        "example with `h5repack`",
+        chunk_bytes, stored);
+  }
+  if (declared > capped_product(stored, largest_expansion(facts.info))) {
+    return fmt::format(
+        "declared as {} ({} bytes), but only {} bytes are stored; most of it was never written: create it again",
+        show_shape(facts.info.shape), declared, stored);
+  }
+  return "";
+}
+
+}  // namespace
+
+void require_chunk_memory(const DatasetFacts& facts, std::int64_t element_bytes, const std::string& place) {
+  constexpr std::int64_t kCopies = 3;  // as stored, decoded, and between two filters
+  const std::int64_t chunk = facts.chunked ? bytes_of_chunk(facts, element_bytes) : 0, left = memory_limit();
+  if (capped_product(kCopies, chunk) <= left) return;
+  throw Error(kNoMemory,
+              fmt::format("{}: one chunk takes {}, and reading it {} times as much, but only {} of memory are left; "
+                          "rewrite it with smaller chunks with `h5repack`, or give a larger --memory",
+                          place, show_bytes(chunk), kCopies, show_bytes(left)));
+}
+
+std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_bytes, std::int64_t element_bytes) {
+  const auto& info = facts.info;
+  if (std::string problem = refusal_of_size(info.shape); !problem.empty()) return problem;
+  const std::int64_t declared = capped_product(facts.rows() * facts.columns(), element_bytes);
+  if (facts.chunked && facts.chunk.size() != facts.info.shape.size()) {
+    return fmt::format("damaged: chunks of {} dimensions in a dataset of {}; copy or create the file again",
+                       facts.chunk.size(), facts.info.shape.size());
+  }
+  if (info.stored_bytes == 0) {
+    return fmt::format("declared as {}, but no value was ever written; create it again", show_shape(info.shape));
+  }
+  if (info.stored_bytes < 0 || info.stored_bytes > file_bytes) {
+    return fmt::format(
+        "declared with {} stored bytes in a file of {}; the file is damaged or truncated: copy or create it again",
+        info.stored_bytes, file_bytes);
+  }
+  if (facts.chunked) return refusal_of_chunks(facts, declared, element_bytes);
+  if (info.stored_bytes != declared) {
+    return fmt::format(
+        "declared as {} {} ({} bytes), but {} bytes are stored; the file is damaged: copy or create it again",
+        show_shape(info.shape), info.type, declared, info.stored_bytes);
+  }
+  return "";
+}
+
+std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vector_as_column) {
+  if (!facts.obstacle.empty()) return facts.obstacle;
+  if (facts.info.type == kVariableLength) {
+    return "expected numbers in rows of one length, found lists of different lengths (a variable-length type), as a "
+           "search within "
+           "a radius gives; kith reads matrices: name a dataset of numbers with rows and columns";
+  }
+  if (!facts.element && !facts.has_records()) {
+    return fmt::format(
+        "expected numbers (float16, float32, float64, bool, or integers of 8, 16, 32 or 64 bits), found {}{}; name a "
+        "dataset of numbers",
+        facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
+  }
+  if (facts.has_records() && facts.info.shape.size() != 1) {
+    return fmt::format("expected 1 dimension of records, found {} ({}); write them as a vector",
+                       facts.info.shape.size(), show_shape(facts.info.shape));
+  }
+  const std::string shape = refusal_of_shape(facts.info.shape, vector_as_column || facts.has_records());
+  return shape.empty() ? refusal_of_storage(facts, file_bytes, facts.element_bytes()) : shape;
 }
 
 }  // namespace kith::data

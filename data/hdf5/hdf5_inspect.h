@@ -10,7 +10,6 @@
 #include "data/format/point_source.h"
 #include "data/format/records.h"
 #include "data/format/shape.h"
-#include "data/format/value_marks.h"
 #include "data/hdf5/hdf5_file.h"
 
 namespace kith::data {
@@ -67,5 +66,16 @@ void require_chunk_memory(const DatasetFacts& facts, std::int64_t element_bytes,
 /// Why the values, of `element_bytes` each, cannot all be stored in a file of this size. Empty if they can. `facts` has
 /// rank 1 or 2.
 std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_bytes, std::int64_t element_bytes);
+
+// The marks of an HDF5 dataset on its numbers: attributes of NetCDF and of R. It uses the HDF5 library: call it with
+// Hdf5Child.
+
+/// NA among the booleans of R, FALSE, TRUE and NA.
+inline constexpr std::uint8_t kNoneOfBooleans = 2;
+
+/// The marks of a dataset of numbers. Changes the sign of `type` if the attribute _Unsigned does. Sets `problem` if the
+/// attributes cannot be understood. The fill value of HDF5 itself is what unwritten values are, and no mark, but for
+/// the default of NetCDF in its files.
+ValueMarks marks_of(hid_t dataset, ElementType& type, std::string& problem);
 
 }  // namespace kith::data

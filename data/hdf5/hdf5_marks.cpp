@@ -1,7 +1,7 @@
 // Reads the attributes by which NetCDF's conventions mark and scale numbers: _FillValue, missing_value, valid_min,
 // valid_max, valid_range, scale_factor, add_offset, _Unsigned; and rhdf5-NA.OK, by which R says that the lowest
 // integer is its NA. https://docs.unidata.ucar.edu/nug/current/attribute_conventions.html
-#include "data/hdf5/hdf5_marks.h"
+#include "data/hdf5/hdf5_inspect.h"
 
 #include <fmt/format.h>
 

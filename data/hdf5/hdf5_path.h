@@ -1,11 +1,14 @@
-// Finds objects inside an HDF5 file link by link, so that no link can lead out of the file.
+// Finds objects inside an HDF5 file link by link, so that no link can lead out of the file; lists its datasets and
+// sparse matrices, and its root.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/format/point_source.h"
 #include "data/hdf5/hdf5_file.h"
 
 namespace kith::data {
@@ -58,5 +61,44 @@ struct VisitedObject {
 /// Visits every dataset once, even if links form cycles or duplicates, and every link that leads out of the file. The
 /// order is unspecified.
 void for_each_dataset(const Hdf5InputFile& file, const std::function<void(VisitedObject)>& visit);
+
+// The datasets and sparse matrices of an HDF5 file, and its root. These functions use the HDF5 library: call them with
+// Hdf5Child.
+
+/// All datasets and sparse matrices, in the order of the paths.
+std::vector<DatasetInfo> list_open_file(const Hdf5InputFile& file);
+/// All of the file; with `dataset`, that one, or those of that group. Throws Error(data) if there is none.
+std::vector<DatasetInfo> list_file(const std::string& file, const std::string& dataset);
+/// "/a (3 x 4, float32), /b (7, string)".
+std::string show_datasets(const std::vector<DatasetInfo>& list);
+
+/// Throws Error(data) with the command that converts it, if pandas wrote the group.
+void refuse_pandas_frame(const Hdf5InputFile& file, const std::string& group);
+
+/// The path of the only matrix of the file; if there is none and a vector may be a column, of the only vector. Throws
+/// Error(data) if there is none, or more than one.
+std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column);
+
+/// The path of hard links by which an object was opened.
+std::string hard_link_path(hid_t object);
+
+struct RootFacts {
+  std::vector<std::pair<std::string, std::string>> texts;                 // attributes with one text
+  std::vector<std::pair<std::string, std::vector<double>>> numbers;       // attributes with numbers
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> wholes;  // the same, as HDF5 converts them
+  std::vector<std::string> members;
+  std::vector<std::string> unreadable;  // attributes that cannot be read, and texts of another form
+
+  /// The text of an attribute, or empty.
+  std::string text(const std::string& attribute) const;
+};
+template <class Archive>
+void each_field(Archive& archive, RootFacts& root) {
+  archive(root.texts, root.numbers, root.wholes, root.members, root.unreadable);
+}
+
+/// Throws Error(data) with the reason if the file cannot be opened; with `verify_results`, also if the root of a result
+/// of kith contradicts its checksum. Runs in another process: see Hdf5Child.
+RootFacts read_root(const std::string& file, bool verify_results = false);
 
 }  // namespace kith::data

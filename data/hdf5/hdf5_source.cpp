@@ -1,6 +1,6 @@
 // Points from HDF5 datasets: another process finds where the values are (stored_rows.h); this one reads their bytes
 // block by block and converts them.
-#include "data/hdf5/hdf5_source.h"
+#include "data/format/formats.h"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,12 @@
 #include <optional>
 #include <utility>
 
+#include "data/format/filters.h"
 #include "data/format/sparse_rows.h"
-#include "data/format/transposed.h"
 #include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_chunks.h"
-#include "data/hdf5/hdf5_listing.h"
-#include "data/hdf5/open_datasets.h"
+#include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/stored_rows.h"
-#include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"

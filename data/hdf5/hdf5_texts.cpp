@@ -12,7 +12,7 @@
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_path.h"
-#include "data/hdf5/open_datasets.h"
+#include "data/hdf5/stored_rows.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 
@@ -45,6 +45,7 @@ std::vector<std::string> texts_in(hid_t type, std::size_t count, const std::vect
     } else {
       const std::string_view text(at, bytes);
       texts.emplace_back(text.substr(0, text.find('\0')));
+      if (H5Tget_strpad(type) == H5T_STR_SPACEPAD) texts.back().resize(texts.back().find_last_not_of(' ') + 1);
     }
   }
   return texts;
@@ -123,6 +124,11 @@ std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& nam
   return texts;
 }
 
+std::vector<std::string> texts_of_vector(hid_t dataset, const std::string& place) {
+  const Handle type(H5Dget_type(dataset)), space(H5Dget_space(dataset));
+  return read_texts_of(dataset, type.get(), 0, static_cast<hsize_t>(H5Sget_simple_extent_npoints(space.get())), place);
+}
+
 std::vector<std::string> texts_of(const Hdf5InputFile& file, const std::string& path) {
   const Handle dataset = open_dataset(file, path);
   const DatasetFacts facts = inspect(file, dataset.get(), path);
@@ -130,8 +136,7 @@ std::vector<std::string> texts_of(const Hdf5InputFile& file, const std::string& 
   if (facts.info.type != "string" || facts.info.shape.size() != 1 || facts.rows() == 0 ||
       !refusal_of_texts(facts, file.bytes(), type.get()).empty())
     return {};
-  return read_texts_of(dataset.get(), type.get(), 0, static_cast<hsize_t>(facts.rows()),
-                       fmt::format("{}:{}", file.name(), path));
+  return texts_of_vector(dataset.get(), fmt::format("{}:{}", file.name(), path));
 }
 
 std::vector<std::string> texts_attribute(hid_t object, const std::string& name) {

@@ -29,6 +29,8 @@ FoundTexts find_texts(const std::string& file, const std::string& path);
 /// All texts that find_texts() found. Throws Error(data) if they are damaged, or take more memory than may be used.
 std::vector<std::string> read_all_texts(Hdf5Child& child, const std::string& name, const FoundTexts& found);
 
+/// All texts of an open vector of texts. `place` is for messages.
+std::vector<std::string> texts_of_vector(hid_t dataset, const std::string& place);
 /// All texts of a vector, in the process that has the library; nothing if there is no such vector.
 std::vector<std::string> texts_of(const Hdf5InputFile& file, const std::string& path);
 /// The texts of an attribute with several; nothing if it is something else.

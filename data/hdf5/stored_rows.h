@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "data/hdf5/chunk_filters.h"
-#include "data/hdf5/hdf5_frame.h"
+#include "data/hdf5/hdf5_chunks.h"
+#include "data/hdf5/hdf5_groups.h"
 #include "data/hdf5/hdf5_inspect.h"
-#include "data/hdf5/hdf5_sparse.h"
 #include "data/io/input_bytes.h"
 
 namespace kith::data {
@@ -28,13 +27,6 @@ struct StoredRows {
   std::int64_t id = -1;                          // of the dataset that stays open; -1: contiguous values need none
 };
 
-/// Where one chunk is stored.
-struct ChunkPlace {
-  std::int64_t begin = -1;    // -1: the chunk was never written
-  std::int64_t size = 0;      // bytes
-  std::uint32_t skipped = 0;  // bit i: step i was not applied to it
-};
-
 /// What FILE or FILE:DATASET names: a dataset, a sparse matrix or a data frame.
 struct FoundPoints {
   std::optional<StoredRows> dense = {};
@@ -47,10 +39,6 @@ template <class Archive>
 void each_field(Archive& archive, StoredRows& rows) {
   archive(rows.facts, rows.file_bytes, rows.state, rows.names, rows.across, rows.field, rows.remark, rows.begin,
           rows.steps, rows.id);
-}
-template <class Archive>
-void each_field(Archive& archive, ChunkPlace& place) {
-  archive(place.begin, place.size, place.skipped);
 }
 template <class Archive>
 void each_field(Archive& archive, FoundPoints& found) {
@@ -69,5 +57,20 @@ std::vector<ChunkPlace> find_chunks(std::int64_t id, std::int64_t first, std::in
 std::string read_fill_value(std::int64_t id);
 /// The bytes of rows first .. first + count - 1, read and decoded by the library.
 std::string read_rows(std::int64_t id, std::int64_t first, std::int64_t count);
+
+// The datasets that stay open between calls of other processes. These functions use the HDF5 library.
+
+struct OpenDataset {
+  Hdf5InputFile file;
+  DatasetFacts facts;
+  Handle dataset;
+  Handle type;  // as in the file, so that HDF5 does not convert
+};
+
+/// Opens the dataset of `facts` with a suitable cache and keeps it open. Throws Error(data).
+std::int64_t keep_open(Hdf5InputFile file, DatasetFacts facts);
+/// The one with this number. Throws Error(internal) if there is none.
+OpenDataset& kept_open(std::int64_t id);
+void close_dataset(std::int64_t id);
 
 }  // namespace kith::data

@@ -1,4 +1,5 @@
-// Says what a file is, and which command converts it.
+// Signatures at the beginning of files, and recognisers of kinds that have none; what a file is, and which command
+// converts it.
 #include "data/io/file_kind.h"
 
 #include <fmt/format.h>
@@ -7,22 +8,314 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
-#include "data/io/foreign_kinds.h"
+#include "core/quoted.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
+#include "data/io/little_endian.h"
 #include "data/io/location.h"
 #include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
-#include "data/io/zip.h"
 
 namespace kith::data {
+namespace {
+
+using namespace std::string_view_literals;
+
+struct Signature {
+  std::string_view bytes;  // at the start of the file
+  Kind kind;
+};
+
+// A table of pandas as CSV; READ is the function that reads the file.
+#define KITH_PANDAS(READ) "python3 -c \"import pandas; pandas." READ ".to_csv('OUT.csv', index=False)\""
+
+constexpr const char* kCopyNetcdf = "nccopy -k nc4 IN OUT.nc (of the package netcdf-bin)";
+constexpr const char* kReadStata = KITH_PANDAS("read_stata('IN')");
+constexpr const char* kReadSpss = KITH_PANDAS("read_spss('IN', convert_categoricals=False)");
+constexpr const char* kReadRda =
+    "python3 -c \"import pyreadr; list(pyreadr.read_r('IN').values())[0].to_csv('OUT.csv', index=False)\"";
+constexpr const char* kReadFcs =
+    "python3 -c \"import flowio, pandas; f = flowio.FlowData('IN'); pandas.DataFrame(f.as_array(), "
+    "columns=f.pnn_labels).to_csv('OUT.csv', index=False)\"";
+constexpr const char* kReadTorch =
+    "python3 -c \"import numpy, torch; x = torch.load('IN', map_location='cpu'); x = x if isinstance(x, dict) else "
+    "{'x': x}; numpy.savez('OUT.npz', **{k: v.detach().numpy() for k, v in x.items()})\"";
+
+constexpr const char* kToPng = "convert IN OUT.png";
+constexpr Kind kPickle{"a Python pickle, which may run any program when it is loaded",
+                       "python3 -c \"import pandas; pandas.DataFrame(pandas.read_pickle('IN')).to_csv('OUT.csv', "
+                       "index=False)\", if you trust it"};
+
+constexpr Signature kSignatures[] = {
+    {kNumpySignature, {"a NumPy array (.npy)"}},
+    {"PK\x03\x04"sv, {"a zip archive (perhaps .npz or .xlsx)", "unzip -p IN | kith COMMAND -"}},
+    {"\xff\xfe"sv, {"UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"}},
+    {"\xfe\xff"sv, {"UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"}},
+    {"\x89PNG"sv, {"a PNG picture"}},
+    {"\xff\xd8\xff"sv, {"a JPEG picture"}},
+    {"\x1f\x8b"sv, {"gzip-compressed data"}},
+    {"\xfd"
+     "7zXZ"sv,
+     {"xz-compressed data", "xz -dc IN | kith COMMAND -"}},
+    {"\x28\xb5\x2f\xfd"sv, {"zstd-compressed data", "zstd -dc IN | kith COMMAND -"}},
+    {"BZh"sv, {"bzip2-compressed data", "bzip2 -dc IN | kith COMMAND -"}},
+    {"\x04\x22\x4d\x18"sv, {"lz4-compressed data", "lz4 -dc IN | kith COMMAND -"}},
+    {"LZIP\1"sv, {"lzip-compressed data", "lzip -dc IN | kith COMMAND -"}},
+    {"\x1f\x9d"sv, {"data of compress (.Z)", "gzip -dc IN | kith COMMAND -"}},
+    {"7z\xbc\xaf\x27\x1c"sv, {"a 7z archive", "7z x -so IN | kith COMMAND -"}},
+    {"Rar!\x1a\x07"sv, {"a RAR archive", "unrar p -inul IN | kith COMMAND -"}},
+    {"CDF\x01"sv, {"a classic netCDF file", kCopyNetcdf}},
+    {"CDF\x02"sv, {"a classic netCDF file", kCopyNetcdf}},
+    {"CDF\x05"sv, {"a classic netCDF file", kCopyNetcdf}},
+    {"PAR1"sv, {"a Parquet file", KITH_PANDAS("read_parquet('IN')")}},
+    {"FEA1"sv, {"a Feather file of version 1", KITH_PANDAS("read_feather('IN')")}},
+    {"ARROW1"sv, {"an Arrow file", KITH_PANDAS("read_feather('IN')")}},
+    {"ORC"sv, {"an ORC file", KITH_PANDAS("read_orc('IN')")}},
+    {"Obj\x01"sv,
+     {"an Avro file",
+      "python3 -c \"import fastavro, pandas; pandas.DataFrame(fastavro.reader(open('IN', 'rb'))).to_csv('OUT.csv', "
+      "index=False)\""}},
+    {"FCS2."sv, {"an FCS file of a flow cytometer", kReadFcs}},
+    {"FCS3."sv, {"an FCS file of a flow cytometer", kReadFcs}},
+    {"RDX2\n"sv, {"an R workspace (.RData)", kReadRda}},
+    {"RDX3\n"sv, {"an R workspace (.RData)", kReadRda}},
+    {"RDA2\n"sv, {"an R workspace (.RData)", kReadRda}},
+    {"RDA3\n"sv, {"an R workspace (.RData)", kReadRda}},
+    {"X\n\0\0\0\2"sv, {"an R object (.rds)", kReadRda}},
+    {"X\n\0\0\0\3"sv, {"an R object (.rds)", kReadRda}},
+    {"$FL2"sv, {"an SPSS file (.sav)", kReadSpss}},
+    {"$FL3"sv, {"an SPSS file (.zsav)", kReadSpss}},
+    {"<stata_dta>"sv, {"a Stata file", kReadStata}},
+    {"\0\0\0\0\0\0\0\0\0\0\0\0\xc2\xea\x81\x60"sv,
+     {"a SAS file (.sas7bdat)", KITH_PANDAS("read_sas('IN', format='sas7bdat', encoding='latin-1')")}},
+    {"HEADER RECORD*******LIB"sv,
+     {"a SAS transport file (.xpt)",
+      "python3 -c \"import pyreadstat; pyreadstat.read_xport('IN')[0].to_csv('OUT.csv', index=False)\""}},
+    {"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"sv,
+     {"an Excel workbook of before 2007 (.xls)", KITH_PANDAS("read_excel('IN')")}},
+    {"MATLAB 5.0"sv, {"a MATLAB 5 file"}},
+    {"\x0e\x03\x13\x01"sv, {"an HDF4 file", "h4toh5 IN OUT.h5"}},
+    {"SQLite format 3"sv, {"an SQLite database", "sqlite3 -csv -header IN 'select * from TABLE' > OUT.csv"}},
+    {"SIMPLE  ="sv,
+     {"a FITS file",
+      "python3 -c \"from astropy.table import Table; Table.read('IN').write('OUT.csv', format='ascii.csv')\""}},
+    {"IxF2"sv,
+     {"an index of FAISS",
+      "python3 -c \"import faiss, numpy; i = faiss.read_index('IN'); numpy.save('OUT.npy', i.reconstruct_n(0, "
+      "i.ntotal))\""}},
+    {"IxFI"sv,
+     {"an index of FAISS",
+      "python3 -c \"import faiss, numpy; i = faiss.read_index('IN'); numpy.save('OUT.npy', i.reconstruct_n(0, "
+      "i.ntotal))\""}},
+    {"\xba\x16\x4f\x2f"sv,
+     {"a model of fastText",
+      "python3 -c \"import gensim, numpy; numpy.save('OUT.npy', "
+      "gensim.models.fasttext.load_facebook_vectors('IN').vectors)\""}},
+    {"LASF"sv,
+     {"a point cloud (.las, .laz)", "python3 -c \"import laspy, numpy; numpy.save('OUT.npy', laspy.read('IN').xyz)\""}},
+    {"%PDF"sv, {"a PDF document"}},
+    {"SR\0\4"sv,
+     {"an IDL save file (.sav)",
+      "python3 -c \"import numpy, scipy.io; numpy.savez('OUT.npz', **scipy.io.readsav('IN'))\""}},
+    {"\0\0\0\x64\0\0\0\x1f\0\0\0\x14"sv,
+     {"a FIF file (.fif)",
+      "python3 -c \"import mne, numpy; numpy.save('OUT.npy', mne.io.read_raw_fif('IN').get_data().T)\", if it holds "
+      "raw "
+      "data"}},
+    {"}q\0"sv, kPickle},
+    {"]q\0"sv, kPickle},
+    {"II+\0\x08"sv, {"a BigTIFF picture", kToPng}},
+    {"MM\0+\0\x08"sv, {"a BigTIFF picture", kToPng}},
+    {"II*\0"sv, {"a TIFF picture, or a raw one of a camera", kToPng}},
+    {"MM\0*"sv, {"a TIFF picture, or a raw one of a camera", kToPng}},
+    {"GIF8"sv, {"a GIF picture", kToPng}},
+    {"BM"sv, {"a BMP picture", kToPng}},
+    {"8BPS"sv, {"a Photoshop picture", kToPng}},
+    {"P7\n"sv, {"a PAM picture", kToPng}},
+    {"PF\n"sv, {"a PFM picture", kToPng}},
+    {"Pf\n"sv, {"a PFM picture", kToPng}},
+    {"\0\0\0\x0cjP"sv, {"a JPEG 2000 picture", kToPng}},
+    {"\xff\x0a"sv, {"a JPEG XL picture", "djxl IN OUT.png"}},
+    {"\0\0\0\x0cJXL"sv, {"a JPEG XL picture", "djxl IN OUT.png"}},
+    {"\x7f"
+     "ELF"sv,
+     {"a program"}},
+};
+
+/// A kind that no fixed first bytes distinguish.
+struct OtherKind {
+  bool (*recognises)(std::string_view bytes);
+  Kind kind;
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Whether the text is a whole number without a sign.
+bool is_count(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
+
+std::uint64_t number_at(std::string_view bytes, std::size_t at, int count) {
+  return little_endian(reinterpret_cast<const std::byte*>(bytes.data()) + at, count);
+}
+
+/// Whether an archive has a member whose name ends like this, as far as the bytes show it.
+bool has_member(std::string_view bytes, std::string_view ending) {
+  return bytes.starts_with("PK\x03\x04") && bytes.find(ending) != bytes.npos;
+}
+
+/// A header of 32 bytes with a date and its own length, then the descriptions of fields, 32 bytes each.
+bool is_dbf(std::string_view b) {
+  constexpr std::string_view kVersions("\x02\x03\x04\x05\x30\x31\x32\x43\x7b\x83\x87\x8b\x8e\xcb\xe5\xf5\xfb");
+  if (b.size() < 65 || kVersions.find(b[0]) == kVersions.npos) return false;
+  const auto month = static_cast<unsigned char>(b[2]), day = static_cast<unsigned char>(b[3]);
+  const std::uint64_t header = number_at(b, 8, 2), record = number_at(b, 10, 2);
+  constexpr std::string_view kTypes("CNFDLMTBIYGPV@+0OQW");
+  return month <= 12 && day <= 31 && header >= 65 && record >= 2 && kTypes.find(b[32 + 11]) != kTypes.npos &&
+         (header % 32 <= 2 || header % 32 == 8) &&
+         (header > b.size() || b.substr(32, header - 32).find('\r') != b.npos);
+}
+
+/// A file of TFRecord begins with the length of a record, and a masked CRC-32C of these 8 bytes.
+bool is_tfrecord(std::string_view b) {
+  if (b.size() < 16) return false;
+  std::uint32_t sum = ~0U;
+  for (const char c : b.substr(0, 8)) {
+    sum ^= static_cast<unsigned char>(c);
+    for (int i = 0; i < 8; ++i) sum = sum >> 1 ^ ((sum & 1U) != 0 ? 0x82f63b78U : 0U);
+  }
+  sum = ~sum;
+  return number_at(b, 8, 4) == static_cast<std::uint32_t>((sum >> 15 | sum << 17) + 0xa282ead8U);
+}
+
+/// Whether the bytes are text in UTF-16, of which the byte at `low` of each pair is the lower one: no control
+/// character, and most characters of ASCII, as in every table of numbers.
+bool is_utf16(std::string_view bytes, std::size_t low) {
+  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return false;  // a signature says so
+  const std::size_t units = bytes.size() / 2;
+  std::size_t plain = 0;
+  for (std::size_t i = 0; i < units; ++i) {
+    const auto lower = static_cast<unsigned char>(bytes[2 * i + low]);
+    const auto upper = static_cast<unsigned char>(bytes[2 * i + 1 - low]);
+    if (upper != 0) continue;
+    const bool is_control = lower == 0x7f || (lower < 0x20 && std::string_view("\n\r\t\f").find(bytes[2 * i + low]) ==
+                                                                  std::string_view::npos);
+    if (is_control) return false;
+    if (lower < 0x80) ++plain;
+  }
+  return units >= 2 && 2 * plain > units;
+}
+
+constexpr const char* kFromUtf16 = "UTF-16 text without a byte order mark";
+
+constexpr const char* kFromHeif = "heif-convert IN OUT.png";
+
+bool is_heif(std::string_view bytes, std::string_view brand) {
+  return bytes.size() > 11 && bytes.substr(4, 4) == "ftyp" && bytes.substr(8, 4) == brand;
+}
+
+constexpr OtherKind kOtherKinds[] = {
+    {[](std::string_view b) { return is_utf16(b, 0); }, {kFromUtf16, "iconv -f UTF-16LE -t UTF-8 IN > OUT"}},
+    {[](std::string_view b) { return is_utf16(b, 1); }, {kFromUtf16, "iconv -f UTF-16BE -t UTF-8 IN > OUT"}},
+    {[](std::string_view b) {  // a mark, then the size of a message
+       return b.size() > 12 && b.starts_with("\xff\xff\xff\xff") && number_at(b, 4, 4) < (1U << 24) && b[4] != 0;
+     },
+     {"an Arrow stream",
+      "python3 -c \"import pyarrow; pyarrow.ipc.open_stream(open('IN', 'rb')).read_pandas().to_csv('OUT.csv', "
+      "index=False)\""}},
+    {[](std::string_view b) {
+       return has_member(b, ".zgroup") || has_member(b, ".zarray") || has_member(b, "zarr.json");
+     },
+     {"a zarr archive",
+      "python3 -c \"import numpy, zarr; numpy.save('OUT.npy', zarr.open('IN', mode='r')['ARRAY'][:])\""}},
+    {[](std::string_view b) { return has_member(b, "/data.pkl"); }, {"a PyTorch file", kReadTorch}},
+    {[](std::string_view b) { return b.starts_with("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"); },
+     {"a PyTorch file", kReadTorch}},
+    {[](std::string_view b) { return has_member(b, "xl/workbook.bin"); },
+     {"an Excel workbook (.xlsb)", KITH_PANDAS("read_excel('IN', engine='pyxlsb')")}},
+    {[](std::string_view b) { return has_member(b, "xl/workbook.xml"); },
+     {"an Excel workbook (.xlsx)", KITH_PANDAS("read_excel('IN')")}},
+    {[](std::string_view b) { return has_member(b, "opendocument.spreadsheet"); },
+     {"an OpenDocument spreadsheet (.ods)", KITH_PANDAS("read_excel('IN', engine='odf')")}},
+    {[](std::string_view b) {  // versions 102 to 115: version, byte order, 1, 0
+       return b.size() > 3 && b[0] >= 0x66 && b[0] <= 0x73 && (b[1] == 1 || b[1] == 2) && b.substr(2, 2) == "\x01\0"sv;
+     },
+     {"a Stata file", kReadStata}},
+    {[](std::string_view b) { return b.size() > 2 && b[0] == '\x80' && b[1] >= 2 && b[1] <= 5; }, kPickle},
+    {[](std::string_view b) { return b.starts_with("RIFF") && b.substr(8, 4) == "WEBP"; }, {"a WebP picture", kToPng}},
+    {[](std::string_view b) { return is_heif(b, "avif"); }, {"an AVIF picture", kFromHeif}},
+    {[](std::string_view b) { return is_heif(b, "heic") || is_heif(b, "heix"); }, {"a HEIC picture", kFromHeif}},
+    {[](std::string_view b) { return is_heif(b, "mif1"); }, {"a HEIF picture", kFromHeif}},
+    {[](std::string_view b) {  // the size of a header in JSON, as 8 bytes
+       return b.size() > 10 && b.substr(5, 3) == "\0\0\0"sv && b.substr(8, 2) == "{\"";
+     },
+     {"a safetensors file",
+      "python3 -c \"import numpy, safetensors.numpy as s; numpy.savez('OUT.npz', **s.load_file('IN'))\""}},
+    {[](std::string_view b) { return b.size() > 262 && b.substr(257, 5) == "ustar"; },
+     {"a tar archive", "tar -xOf IN | kith COMMAND -"}},
+    {[](std::string_view b) { return b.size() > 20 && b.substr(16, 4) == "\xde\xc0\xef\xbe"; },
+     {"an LMDB database",
+      "python3 -c \"import lmdb, numpy; t = lmdb.open('IN', subdir=False, readonly=True, lock=False).begin(); "
+      "numpy.save('OUT.npy', numpy.stack([numpy.frombuffer(v, numpy.float32) for k, v in t.cursor()]))\", if its "
+      "values "
+      "are rows of float32"}},
+    {[](std::string_view b) { return b.size() > 12 && b.substr(8, 4) == "DUCK"; },
+     {"a DuckDB database", "duckdb IN -csv -c 'from TABLE' > OUT.csv"}},
+    {[](std::string_view b) {  // MNIST's format: 0, 0, the type, the number of dimensions, and these
+       return b.size() > 8 && b.substr(0, 3) == "\0\0\x08"sv && b[3] >= 1 && b[3] <= 4 && b[4] == 0;
+     },
+     {"an IDX file of bytes, as MNIST has them",
+      "python3 -c \"import numpy; b = open('IN', 'rb').read(); n = numpy.frombuffer(b, '>i4', b[3], 4); "
+      "numpy.save('OUT.npy', numpy.frombuffer(b, numpy.uint8, offset=4 + 4 * b[3]).reshape(n[0], -1))\""}},
+    {is_tfrecord,
+     {"a TFRecord file",
+      "python3 -c \"import pandas, tfrecord; pandas.DataFrame(tfrecord.tfrecord_loader('IN', None)).to_csv('OUT.csv', "
+      "index=False)\""}},
+    {is_dbf,
+     {"a dBASE table (.dbf)",
+      "python3 -c \"import dbfread, pandas; pandas.DataFrame(dbfread.DBF('IN')).to_csv('OUT.csv', index=False)\""}},
+    {[](std::string_view b) {  // "WORDS COLUMNS", then each word, a blank and its numbers in binary
+       const std::string_view line = b.substr(0, b.find('\n'));
+       const std::size_t blank = std::min(line.find(' '), line.size());
+       return is_count(line.substr(0, blank)) && is_count(line.substr(std::min(blank + 1, line.size()))) && !is_text(b);
+     },
+     {"binary vectors of word2vec",
+      "python3 -c \"import gensim, numpy; "
+      "numpy.save('OUT.npy', gensim.models.KeyedVectors.load_word2vec_format('IN', binary=True).vectors)\""}},
+};
+
+#undef KITH_PANDAS
+
+}  // namespace
+
+Kind kind_of(std::string_view bytes) {
+  for (const OtherKind& other : kOtherKinds) {
+    if (other.recognises(bytes)) return other.kind;
+  }
+  for (const Signature& signature : kSignatures) {
+    if (bytes.starts_with(signature.bytes) && !is_text(bytes)) return signature.kind;
+  }
+  return {};
+}
+
+bool has_signature(std::string_view bytes) {
+  constexpr std::size_t kLong = 6;
+  return std::any_of(std::begin(kSignatures), std::end(kSignatures), [bytes](const Signature& signature) {
+    // A text may begin with a word such as ORC. A file of that kind has bytes that no text has.
+    const bool is_word = signature.bytes.size() < kLong && signature.bytes[0] != '%' && signature.bytes.back() != '1' &&
+                         std::all_of(signature.bytes.begin(), signature.bytes.end(),
+                                     [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+    return !is_word && bytes.starts_with(signature.bytes);
+  });
+}
+
 namespace {
 
 using namespace std::string_view_literals;

@@ -1,4 +1,4 @@
-// Guesses the kind of a file from its first bytes, for messages that say what was found.
+// What a file is, by its first bytes, for messages that say what was found and which command converts it.
 #pragma once
 
 #include <sys/types.h>
@@ -41,5 +41,17 @@ bool has_ending(std::string_view name, std::string_view ending);
 
 /// Whether the file has the signature of HDF5, at the start or after a user block of 512, 1024, 2048, ... bytes.
 bool has_hdf5_signature(const std::string& file);
+
+struct Kind {
+  const char* name = nullptr;  // "a Stata file"; null: unknown
+  /// The command that makes a file of a known format of it, with IN and OUT for the names; empty if none is known.
+  const char* convert = "";
+};
+
+/// The kind of a file with these first bytes, of which there may be up to a few thousand.
+Kind kind_of(std::string_view bytes);
+
+/// Whether the bytes begin with the signature of a kind that is no text.
+bool has_signature(std::string_view bytes);
 
 }  // namespace kith::data

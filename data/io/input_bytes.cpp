@@ -7,11 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
-#include "data/io/direct_reads.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 
@@ -132,6 +138,104 @@ std::string InputBytes::begin(std::int64_t count) const {
 
 void InputBytes::check_unchanged() const {
   if (descriptor_ >= 0) state_.check_unchanged(descriptor_, name_);
+}
+
+// Reads aligned blocks that cover the wanted bytes.
+
+namespace {
+
+constexpr std::int64_t kAlignment = 4096;  // a multiple of all usual block sizes
+// Twice the 512 KiB that readers request at a time, so that an unaligned request fits.
+constexpr std::int64_t kBufferBytes = std::int64_t{1} << 20;
+
+}  // namespace
+
+DirectReads::DirectReads(int file, std::int64_t from)
+    : cached_(file),
+      uncached_(open(fmt::format("/proc/self/fd/{}", file).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC)),
+      from_(from),
+      direct_(static_cast<bool>(uncached_)) {}
+
+DirectReads::Buffer DirectReads::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!buffers_.empty()) {
+      Buffer buffer = std::move(buffers_.back());
+      buffers_.pop_back();
+      return buffer;
+    }
+  }
+  Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(kAlignment, kBufferBytes)));
+  if (!buffer) throw std::bad_alloc();
+  return buffer;
+}
+
+void DirectReads::release(Buffer buffer) {
+  const std::lock_guard lock(mutex_);
+  buffers_.push_back(std::move(buffer));
+}
+
+std::int64_t DirectReads::read_piece(std::byte* buffer, std::int64_t at, std::int64_t count, std::byte* out) const {
+  const std::int64_t begin = at / kAlignment * kAlignment;
+  const std::int64_t covering = std::min((at + count - begin + kAlignment - 1) / kAlignment * kAlignment, kBufferBytes);
+  ssize_t got = 0;
+  do {
+    got = pread(uncached_.get(), buffer, static_cast<std::size_t>(covering), begin);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return -1;
+  const std::int64_t useful = std::min(begin + got - at, count);
+  if (useful <= 0) return 0;
+  std::memcpy(out, buffer + (at - begin), static_cast<std::size_t>(useful));
+  return useful;
+}
+
+std::string DirectReads::read(std::int64_t at, std::int64_t count, std::byte* out) {
+  if (!direct_ || at < from_) return read_at(cached_, at, count, out);
+  Buffer buffer = take();
+  while (count > 0) {
+    const std::int64_t got = read_piece(buffer.get(), at, count, out);
+    if (got <= 0) {  // the other way of reading knows why
+      if (got < 0 && errno == EINVAL) direct_ = false;
+      break;
+    }
+    at += got;
+    out += got;
+    count -= got;
+  }
+  release(std::move(buffer));
+  return read_at(cached_, at, count, out);
+}
+
+// Threads claim blocks from a shared counter; the exception of the lowest block that failed is kept.
+
+void read_in_blocks(std::int64_t blocks, int threads, const std::function<void(std::int64_t, Matrix<std::byte>&)>& read,
+                    std::int64_t least) {
+  std::atomic<std::int64_t> next{0};
+  std::atomic<std::int64_t> lowest_failed{blocks};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto take_blocks = [&] {
+    Matrix<std::byte> buffer;
+    for (std::int64_t block = next++; block < lowest_failed; block = next++) {
+      try {
+        read(block, buffer);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (block >= lowest_failed) continue;
+        lowest_failed = block;
+        failure = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  const std::int64_t requested = std::min<std::int64_t>(threads, blocks / least);
+  try {
+    for (std::int64_t thread = 1; thread < requested; ++thread) others.emplace_back(take_blocks);
+  } catch (const std::system_error&) {  // the threads that did start read everything
+  }
+  take_blocks();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace kith::data

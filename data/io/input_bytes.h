@@ -3,12 +3,17 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/points/matrix.h"
 #include "data/io/temporary_file.h"
 
 namespace kith::data {
@@ -80,5 +85,46 @@ class InputBytes {
   std::vector<std::byte> memory_;
   std::unique_ptr<DirectReads> direct_;  // null: all reads are those of the page cache
 };
+
+// Reads of a file past the page cache: a scan of more than the cache holds would evict all of it and find nothing
+// there.
+
+/// Reads whole blocks of the file system (O_DIRECT) into buffers, and copies the wanted bytes from there. Where the
+/// file system cannot do so, reads are those of the page cache.
+class DirectReads {
+ public:
+  /// file: an open descriptor, which must stay open. from: bytes before this position are read through the page cache.
+  DirectReads(int file, std::int64_t from);
+
+  /// As read_at(). Thread-safe.
+  std::string read(std::int64_t at, std::int64_t count, std::byte* out);
+  /// Whether the file system has taken part so far.
+  bool is_direct() const { return direct_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  using Buffer = std::unique_ptr<std::byte, Free>;
+  Buffer take();
+  void release(Buffer buffer);
+  /// Returns the number of bytes that were copied, or -1 if the file system refuses.
+  std::int64_t read_piece(std::byte* buffer, std::int64_t at, std::int64_t count, std::byte* out) const;
+
+  int cached_;
+  Descriptor uncached_;
+  std::int64_t from_;
+  std::atomic<bool> direct_;
+  std::mutex mutex_;
+  std::vector<Buffer> buffers_;  // not in use
+};
+
+/// Calls read(block, buffer) for every block in [0, blocks). Each thread reuses one buffer for all of its blocks.
+/// Blocks start in order. If several blocks throw, the exception of the lowest one is rethrown, as if one thread had
+/// read all blocks; no later block starts. If the system provides fewer threads, the function uses those that it gets.
+/// `least`: fewer blocks for each thread are not worth the thread.
+void read_in_blocks(std::int64_t blocks, int threads,
+                    const std::function<void(std::int64_t block, Matrix<std::byte>& buffer)>& read,
+                    std::int64_t least = 8);
 
 }  // namespace kith::data

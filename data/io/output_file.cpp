@@ -1,4 +1,4 @@
-// Publishes a finished file only after it is on the disk.
+// Checks the place of an output, writes a temporary file there, and gives it its name.
 #include "data/io/output_file.h"
 
 #include <fcntl.h>
@@ -10,15 +10,138 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "core/error.h"
+#include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
+#include "data/io/location.h"
 
 namespace kith::data {
+namespace {
+
+/// Name endings that stand for a format of data or pages. tests/data checks that every format of the table is listed.
+constexpr const char* kEndings[] = {".h5",      ".h5ad",  ".csv",      ".tsv",   ".txt",   ".json", ".npy",  ".npz",
+                                    ".gz",      ".bz2",   ".xz",       ".zst",   ".zip",   ".xlsx", ".xls",  ".parquet",
+                                    ".feather", ".arrow", ".html",     ".htm",   ".svg",   ".png",  ".pdf",  ".fvecs",
+                                    ".ivecs",   ".bvecs", ".fbin",     ".u8bin", ".i8bin", ".ibin", ".hbin", ".f16bin",
+                                    ".mtx",     ".svm",   ".svmlight", ".libsvm"};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw Error(ExitCode::output, fmt::format("{}: {}", path, why));
+}
+
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == path.npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// The file that a symbolic link finally names; the link itself is never replaced.
+std::string follow_link(const std::string& path) {
+  struct stat status {
+  }, directory{};
+  if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;
+  // The rule of Linux's protected_symlinks, in every directory: another user's link must not choose what is replaced.
+  const bool is_trusted = status.st_uid == geteuid() ||
+                          (stat(directory_of(path).c_str(), &directory) == 0 && status.st_uid == directory.st_uid);
+  if (!is_trusted) refuse(path, "is a symbolic link of another user, which is not followed; choose another name");
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  if (!real)
+    refuse(path,
+           "the symbolic link points to something that does not exist or is not a file; remove the link or choose "
+           "another name");
+  return real.get();
+}
+
+bool is_same_file(const std::string& input, const struct stat& target) {
+  struct stat status {};
+  const int result = input == "-" ? fstat(STDIN_FILENO, &status) : stat(parse_location(input).file.c_str(), &status);
+  return result == 0 && status.st_dev == target.st_dev && status.st_ino == target.st_ino;
+}
+
+void check_existing(const std::string& path, const struct stat& status, const OutputOptions& options) {
+  if (!S_ISREG(status.st_mode)) {
+    refuse(path, fmt::format("expected a new or regular file, found {}; results cannot be streamed: give a file name",
+                             describe_special(status.st_mode)));
+  }
+  for (const auto& input : options.inputs) {
+    if (is_same_file(input, status))
+      refuse(path, fmt::format("is the input {}, which is never overwritten; choose another name",
+                               input == "-" ? "on standard input" : input));
+  }
+}
+
+/// Throws if the ending of the name stands for a format other than that of the output.
+void check_ending(const std::string& path, const OutputOptions& options) {
+  const auto ends = [&path](const std::string& ending) { return has_ending(path, ending); };
+  if (std::any_of(options.endings.begin(), options.endings.end(), ends)) return;
+  if (std::none_of(std::begin(kEndings), std::end(kEndings), ends)) return;
+  const std::string& usual = options.endings.front();
+  refuse(path,
+         fmt::format("expected the name of {}, because this command writes one; give a name that ends with "
+                     "{}{}",
+                     usual == ".h5"     ? "an HDF5 file"
+                     : usual == ".html" ? "an HTML page"
+                                        : "a " + usual.substr(1) + " file",
+                     fmt::join(options.endings, " or "),
+                     has_ending(path, ".h5ad") ? "; cluster and assign write AnnData with --write-obs NAME" : ""));
+}
+
+/// Opens a directory, also one that may be written but not read.
+Descriptor open_directory(const std::string& name) {
+  Descriptor directory(open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return directory || errno != EACCES ? std::move(directory)
+                                      : Descriptor(open(name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+[[noreturn]] void refuse_directory(const std::string& path, const std::string& directory, int error) {
+  if (error == ENOENT)
+    refuse(path, fmt::format("the directory {} does not exist; create it with `mkdir -p {}`", directory, directory));
+  if (error == ENOTDIR) refuse(path, fmt::format("{} is not a directory", directory));
+  refuse(path, fmt::format("cannot open the directory {}: {}", directory, std::strerror(error)));
+}
+
+}  // namespace
+
+OutputTarget open_target(const std::string& path, const OutputOptions& options) {
+  if (path.empty()) throw Error(ExitCode::output, "the output has an empty name; give a file name");
+  if (path == "-")
+    refuse(path, "expected a file name, found standard output; results cannot be written to it, give a file name");
+  if (path.back() == '/') refuse(path, "expected a file name, found a directory name; name a file in it");
+  const std::string real = follow_link(path);
+  OutputTarget target;
+  target.directory_name = directory_of(real);
+  target.name = real.substr(real.rfind('/') + 1);
+  target.directory = open_directory(target.directory_name);
+  const int directory_error = errno, directory = target.directory.get();
+  struct stat status {};
+  const bool exists = target.directory && fstatat(directory, target.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  if (exists) {
+    check_existing(path, status, options);
+    target.replaced = {status.st_mode & 0777, status.st_gid};
+  } else if (target.directory && errno != ENOENT) {
+    refuse(path, fmt::format("cannot be written: {}", std::strerror(errno)));
+  }
+  check_ending(path, options);
+  if (exists && !options.force && !options.may_equal)
+    refuse(path, "exists; use -f/--force to replace it or choose another name");
+  if (!target.directory) refuse_directory(path, target.directory_name, directory_error);
+  if (faccessat(directory, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    refuse(path, fmt::format("cannot write to the directory {}: {}; choose another name", target.directory_name,
+                             std::strerror(errno)));
+  }
+  return target;
+}
+
+void check_output(const std::string& path, const OutputOptions& options) { open_target(path, options); }
+
 namespace {
 
 [[noreturn]] void refuse_file(const std::string& path, const std::string& why) {
@@ -132,6 +255,89 @@ void OutputFile::publish() {
   if (fsync(target_.directory.get()) == 0 || errno == EINVAL || errno == EBADF) return;  // cannot be synced
   refuse_file(name_,
               fmt::format("is written, but its directory could not be synced to the disk: {}", std::strerror(errno)));
+}
+
+// Buffered writing to a descriptor, with a checksum for each part between two positions.
+
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
+
+}  // namespace
+
+OutputBytes::OutputBytes(const std::string& path, const OutputOptions& options) : file_(path, options), parts_(1) {
+  buffer_.reserve(kBufferBytes);
+}
+
+void OutputBytes::write(const void* bytes, std::size_t count) {
+  const auto* from = static_cast<const char*>(bytes);
+  Part& part = parts_.back();
+  part.checksum.add(bytes, count);
+  while (count > 0) {
+    const std::size_t fits = std::min(count, kBufferBytes - buffer_.size());
+    buffer_.insert(buffer_.end(), from, from + fits);
+    part.bytes += static_cast<std::int64_t>(fits);
+    from += fits;
+    count -= fits;
+    if (buffer_.size() == kBufferBytes) flush();
+  }
+}
+
+void OutputBytes::seek(std::int64_t position) {
+  const Part& part = parts_.back();
+  if (position == part.begin + part.bytes) return;
+  flush();
+  parts_.push_back({position, 0, {}});
+}
+
+/// Writes the buffer so that it ends where the last part ends.
+void OutputBytes::flush() {
+  const Part& part = parts_.back();
+  const char* from = buffer_.data();
+  auto left = static_cast<std::int64_t>(buffer_.size());
+  std::int64_t position = part.begin + part.bytes - left;
+  while (left > 0) {
+    const ssize_t count = pwrite(file_.descriptor(), from, static_cast<std::size_t>(left), position);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) fail("writing", count < 0 ? errno : ENOSPC);
+    from += count;
+    left -= count;
+    position += count;
+  }
+  buffer_.clear();
+}
+
+void OutputBytes::publish(const std::function<void()>& before_naming) {
+  flush();
+  file_.sync();
+  check();
+  before_naming();
+  file_.publish();
+}
+
+/// A disk or a network may lose bytes without reporting it.
+void OutputBytes::check() const {
+  std::int64_t bytes = 0;
+  for (const Part& part : parts_) bytes = std::max(bytes, part.begin + part.bytes);
+  struct stat status {};
+  if (fstat(file_.descriptor(), &status) != 0) fail("reading back", errno);
+  bool same = status.st_size == bytes;
+  for (const Part& part : parts_) {
+    if (!same) break;
+    const auto found = file_checksum(file_.descriptor(), part.begin, part.bytes);
+    if (!found && errno != 0) fail("reading back", errno);
+    same = found == part.checksum.value();
+  }
+  if (same) return;
+  throw Error(ExitCode::output,
+              fmt::format("{}: does not read back as it was written; the disk may be failing; nothing was left behind, "
+                          "choose another place",
+                          file_.name()));
+}
+
+void OutputBytes::fail(const char* doing, int error) const {
+  throw Error(ExitCode::output,
+              fmt::format("{}: {} failed: {}; nothing was left behind", file_.name(), doing, std::strerror(error)));
 }
 
 }  // namespace kith::data

@@ -1,15 +1,49 @@
-// Output files that appear under their name only when complete: temporary file, space, syncing, renaming.
+// Output files: where they may be written, files that appear under their name only when complete, and buffered writing
+// with a check of what reached the disk.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "data/io/output_target.h"
+#include "data/io/checksum.h"
 #include "data/io/temporary_file.h"
 
 namespace kith::data {
+
+struct OutputOptions {
+  bool force = false;      // replace an existing regular file
+  bool may_equal = false;  // unless forced: an existing file with the bytes of the new one stays as it is
+  std::vector<std::string> inputs =
+      {};                               // files that must not be overwritten, compared by identity; "-": standard input
+  std::vector<std::string> marks = {};  // of the inputs, for a result that names them
+  /// The usual ending of the name, then other allowed ones. Endings that stand for other formats are refused.
+  std::vector<std::string> endings = {".h5"};
+};
+
+/// The place of an output. All later steps use the open directory, so that they mean the same one.
+struct OutputTarget {
+  Descriptor directory;
+  std::string directory_name;
+  std::string name;  // of the file in the directory
+  struct Replaced {
+    mode_t mode;  // permissions alone
+    gid_t group;
+  };
+  std::optional<Replaced> replaced;  // an existing file
+};
+
+/// Checks that `path` can be written: the directory exists and is writable; the target is absent or replaceable,
+/// regular, and not an input. A symbolic link stands for the file that it names. Throws Error(output) with the reason
+/// and the remedy.
+OutputTarget open_target(const std::string& path, const OutputOptions& options);
+
+/// The same checks, before any work.
+void check_output(const std::string& path, const OutputOptions& options);
 
 /// A temporary file in the directory of its target, which takes the name of the target when it is published.
 class OutputFile {
@@ -44,6 +78,37 @@ class OutputFile {
   bool force_, may_equal_;
   OutputTarget target_;
   TemporaryFile file_;
+};
+
+/// Writes an output that is no HDF5 file. Every function throws Error(output) with the system's reason.
+class OutputBytes {
+ public:
+  /// Checks the target and creates a temporary file, as OutputFile does.
+  OutputBytes(const std::string& path, const OutputOptions& options);
+
+  void require_space(std::int64_t bytes) const { file_.require_space(bytes); }
+  void write(const void* bytes, std::size_t count);
+  void write(const std::string& text) { write(text.data(), text.size()); }
+  /// Continues at this byte of the file. No byte may be written twice.
+  void seek(std::int64_t position);
+  /// Writes everything to the disk, reads it back, compares its checksums with those of the written bytes, calls
+  /// `before_naming`, and gives the file its name.
+  void publish(const std::function<void()>& before_naming = [] {});
+
+ private:
+  /// Bytes that were written one after another.
+  struct Part {
+    std::int64_t begin = 0;
+    std::int64_t bytes = 0;
+    Checksum checksum;
+  };
+  void flush();
+  void check() const;
+  [[noreturn]] void fail(const char* doing, int error) const;
+
+  OutputFile file_;
+  std::vector<char> buffer_;
+  std::vector<Part> parts_;  // the last one ends with the buffer
 };
 
 }  // namespace kith::data

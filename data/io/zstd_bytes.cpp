@@ -11,9 +11,9 @@
 #include <new>
 #include <vector>
 
-#include "data/io/byte_store.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/scratch_file.h"
 
 namespace kith::data {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/numbers/color.h"
-#include "data/io/output_target.h"
+#include "core/pixel.h"
+#include "data/io/output_file.h"
 
 namespace kith::data {
 

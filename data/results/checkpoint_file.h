@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/io/output_target.h"
+#include "data/io/output_file.h"
 
 namespace kith::data {
 

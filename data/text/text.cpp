@@ -1,5 +1,5 @@
 // Points from delimited text: several threads read and parse blocks of lines directly into the result.
-#include "data/text/text.h"
+#include "data/text/text_columns.h"
 
 #include <fmt/format.h>
 
@@ -10,21 +10,14 @@
 #include <utility>
 
 #include "data/format/column_choice.h"
+#include "data/format/formats.h"
 #include "data/format/shape.h"
-#include "data/io/block_readers.h"
 #include "data/io/file_kind.h"
+#include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
-#include "data/text/lines_before.h"
-#include "data/text/matrix_market.h"
-#include "data/text/svmlight.h"
-#include "data/text/text_choice.h"
-#include "data/text/text_column.h"
-#include "data/text/text_encoding.h"
-#include "data/text/text_faults.h"
 #include "data/text/text_head.h"
-#include "data/text/text_index.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
@@ -60,7 +53,7 @@ class TextSource final : public PointSource {
       if (is_number_text(text)) parse_number(text.data(), text.data() + text.size(), missing_numbers_.emplace_back());
     }
     index_ = index_text(input_, head_);
-    if (!encodings_.empty()) find_texts(input_, head_, index_, names_, options, encodings_);
+    if (!encodings_.empty()) find_encoded_texts(input_, head_, index_, names_, options, encodings_);
     std::size_t encoded = 0;
     for (const std::int64_t column : choice_.points) {
       std::int64_t& target = target_[static_cast<std::size_t>(column)];
@@ -343,15 +336,12 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
   const InputBytes input = open_text_bytes(location, options.scratch);
   const TextHead head = read_head(input, options);
   const TextIndex index = index_text(input, head);
-  DatasetInfo info;
-  info.shape = {index.rows, head.columns};
-  info.type = "text";
-  info.layout = name_of_delimiter(head.syntax.delimiter);
-  if (const std::string compression = compression_of(location.file); !compression.empty()) {
-    info.filters.push_back(compression);
-  }
-  info.stored_bytes = input.size();
-  info.columns = head.names;
+  DatasetInfo info{.shape = {index.rows, head.columns},
+                   .type = "text",
+                   .layout = name_of_delimiter(head.syntax.delimiter),
+                   .filters = filters_of(location.file),
+                   .stored_bytes = input.size(),
+                   .columns = head.names};
   info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
   try {
     const std::vector<std::string> names = names_for(head);

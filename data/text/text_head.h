@@ -1,14 +1,15 @@
-// Detects the structure of a text file from its first lines: delimiter, header, number of columns, names.
+// What the first lines of a text table say: its delimiter, whether a line names the columns, and other forms of text.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "data/format/point_source.h"
 #include "data/io/input_bytes.h"
-#include "data/text/missing_texts.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 
@@ -46,5 +47,53 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options);
 
 /// "comma-separated", ...
 std::string name_of_delimiter(char delimiter);
+
+struct FirstRecord {
+  std::int64_t number;      // of its first line, counted from 1
+  std::int64_t last;        // of its last line
+  std::int64_t begin, end;  // in the file, line end included
+  std::string text;
+};
+
+struct FirstRecords {
+  std::vector<FirstRecord> lines;
+  std::vector<SkippedLines> skipped;    // before each of them
+  std::string comments;                 // lines before the first record
+  std::optional<FirstRecord> unclosed;  // the last record, which a quote without an end makes of all lines that follow
+  bool has_quotes = false;              // quotation marks, which may hide line ends
+  std::int64_t quoted_fields = 0;       // between quotes on one line
+};
+
+/// The first records behind `skip_lines` lines, at most `count`. Throws Error(data) if there are no such lines, if line
+/// ends are unknown or records too long, or if the text has a known form that is no table.
+FirstRecords first_records(const InputBytes& input, const TextSyntax& syntax, std::int64_t skip_lines,
+                           std::size_t count);
+
+enum class FirstLine { row, names, unclear };
+
+struct FirstLineChoice {
+  FirstLine is = FirstLine::row;
+  /// Of a line that is unclear, or whose names look like values: what it has in common with names, as in "counts up
+  /// from 0".
+  std::string why = {};
+};
+
+/// What judge_first_line() compares: the fields of the first line, and the first rows below it.
+struct FirstFields {
+  const std::vector<std::string>& first;
+  const std::vector<const std::vector<std::string>*>& rows;
+  NumberStyle numbers;
+  const std::vector<std::string>& missing_texts;  // ReadOptions::missing_texts
+  bool is_shorter = false;  // the line had one field less than the rows; `first` begins with an empty field for it
+};
+
+/// A line of words is a header. One with numbers is a header if all of them are what names can be and no row below is
+/// like it: whole numbers that count from 0, are equally spaced or are years, above fractions or other magnitudes; it
+/// is unclear if only some signs say so; and else a row.
+FirstLineChoice judge_first_line(const FirstFields& fields);
+
+/// What the text is and the command that converts it, "an ARFF file; convert it: ..."; empty if it may be a
+/// table. `begin`: the first bytes of the text, whole or at least a few lines.
+std::string foreign_text(std::string_view begin);
 
 }  // namespace kith::data

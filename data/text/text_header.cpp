@@ -1,5 +1,5 @@
 // Compares the first line of a table with the rows below it, column by column.
-#include "data/text/text_header.h"
+#include "data/text/text_head.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,6 @@
 #include <set>
 #include <string_view>
 #include <utility>
-
-#include "data/text/text_head.h"
 
 namespace kith::data {
 namespace {

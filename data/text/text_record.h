@@ -1,12 +1,23 @@
 // Splits delimited text into records and fields, with quotes and comments.
 #pragma once
 
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/points/matrix.h"
+#include "data/format/point_source.h"
+#include "data/io/input_bytes.h"
+#include "data/text/text_number.h"
+
 namespace kith::data {
+
+struct TextHead;
 
 constexpr char kBlanks = ' ';  // as a delimiter: any run of blanks and tabs; ignored at both ends of a line
 
@@ -115,5 +126,89 @@ std::int64_t count_fields(std::string_view record, const TextSyntax& syntax, std
 /// Whether each line of a record that spans lines has `columns` fields where quotation marks are characters like
 /// others.
 bool lines_are_records(std::string_view record, TextSyntax syntax, std::int64_t columns);
+
+// Splits a text file into blocks of whole records, in one pass.
+
+struct TextBlock {
+  std::int64_t at = 0;  // position in the file
+  std::int64_t bytes = 0;
+  std::int64_t row = 0;    // number of its first row
+  std::int64_t lines = 0;  // lines of the file before it
+};
+
+struct TextIndex {
+  std::vector<TextBlock> blocks;
+  std::int64_t rows = 0;
+  std::int64_t longest = 0;  // bytes of the largest block
+  SkippedLines skipped;      // after the head
+};
+
+/// Reads all bytes after the head. Throws Error(data) if a record is too long.
+TextIndex index_text(const InputBytes& input, const TextHead& head);
+
+/// PointSource::visit_text(): the bytes of the table, without delimiters at the end of a line that are no columns.
+void visit_text(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                const std::function<void(TextPart, std::string_view)>& visit);
+
+/// Calls visit(record, row, line) for every record of a block. The record is valid as long as `buffer`, and so are
+/// kShortNumberBytes bytes behind it.
+template <class Visit>
+void for_records(const InputBytes& input, const TextSyntax& syntax, const TextBlock& block, Matrix<std::byte>& buffer,
+                 const Visit& visit) {
+  if (buffer.columns() < block.bytes + kShortNumberBytes)
+    buffer = Matrix<std::byte>(1, block.bytes + kShortNumberBytes);
+  input.read(block.at, block.bytes, buffer.data());
+  std::fill_n(buffer.data() + block.bytes, kShortNumberBytes, std::byte{0});
+  RecordCursor cursor({reinterpret_cast<const char*>(buffer.data()), static_cast<std::size_t>(block.bytes)}, syntax,
+                      true);
+  std::int64_t row = block.row;
+  for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
+}
+
+// Lines of numbers that are no table: the words of each line, and the refusal of a line.
+
+/// The lines of a file without blank ones and those that begin with `comment`.
+class NumberLines {
+ public:
+  NumberLines(InputBytes input, char comment);
+
+  const InputBytes& input() const { return input_; }
+  std::int64_t count() const { return index_.rows; }
+  /// Calls visit(line, number) for each, with its number in the file, counted from 1.
+  template <class Visit>
+  void visit(const Visit& visit) const {
+    Matrix<std::byte> buffer;
+    for (const TextBlock& block : index_.blocks) {
+      for_records(input_, syntax_, block, buffer,
+                  [&visit](std::string_view text, std::int64_t, std::int64_t number) { visit(text, number); });
+    }
+    input_.check_unchanged();
+  }
+  /// Throws Error(data) about the line with this number.
+  [[noreturn]] void refuse(std::int64_t number, const std::string& problem) const;
+
+ private:
+  InputBytes input_;
+  TextSyntax syntax_;
+  TextIndex index_;
+};
+
+/// Takes the first word from `text`, up to a blank; empty at the end.
+inline std::string_view take_word(std::string_view& text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  std::size_t begin = 0;
+  while (begin < text.size() && is_blank(text[begin])) ++begin;
+  std::size_t end = begin;
+  while (end < text.size() && !is_blank(text[end])) ++end;
+  const std::string_view word = text.substr(begin, end - begin);
+  text.remove_prefix(end);
+  return word;
+}
+
+/// Whether the whole text is a whole number.
+inline bool to_whole_number(std::string_view text, std::int64_t& number) {
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return problem == std::errc() && stop == text.data() + text.size();
+}
 
 }  // namespace kith::data

@@ -9,6 +9,7 @@
 #include "data/format/point_source.h"
 #include "data/io/input_bytes.h"
 #include "data/text/text_head.h"
+#include "data/text/text_record.h"
 
 namespace kith::data {
 
@@ -65,5 +66,23 @@ std::string_view without_surplus(const TextHead& head, std::string_view record);
 /// Throws Error(data) about a record with another number of fields than the head. `line` is counted from 1.
 [[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
                                 std::int64_t line);
+
+/// Throws Error(data) that proposes --skip-lines if the table begins behind lines that are no part of it. For use where
+/// the file cannot be read as it is.
+void refuse_lines_before(const InputBytes& input, const TextHead& head);
+
+// All columns of a text table that cannot be points as they are, in one message with the options that read the table.
+
+/// Reads the table from its beginning, at most 256 MiB, and throws Error(data) if several of the columns `points`
+/// (counted from 0, ascending or not) hold text, missing values or numbers of another style, and not only text in the
+/// columns `named`, which another message names; also if only one holds words. `options`: those by which the table was
+/// opened.
+void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                           const std::vector<std::int64_t>& points, const std::vector<std::int64_t>& named,
+                           const ReadOptions& options);
+
+/// Those of the columns that hold words, ascending, in the part of the table that refuse_faulty_columns() reads.
+std::vector<std::int64_t> columns_with_words(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                                             const std::vector<std::int64_t>& columns);
 
 }  // namespace kith::data

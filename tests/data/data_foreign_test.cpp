@@ -1,11 +1,10 @@
 // Text that would mislead silently: comments among rows, formats that are not tables; and text that takes long to read.
 #include <chrono>
 
-#include "data/io/quoted.h"
+#include "core/quoted.h"
+#include "data/format/formats.h"
 #include "data/source.h"
-#include "data/text/foreign_text.h"
-#include "data/text/matrix_market.h"
-#include "data/text/svmlight.h"
+#include "data/text/text_head.h"
 #include "data/text/text_record.h"
 #include "tests/support/hdf5_files.h"
 

@@ -16,7 +16,7 @@
 #include "core/error.h"
 #include "core/kmeans/kmeans.h"
 #include "core/points/streamed_points.h"
-#include "data/io/direct_reads.h"
+#include "data/io/input_bytes.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"
 

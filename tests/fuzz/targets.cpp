@@ -22,7 +22,6 @@
 #include "data/picture/picture.h"
 #include "data/source.h"
 #include "data/text/text_number.h"
-#include "data/weights.h"
 
 namespace kith::fuzz {
 namespace {

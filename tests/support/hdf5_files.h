@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "data/hdf5/hdf5_handle.h"
+#include "data/hdf5/hdf5_file.h"
 #include "tests/support/catch.h"
 
 namespace kith::testing {

@@ -1,0 +1,395 @@
+// Choose columns, exchange rows and columns, fill in missing values, and scale rows, block by block as rows are read.
+#include "data/format/filters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/numbers/metric.h"
+#include "data/format/column_choice.h"
+#include "data/format/shape.h"
+#include "data/io/input_bytes.h"
+#include "data/io/memory_limit.h"
+#include "data/io/scratch_file.h"
+
+namespace kith::data {
+namespace {
+
+/// Some columns of another source.
+class ChosenColumns final : public SourceFilter {
+ public:
+  ChosenColumns(std::unique_ptr<PointSource> inner, std::vector<std::int64_t> chosen)
+
+      : SourceFilter(std::move(inner)), chosen_(std::move(chosen)) {
+    constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{32} << 20, kShare = 16;
+    block_bytes_ = std::clamp(memory_limit() / kShare, kLeast, kMost);
+  }
+
+  std::int64_t columns() const override { return std::ssize(chosen_); }
+  std::int64_t held_bytes() const override { return inner_->held_bytes() + block_bytes_; }
+  bool is_shared() const override { return false; }  // each thread would hold whole rows
+  std::vector<std::string> column_names() const override {
+    const std::vector<std::string> all = inner_->column_names();
+    std::vector<std::string> names;
+    if (all.empty()) return names;
+    for (const std::int64_t j : chosen_) names.push_back(all[static_cast<std::size_t>(j)]);
+    return names;
+  }
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+
+ private:
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out) {
+    check_request(*this, first, out);
+    const std::int64_t row_bytes = inner_->columns() * static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t block =
+        std::clamp<std::int64_t>(block_bytes_ / row_bytes, 1, std::max<std::int64_t>(1, out.rows));
+    Matrix<T> whole(block, inner_->columns());
+    for (std::int64_t begin = 0; begin < out.rows; begin += block) {
+      const std::int64_t rows = std::min(block, out.rows - begin);
+      inner_->read(first + begin, whole.view().middle(0, rows));
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < chosen_.size(); ++j) {
+          out(begin + i, static_cast<std::int64_t>(j)) = whole(i, chosen_[j]);
+        }
+      }
+    }
+  }
+
+  std::vector<std::int64_t> chosen_;
+  std::int64_t block_bytes_ = 0;  // of whole rows at a time
+};
+
+}  // namespace
+
+std::int64_t RowRange::file_bytes() const {
+  const double share = static_cast<double>(count_) / static_cast<double>(std::max<std::int64_t>(inner_->rows(), 1));
+  return static_cast<std::int64_t>(static_cast<double>(inner_->file_bytes()) * share);
+}
+
+std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options) {
+  if (source->has_chosen_columns()) return source;
+  refuse_kept_columns(options, source->name());
+  const std::vector<std::string> names = source->column_names();
+  const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
+  if (!chooses && names == options.like) return source;
+  ColumnChoice choice = choose_columns(options, names, source->columns(), source->name());
+  if (std::ssize(choice.points) == source->columns() && std::is_sorted(choice.points.begin(), choice.points.end())) {
+    return source;
+  }
+  return std::make_unique<ChosenColumns>(std::move(source), std::move(choice.points));
+}
+
+namespace {
+
+class WideRows final : public SourceFilter {
+ public:
+  WideRows(std::unique_ptr<PointSource> inner, const ReadOptions& options)
+      : SourceFilter(std::move(inner)),
+        scales_(options.form == RowForm::directions),
+        drops_(options.missing == Missing::keep && options.fill == Fill::none),
+        offers_(options.missing != Missing::refuse),
+        threads_(options.threads) {
+    constexpr std::int64_t kLeast = std::int64_t{256} << 10, kMost = std::int64_t{16} << 20, kShare = 64;
+    part_bytes_ = std::clamp(memory_limit() / kShare, kLeast, kMost);
+  }
+
+  Number held_as() const override { return Number::float64; }
+  std::int64_t held_bytes() const override { return inner_->held_bytes() + part_bytes_; }
+  void read(std::int64_t, MatrixView<float>) override {
+    throw Error(ExitCode::internal, name() + ": cannot read float32 values: the rows are held as float64");
+  }
+  void read(std::int64_t first, MatrixView<double> out) override {
+    check_request(*this, first, out);
+    if (value_class() == ValueClass::f64) {
+      inner_->read(first, out);
+      return convert_rows<double>(first, out, out);
+    }
+    const std::int64_t row_bytes = std::max<std::int64_t>(columns() * 4, 1);
+    const std::int64_t part = std::clamp<std::int64_t>(part_bytes_ / row_bytes, 1, std::max<std::int64_t>(out.rows, 1));
+    const auto narrow = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(part * columns()));
+    for (std::int64_t begin = 0; begin < out.rows; begin += part) {
+      const std::int64_t rows = std::min(part, out.rows - begin);
+      const MatrixView<float> in{narrow.get(), rows, columns()};
+      inner_->read(first + begin, in);
+      convert_rows<float>(first + begin, in, out.middle(begin, rows));
+    }
+  }
+
+ private:
+  template <class T>
+  void convert_rows(std::int64_t first, MatrixView<const T> in, MatrixView<double> out) {
+    constexpr std::int64_t kBlockBytes = std::int64_t{256} << 10;
+    const std::int64_t block = std::max<std::int64_t>(kBlockBytes / std::max<std::int64_t>(columns() * 8, 1), 1);
+    read_in_blocks((in.rows + block - 1) / block, threads_, [&](std::int64_t number, Matrix<std::byte>&) {
+      const std::int64_t begin = number * block, rows = std::min(block, in.rows - begin);
+      const MatrixView<const T> some = in.middle(begin, rows);
+      const MatrixView<double> to = out.middle(begin, rows);
+      if (scales_) {
+        const RowPlace place{name(), first + begin, "--metric cosine",
+                             offers_ ? "remove the row, or give --nan drop" : "remove the row"};
+        write_directions(some, to, place, drops_);
+      } else if constexpr (std::is_same_v<T, float>) {
+        std::copy(some.data, some.data + some.size(), to.data);
+      }
+    });
+  }
+
+  bool scales_, drops_, offers_;
+  int threads_;
+  std::int64_t part_bytes_ = 0;  // of rows that are converted at a time
+};
+
+}  // namespace
+
+std::unique_ptr<PointSource> in_form(std::unique_ptr<PointSource> source, const ReadOptions& options) {
+  const bool is_wide = source->held_as() == Number::float64;
+  if (options.form == RowForm::as_read || (options.form == RowForm::wide && is_wide)) return source;
+  return std::make_unique<WideRows>(std::move(source), options);
+}
+
+// Finds what replaces the missing values of each column, in the order of the rows, and replaces them as rows are read.
+
+namespace {
+
+class Filled final : public SourceFilter {
+ public:
+  Filled(std::unique_ptr<PointSource> inner, Fill fill) : SourceFilter(std::move(inner)), fill_(fill) {}
+
+  std::vector<std::string> remarks() const override {
+    std::vector<std::string> remarks = inner_->remarks();
+    if (!remark_.empty()) remarks.push_back(remark_);
+    return remarks;
+  }
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+
+ private:
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out) {
+    std::call_once(found_, [this] { find_values<T>(); });
+    inner_->read(first, out);
+    for (std::int64_t i = 0; i < out.rows; ++i) {
+      for (std::int64_t j = 0; j < out.columns; ++j) {
+        if (!std::isfinite(out(i, j))) out(i, j) = static_cast<T>(value_[static_cast<std::size_t>(j)]);
+      }
+    }
+  }
+
+  template <class T>
+  void find_values() {
+    const auto d = static_cast<std::size_t>(columns());
+    value_.assign(d, 0.0);
+    std::vector<std::int64_t> present(d, 0);
+    fill_ == Fill::mean ? find_means<T>(present) : find_medians<T>(present);
+    describe(present);
+  }
+
+  /// present: counts the values of each column that are there.
+  template <class T>
+  void find_means(std::vector<std::int64_t>& present) {
+    constexpr std::int64_t kBlockValues = std::int64_t{1} << 20;
+    Matrix<T> block(std::clamp<std::int64_t>(kBlockValues / columns(), 1, rows()), columns());
+    for (std::int64_t first = 0; first < rows(); first += block.rows()) {
+      const MatrixView<T> some = block.view().middle(0, std::min(block.rows(), rows() - first));
+      inner_->read(first, some);
+      for (std::int64_t i = 0; i < some.rows; ++i) {
+        for (std::int64_t j = 0; j < some.columns; ++j) {
+          if (!std::isfinite(some(i, j))) continue;
+          // A running mean, which cannot overflow.
+          double& mean = value_[static_cast<std::size_t>(j)];
+          const auto count = static_cast<double>(++present[static_cast<std::size_t>(j)]);
+          mean += (static_cast<double>(some(i, j)) - mean) / count;
+        }
+      }
+    }
+  }
+
+  template <class T>
+  void find_medians(std::vector<std::int64_t>& present) {
+    Matrix<T> all(rows(), columns());
+    inner_->read(0, all.view());
+    std::vector<T> column;
+    for (std::int64_t j = 0; j < columns(); ++j) {
+      column.clear();
+      for (std::int64_t i = 0; i < rows(); ++i) {
+        if (std::isfinite(all(i, j))) column.push_back(all(i, j));
+      }
+      present[static_cast<std::size_t>(j)] = std::ssize(column);
+      if (column.empty()) continue;
+      const auto middle = column.begin() + std::ssize(column) / 2;
+      std::nth_element(column.begin(), middle, column.end());
+      const auto upper = static_cast<double>(*middle);
+      const double lower =
+          column.size() % 2 == 1 ? upper : static_cast<double>(*std::max_element(column.begin(), middle));
+      value_[static_cast<std::size_t>(j)] = lower + (upper - lower) / 2;
+    }
+  }
+
+  /// Says what was replaced; refuses columns without values.
+  void describe(const std::vector<std::int64_t>& present) {
+    constexpr std::size_t kShown = 8;
+    std::int64_t missing = 0;
+    std::vector<std::string> shown;
+    for (std::int64_t j = 0; j < columns(); ++j) {
+      const std::int64_t here = present[static_cast<std::size_t>(j)];
+      if (here == rows()) continue;
+      if (here == 0) {
+        throw Error(ExitCode::data,
+                    fmt::format("{}: expected values in {}, found none; leave it out with "
+                                "--drop-columns {}",
+                                name(), show_column(column_names(), j), option_text(column_names(), j)));
+      }
+      missing += rows() - here;
+      shown.push_back(fmt::format("{}: {}", show_column(column_names(), j), value_[static_cast<std::size_t>(j)]));
+    }
+    if (missing == 0) return;
+    remark_ = fmt::format("{} missing values were replaced by the {} of their column ({})", missing,
+                          fill_ == Fill::mean ? "mean" : "median", show_list(shown, kShown));
+  }
+
+  Fill fill_;
+  std::once_flag found_;
+  std::vector<double> value_;  // (columns)
+  std::string remark_;
+};
+
+}  // namespace
+
+std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, Fill fill) {
+  const bool is_float = source->held_as() == Number::float32 || source->held_as() == Number::float64;
+  if (fill == Fill::none || !is_float) return source;
+  return std::make_unique<Filled>(std::move(source), fill);
+}
+
+// Holds all values of the inner source, and copies its columns into rows; or writes its rows to a scratch file, a few
+// at a time as columns.
+
+namespace {
+
+/// out(i, j) = in(j, first + i)
+template <class T>
+void copy_transposed(MatrixView<const T> in, std::int64_t first, MatrixView<T> out) {
+  constexpr std::int64_t kRows = 16;  // rows written at a time, so that their cache lines stay in use
+  for (std::int64_t begin = 0; begin < out.rows; begin += kRows) {
+    const std::int64_t end = std::min(begin + kRows, out.rows);
+    for (std::int64_t j = 0; j < out.columns; ++j) {
+      for (std::int64_t i = begin; i < end; ++i) out(i, j) = in(j, first + i);
+    }
+  }
+}
+
+class Transposed final : public PointSource {
+ public:
+  Transposed(std::unique_ptr<PointSource> inner, std::string scratch)
+      : inner_(std::move(inner)), scratch_(std::move(scratch)), is_held_(stays_in_memory(value_bytes(), scratch_)) {
+    const std::int64_t row_bytes = columns_bytes(1);
+    group_ = std::clamp<std::int64_t>(memory_limit() / 16 / std::max<std::int64_t>(row_bytes, 1), 1, inner_->rows());
+  }
+
+  std::unique_ptr<PointSource> take_inner() { return std::move(inner_); }
+
+  std::string name() const override { return inner_->name(); }
+  std::string element_type() const override { return inner_->element_type(); }
+  std::int64_t rows() const override { return inner_->columns(); }
+  std::int64_t columns() const override { return inner_->rows(); }
+  ValueClass value_class() const override { return inner_->value_class(); }
+  std::int64_t file_bytes() const override { return inner_->file_bytes(); }
+  std::int64_t held_bytes() const override {
+    return inner_->held_bytes() + (is_held_ ? value_bytes() : 2 * columns_bytes(group_));
+  }
+  std::string only_in_order() const override {
+    return is_held_ ? "a matrix whose columns are the points is held in memory" : "";
+  }
+  Number held_as() const override { return inner_->held_as(); }
+  std::string watched_file() const override { return is_held_ ? inner_->watched_file() : ""; }
+  std::int64_t changed_values() const override { return inner_->changed_values(); }
+  SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
+  std::vector<std::string> remarks() const override { return inner_->remarks(); }
+  void read(std::int64_t first, MatrixView<float> out) override {
+    if (held_as() == Number::uint8) return read_converted<std::uint8_t>(first, out);
+    if (held_as() == Number::int8) return read_converted<std::int8_t>(first, out);
+    read_as(first, out);
+  }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<std::int8_t> out) override { read_as(first, out); }
+  bool read_integers(std::int64_t first, MatrixView<std::int64_t> out) override {
+    Matrix<std::int64_t> all(inner_->rows(), inner_->columns());
+    if (!inner_->read_integers(0, all.view())) return false;
+    copy_transposed<std::int64_t>(all.view(), first, out);
+    return true;
+  }
+
+ private:
+  std::int64_t columns_bytes(std::int64_t count) const {
+    return checked_product(checked_product(count, inner_->columns(), inner_->name().c_str()), size_of(held_as()),
+                           inner_->name().c_str());
+  }
+  std::int64_t value_bytes() const { return columns_bytes(inner_->rows()); }
+
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out) {
+    check_request(*this, first, out);
+    if (!is_held_) return read_stored(first, out);
+    if (!held_) held_ = read_all(*inner_);
+    copy_transposed<T>(std::get<Matrix<T>>(*held_).view(), first, out);
+  }
+
+  template <class Byte>
+  void read_converted(std::int64_t first, MatrixView<float> out) {
+    check_request(*this, first, out);
+    Matrix<Byte> bytes(out.rows, out.columns);
+    read_as(first, bytes.view());
+    for (std::int64_t i = 0; i < out.rows; ++i) std::ranges::copy(bytes.row(i), out.row(i).begin());
+  }
+
+  /// Writes group_ columns of the points at a time, as a matrix of these columns.
+  template <class T>
+  void store() {
+    file_.emplace(scratch_);
+    file_->require_space(value_bytes());
+    Matrix<T> in(group_, rows()), out(rows(), group_);
+    for (std::int64_t j = 0; j < columns(); j += group_) {
+      const std::int64_t width = std::min(group_, columns() - j);
+      inner_->read(j, in.view().middle(0, width));
+      const MatrixView<T> columns_together{out.data(), rows(), width};
+      copy_transposed<T>(in.view(), 0, columns_together);
+      file_->write(columns_bytes(j), out.data(), columns_bytes(width));
+    }
+  }
+
+  template <class T>
+  void read_stored(std::int64_t first, MatrixView<T> out) {
+    if (!file_) store<T>();
+    Matrix<T> part(out.rows, std::min(group_, columns()));
+    for (std::int64_t j = 0; j < columns(); j += group_) {
+      const std::int64_t width = std::min(group_, columns() - j);
+      const auto row_bytes = width * static_cast<std::int64_t>(sizeof(T));
+      file_->read(columns_bytes(j) + first * row_bytes, out.rows * row_bytes, part.data());
+      for (std::int64_t i = 0; i < out.rows; ++i) std::copy_n(part.data() + i * width, width, out.row(i).data() + j);
+    }
+  }
+
+  std::unique_ptr<PointSource> inner_;
+  std::string scratch_;
+  bool is_held_;            // else in the file
+  std::int64_t group_ = 1;  // columns of the points that are written at a time
+  std::optional<PointsMatrix> held_;
+  std::optional<ScratchFile> file_;
+};
+
+}  // namespace
+
+std::unique_ptr<PointSource> transposed(std::unique_ptr<PointSource> source, const std::string& scratch) {
+  if (auto* twice = dynamic_cast<Transposed*>(source.get())) return twice->take_inner();
+  return std::make_unique<Transposed>(std::move(source), scratch);
+}
+
+}  // namespace kith::data

@@ -1,0 +1,68 @@
+// The functions of the file formats: whether the content of a file has the format; the points of one of its datasets;
+// and all its datasets, or those that a location names. data/source.cpp is the table of formats.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/format/point_source.h"
+
+namespace kith::data {
+
+using Opened = std::unique_ptr<PointSource>;
+using Listed = std::vector<DatasetInfo>;
+
+/// HDF5, also that of AnnData, 10x Genomics, NetCDF and MATLAB 7.3.
+bool is_hdf5(const std::string& file);
+Opened open_hdf5(const Location& location, const ReadOptions& options);
+Listed list_hdf5(const Location& location, const ReadOptions& options);
+
+/// NumPy arrays (.npy), also compressed or on standard input.
+bool is_npy(const std::string& file);
+Opened open_npy(const Location& location, const ReadOptions& options);
+Listed list_npy(const Location& location, const ReadOptions& options);
+
+/// Archives of NumPy arrays (.npz), also of sparse matrices.
+bool is_npz(const std::string& file);
+Opened open_npz(const Location& location, const ReadOptions& options);
+Listed list_npz(const Location& location, const ReadOptions& options);
+
+/// MATLAB files of level 5 (save -v6 and -v7, and scipy.io.savemat): their matrices of numbers, also sparse ones. A row
+/// of numbers is read as a column where ReadOptions::vector_as_column allows vectors.
+bool is_matlab(const std::string& file);
+Opened open_matlab(const Location& location, const ReadOptions& options);
+Listed list_matlab(const Location& location, const ReadOptions& options);
+
+/// MATLAB files of level 4 (save -v4), which have no signature: they begin with a variable, whose type, shape and name
+/// fit together.
+bool is_matlab4(const std::string& file);
+Opened open_matlab4(const Location& location, const ReadOptions& options);
+Listed list_matlab4(const Location& location, const ReadOptions& options);
+
+/// Vector files of search benchmarks: .fvecs, .fbin and related formats.
+bool is_vectors(const std::string& file);
+Opened open_vectors(const Location& location, const ReadOptions& options);
+Listed list_vectors(const Location& location, const ReadOptions& options);
+
+/// Tables in Parquet and Arrow files; no file if kith was built without Arrow C++.
+bool is_arrow(const std::string& file);
+Opened open_arrow(const Location& location, const ReadOptions& options);
+Listed list_arrow(const Location& location, const ReadOptions& options);
+
+/// MatrixMarket, sparse or dense.
+bool is_matrix_market(const std::string& file);
+Opened open_matrix_market(const Location& location, const ReadOptions& options);
+Listed list_matrix_market(const Location& location, const ReadOptions& options);
+
+/// svmlight: sparse rows, each after its label; FILE:label has the labels.
+bool is_svmlight(const std::string& file);
+Opened open_svmlight(const Location& location, const ReadOptions& options);
+Listed list_svmlight(const Location& location, const ReadOptions& options);
+
+/// Delimited text such as CSV and TSV, also compressed with gzip or zstd, or from standard input.
+bool is_text_table(const std::string& file);
+Opened open_text(const Location& location, const ReadOptions& options);
+Listed list_text(const Location& location, const ReadOptions& options);
+
+}  // namespace kith::data

@@ -1,0 +1,476 @@
+// Copies an AnnData file and adds a group to obs or obsp with the HDF5 library in a child process, since the copy is as
+// foreign as the file; some values at a time, so that the process needs little memory.
+#include "data/results/anndata_copy.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "core/error.h"
+#include "data/hdf5/hdf5_checksum.h"
+#include "data/hdf5/hdf5_child.h"
+#include "data/hdf5/hdf5_inspect.h"
+#include "data/hdf5/hdf5_path.h"
+#include "data/hdf5/hdf5_texts.h"
+#include "data/io/checksum.h"
+#include "data/io/input_error.h"
+#include "data/io/temporary_file.h"
+
+namespace kith::data {
+
+/// A vector of numbers to be written.
+struct NewVector {
+  std::string name;
+  Number type = Number::int64;  // in the file
+  std::int64_t size = 0;
+};
+template <class Archive>
+void each_field(Archive& archive, NewVector& vector) {
+  archive(vector.name, vector.type, vector.size);
+}
+
+/// What the child needs to know of a categorical column or a sparse matrix.
+struct NewGroup {
+  std::string copy = {};                     // a name of the open copy
+  std::string output = {};                   // its name in messages
+  std::string parent = {}, name = {};        // "obs" and "km"
+  std::vector<std::string> categories = {};  // of a column
+  std::int64_t rows = 0;                     // of a matrix, which has as many columns
+  std::vector<NewVector> vectors = {};
+
+  bool is_column() const { return parent == "obs"; }
+};
+template <class Archive>
+void each_field(Archive& archive, NewGroup& group) {
+  archive(group.copy, group.output, group.parent, group.name, group.categories, group.rows, group.vectors);
+}
+
+namespace {
+
+constexpr const char* kObs = "obs";
+constexpr const char* kOrder = "column-order";
+constexpr std::int64_t kValuesAtOnce = std::int64_t{1} << 18;
+
+/// Throws Error(output) with HDF5's reason if an action failed.
+class CopyChecker {
+ public:
+  explicit CopyChecker(std::string name) : name_(std::move(name)) {}
+  void operator()(bool succeeded, const char* action) const {
+    if (succeeded) return;
+    throw Error(ExitCode::output,
+                fmt::format("{}: {} failed: {}; nothing was left behind", name_, action, hdf5_reason()));
+  }
+
+ private:
+  std::string name_;
+};
+
+/// Copies the bytes and the permissions of the file, to which the owner may then write. Throws Error(output).
+void copy_bytes(const std::string& from, const OutputFile& output) {
+  const auto fail = [&](int error) {
+    throw Error(ExitCode::output, fmt::format("{}: copying {} failed: {}; nothing was left behind", output.name(), from,
+                                              std::strerror(error)));
+  };
+  const Descriptor original(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!original || fstat(original.get(), &status) != 0) fail(errno);
+  output.require_space(status.st_size);
+  output.set_mode((status.st_mode & 0777) | S_IWUSR);
+  std::vector<char> block(std::size_t{1} << 20);
+  for (off_t position = 0;;) {
+    const ssize_t count = read(original.get(), block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(errno);
+    if (count == 0) return;
+    for (ssize_t done = 0; done < count;) {
+      const ssize_t written = pwrite(output.descriptor(), block.data() + done, count - done, position + done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) fail(written < 0 ? errno : ENOSPC);
+      done += written;
+    }
+    position += count;
+  }
+}
+
+/// Opens the copy with these flags of HDF5; empty if that fails.
+Handle open_copy(const std::string& copy, unsigned flags) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS));
+  if (flags == H5F_ACC_RDONLY) {
+    set_reading_driver(access.get());
+  } else {
+    H5Pset_fapl_sec2(access.get());
+  }
+  H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
+  H5Pset_file_locking(access.get(), false, true);  // no other program uses the file
+  return Handle(H5Fopen(copy.c_str(), flags, access.get()));
+}
+
+Handle make_group(const CopyChecker& check, hid_t parent, const char* name) {
+  const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  Handle made(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+  check(static_cast<bool>(made), "creating a group");
+  return made;
+}
+
+Handle make_vector(const CopyChecker& check, hid_t group, const std::string& name, hid_t type, std::int64_t size) {
+  const auto count = static_cast<hsize_t>(size);
+  const Handle space(H5Screate_simple(1, &count, nullptr)), creation(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  Handle dataset(H5Dcreate2(group, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+  check(static_cast<bool>(dataset), "creating a dataset");
+  return dataset;
+}
+
+/// Writes an attribute: a vector, or one value if `count` is 0.
+void write_attribute(const CopyChecker& check, hid_t object, const char* name, hid_t type, const void* values,
+                     hsize_t count = 0) {
+  const Handle space(count == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr));
+  const Handle attribute(H5Acreate2(object, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT));
+  const Handle memory(H5Tget_native_type(type, H5T_DIR_ASCEND));
+  check(attribute && H5Awrite(attribute.get(), memory.get(), values) >= 0, "writing an attribute");
+}
+
+/// The attributes of an encoding of AnnData.
+void write_encoding(const CopyChecker& check, hid_t object, const char* type, const char* version = "0.2.0") {
+  const Handle text = utf8_type(H5T_VARIABLE);
+  write_attribute(check, object, "encoding-type", text.get(), &type);
+  write_attribute(check, object, "encoding-version", text.get(), &version);
+}
+
+/// Writes the attribute "ordered" as h5py writes False.
+void write_not_ordered(const CopyChecker& check, hid_t group) {
+  const Handle type(H5Tenum_create(H5T_STD_I8LE));
+  const std::int8_t no = 0, yes = 1;
+  H5Tenum_insert(type.get(), "FALSE", &no);
+  H5Tenum_insert(type.get(), "TRUE", &yes);
+  write_attribute(check, group, "ordered", type.get(), &no);
+}
+
+std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  return pointers;
+}
+
+hid_t file_type(Number number) {
+  switch (number) {
+    case Number::int8:
+      return H5T_STD_I8LE;
+    case Number::int16:
+      return H5T_STD_I16LE;
+    case Number::int32:
+      return H5T_STD_I32LE;
+    case Number::float32:
+      return H5T_IEEE_F32LE;
+    case Number::float64:
+      return H5T_IEEE_F64LE;
+    default:
+      return H5T_STD_I64LE;
+  }
+}
+
+/// The type in which values are written and read back.
+hid_t memory_type(Number number) {
+  return number == Number::float32 || number == Number::float64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64;
+}
+
+/// Selects elements first .. first + count - 1 of a vector in the file.
+Handle select(hid_t dataset, std::int64_t first, std::int64_t count) {
+  const auto start = static_cast<hsize_t>(first), size = static_cast<hsize_t>(count);
+  Handle space(H5Dget_space(dataset));
+  if (H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &size, nullptr) < 0) return Handle();
+  return space;
+}
+
+Handle memory_space(std::int64_t count) {
+  const auto size = static_cast<hsize_t>(count);
+  return Handle(H5Screate_simple(1, &size, nullptr));
+}
+
+/// A copy between begin_group() and finish_group(). The members are closed in the order that the end of a run needs.
+struct OpenGroup {
+  NewGroup facts;
+  Handle file, parent, group;
+  std::vector<Handle> vectors;
+};
+
+/// Never destroyed, because the library would then write to a copy that was given up.
+OpenGroup* open_group = nullptr;
+
+/// Opens the copy, and makes the group and its vectors without their values.
+void begin_group(const NewGroup& facts) {
+  prepare_hdf5();
+  const CopyChecker check(facts.output);
+  delete std::exchange(open_group, nullptr);
+  auto open = std::make_unique<OpenGroup>();
+  open->facts = facts;
+  open->file = open_copy(facts.copy, H5F_ACC_RDWR);
+  check(static_cast<bool>(open->file), "opening the copy");
+  if (H5Lexists(open->file.get(), facts.parent.c_str(), H5P_DEFAULT) > 0) {
+    open->parent = Handle(H5Gopen2(open->file.get(), facts.parent.c_str(), H5P_DEFAULT));
+    check(static_cast<bool>(open->parent), facts.is_column() ? "opening obs" : "opening obsp");
+  } else {
+    open->parent = make_group(check, open->file.get(), facts.parent.c_str());
+    write_encoding(check, open->parent.get(), "dict", "0.1.0");
+  }
+  open->group = make_group(check, open->parent.get(), facts.name.c_str());
+  if (facts.is_column()) {
+    write_encoding(check, open->group.get(), "categorical");
+    write_not_ordered(check, open->group.get());
+  } else {
+    const std::int64_t shape[] = {facts.rows, facts.rows};
+    write_encoding(check, open->group.get(), "csr_matrix", "0.1.0");
+    write_attribute(check, open->group.get(), "shape", H5T_STD_I64LE, shape, 2);
+  }
+  for (const NewVector& vector : facts.vectors) {
+    open->vectors.push_back(make_vector(check, open->group.get(), vector.name, file_type(vector.type), vector.size));
+  }
+  open_group = open.release();
+}
+
+/// Writes values of a vector from `first` on.
+template <class T>
+void write_values(std::int64_t vector, std::int64_t first, const std::vector<T>& values) {
+  const CopyChecker check(open_group->facts.output);
+  const hid_t dataset = open_group->vectors.at(static_cast<std::size_t>(vector)).get();
+  const hid_t type = std::is_same_v<T, double> ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64;
+  const Handle in_file = select(dataset, first, std::ssize(values)), in_memory = memory_space(std::ssize(values));
+  check(in_file && H5Dwrite(dataset, type, in_memory.get(), in_file.get(), H5P_DEFAULT, values.data()) >= 0,
+        "writing the values");
+}
+
+/// Writes the categories of a column, and adds it to the order of the columns, since AnnData ignores columns that are
+/// not in it. Returns that order.
+std::vector<std::string> finish_column(const CopyChecker& check, const OpenGroup& open) {
+  write_encoding(check, open.vectors.front().get(), "array");
+  const Handle text = utf8_type(H5T_VARIABLE);
+  std::vector<const char*> texts = pointers_to(open.facts.categories);
+  const Handle categories = make_vector(check, open.group.get(), "categories", text.get(), std::ssize(texts));
+  check(H5Dwrite(categories.get(), text.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, texts.data()) >= 0,
+        "writing the categories");
+  write_encoding(check, categories.get(), "string-array");
+  const hid_t obs = open.parent.get();
+  std::vector<std::string> order;
+  if (has_attribute(obs, kOrder)) {
+    const Handle attribute(H5Aopen(obs, kOrder, H5P_DEFAULT)), space(H5Aget_space(attribute.get()));
+    order = texts_attribute(obs, kOrder);
+    check(H5Sget_simple_extent_npoints(space.get()) == std::ssize(order), "reading column-order as texts");
+  }
+  order.push_back(open.facts.name);
+  if (has_attribute(obs, kOrder)) check(H5Adelete(obs, kOrder) >= 0, "replacing column-order");
+  texts = pointers_to(order);
+  write_attribute(check, obs, kOrder, text.get(), texts.data(), texts.size());
+  return order;
+}
+
+/// Writes what belongs to a column, and closes the copy. Returns the order of the columns.
+std::vector<std::string> finish_group() {
+  OpenGroup& open = *open_group;
+  const CopyChecker check(open.facts.output);
+  std::vector<std::string> order;
+  if (open.facts.is_column()) order = finish_column(check, open);
+  open.vectors.clear();
+  open.group = Handle();
+  open.parent = Handle();
+  check(H5Fflush(open.file.get(), H5F_SCOPE_GLOBAL) >= 0, "writing");
+  check(H5Fclose(open.file.release()) >= 0, "closing");
+  return order;
+}
+
+bool has_encoding(hid_t object, const std::string& type) {
+  return text_attribute(object, "encoding-type") == type && text_attribute(object, "encoding-version") == "0.2.0";
+}
+
+/// Whether the copy has exactly these categories and attributes.
+bool has_column(hid_t obs, hid_t group, const NewGroup& facts, const std::vector<std::string>& order) {
+  const Handle codes(H5Dopen2(group, "codes", H5P_DEFAULT)), categories(H5Dopen2(group, "categories", H5P_DEFAULT));
+  if (!codes || !categories || texts_attribute(obs, kOrder) != order || !has_encoding(group, "categorical") ||
+      !has_encoding(codes.get(), "array") || !has_encoding(categories.get(), "string-array"))
+    return false;
+  std::int8_t ordered = 1;
+  const Handle attribute(H5Aopen(group, "ordered", H5P_DEFAULT)), type(H5Aget_type(attribute.get()));
+  return H5Aread(attribute.get(), type.get(), &ordered) >= 0 && ordered == 0 &&
+         texts_of_vector(categories.get(), facts.output) == facts.categories;
+}
+
+/// Whether a vector has these values, of which the CRC-32 in memory is given.
+bool has_values(hid_t dataset, const NewVector& vector, std::int64_t checksum) {
+  const Handle space(H5Dget_space(dataset));
+  if (H5Sget_simple_extent_npoints(space.get()) != vector.size) return false;
+  std::vector<std::int64_t> values(static_cast<std::size_t>(std::min(vector.size, kValuesAtOnce)));  // or doubles
+  Checksum sum;
+  for (std::int64_t first = 0; first < vector.size; first += kValuesAtOnce) {
+    const std::int64_t count = std::min(kValuesAtOnce, vector.size - first);
+    const Handle in_file = select(dataset, first, count), in_memory = memory_space(count);
+    if (H5Dread(dataset, memory_type(vector.type), in_memory.get(), in_file.get(), H5P_DEFAULT, values.data()) < 0)
+      return false;
+    sum.add(values.data(), static_cast<std::size_t>(count) * sizeof(std::int64_t));
+  }
+  return sum.value() == checksum;
+}
+
+/// The first object of the copy that does not read back as it should, empty if all do. checksums: of the vectors.
+std::string find_wrong(const std::string& original, const NewGroup& facts, const std::vector<std::string>& order,
+                       const std::vector<std::int64_t>& checksums) {
+  const Hdf5InputFile input(original);
+  const Handle copy = open_copy(facts.copy, H5F_ACC_RDONLY);
+  if (!copy) return "the file";
+  const bool extends = H5Lexists(input.id(), facts.parent.c_str(), H5P_DEFAULT) > 0;
+  if (std::string change = find_change(input.id(), copy.get(), extends ? facts.parent : "."); !change.empty())
+    return change;
+  const Handle parent(H5Gopen2(copy.get(), facts.parent.c_str(), H5P_DEFAULT));
+  const Handle group(H5Gopen2(parent.get(), facts.name.c_str(), H5P_DEFAULT));
+  bool same = group && (!facts.is_column() || has_column(parent.get(), group.get(), facts, order));
+  for (std::size_t i = 0; same && i < facts.vectors.size(); ++i) {
+    const Handle dataset(H5Dopen2(group.get(), facts.vectors[i].name.c_str(), H5P_DEFAULT));
+    same = dataset && has_values(dataset.get(), facts.vectors[i], checksums.at(i));
+  }
+  return same ? "" : fmt::format("/{}/{}", facts.parent, facts.name);
+}
+
+void check_place(const std::string& file, const std::string& option, const std::string& name, std::int64_t rows) {
+  const Hdf5InputFile input(file);
+  const auto fail = [&](const std::string& problem) {
+    refuse_input(fmt::format("{}: {} {}", file, option, name), problem);
+  };
+  if (name.empty() || name.find('/') != name.npos || name == "." || name == "..") {
+    fail("expected a name without /, found another text; give a plain name");
+  }
+  const Handle root = open_object(input, "/");
+  if (!has_link(root.get(), kObs))
+    fail("expected an AnnData file, which has a group obs, found none; give an .h5ad file");
+  const Handle obs = open_object(input, "/obs");
+  if (H5Iget_type(obs.get()) != H5I_GROUP) {
+    fail("expected obs to be a group, as AnnData 0.7 and later write it; write the file again with a newer version");
+  }
+  const bool is_column = option == "--write-obs";
+  if (is_column && has_link(obs.get(), name)) fail("obs has such a column already; give another name");
+  if (!is_column && has_link(root.get(), "obsp") && has_link(open_object(input, "/obsp").get(), name)) {
+    fail("obsp has such a matrix already; give another name");
+  }
+  const std::string index = text_attribute(obs.get(), "_index");
+  const std::string path = fmt::format("/obs/{}", index.empty() ? "_index" : index);
+  const DatasetFacts facts = inspect(input, open_object(input, path).get(), path);
+  if (facts.info.shape != std::vector<std::int64_t>{rows}) {
+    fail(fmt::format("expected {} rows in obs, one for each point, found {}; give the file of these points", rows,
+                     show_shape(facts.info.shape)));
+  }
+}
+
+}  // namespace
+
+/// A copy and the group that is added to it.
+class AnnDataCopy {
+ public:
+  AnnDataCopy(const std::string& path, const OutputOptions& options, const std::string& from)
+      : output_(path, options), from_(from), child_(from) {
+    copy_bytes(from, output_);
+  }
+
+  void begin(NewGroup facts, std::int64_t bytes) {
+    facts_ = std::move(facts);
+    facts_.copy = output_.descriptor_path();
+    facts_.output = output_.name();
+    sums_.resize(facts_.vectors.size());
+    written_.resize(facts_.vectors.size());
+    output_.require_space(bytes);
+    child_.call(from_, &begin_group, facts_);
+  }
+
+  /// The next values of a vector: T is std::int64_t or double, and the values are of a type that converts to it.
+  template <class T, class Values>
+  void write(std::size_t vector, const Values& values) {
+    for (std::size_t first = 0; first < values.size(); first += kValuesAtOnce) {
+      const std::size_t end = std::min<std::size_t>(first + kValuesAtOnce, values.size());
+      const std::vector<T> some(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                values.begin() + static_cast<std::ptrdiff_t>(end));
+      sums_[vector].add(some.data(), some.size() * sizeof(T));
+      child_.call(from_, &write_values<T>, static_cast<std::int64_t>(vector), written_[vector], some);
+      written_[vector] += std::ssize(some);
+    }
+  }
+
+  /// HDF5 does not report every write that fails, so everything is read back.
+  void finish() {
+    const std::vector<std::string> order = child_.call(from_, &finish_group);
+    output_.sync();
+    std::vector<std::int64_t> checksums;
+    for (const Checksum& sum : sums_) checksums.push_back(sum.value());
+    const std::string wrong = child_.call(from_, &find_wrong, from_, facts_, order, checksums);
+    if (!wrong.empty()) {
+      throw Error(ExitCode::output,
+                  fmt::format("{}: {} does not read back as it was written; the disk may be failing, or {} has changed "
+                              "meanwhile; nothing was left behind, run the command again",
+                              output_.name(), wrong, from_));
+    }
+    output_.publish();
+  }
+
+ private:
+  OutputFile output_;
+  std::string from_;
+  Hdf5Child child_;
+  NewGroup facts_;
+  std::vector<Checksum> sums_;
+  std::vector<std::int64_t> written_;
+};
+
+void check_obs(const std::string& file, const std::string& column, std::int64_t rows) {
+  Hdf5Child::of(file)->call(file, &check_place, file, "--write-obs", column, rows);
+}
+
+void check_obsp(const std::string& file, const std::string& name, std::int64_t rows) {
+  Hdf5Child::of(file)->call(file, &check_place, file, "--write-obsp", name, rows);
+}
+
+void write_obs(const std::string& path, const OutputOptions& options, const ObsColumn& column) {
+  AnnDataCopy copy(path, options, column.from);
+  const Number codes = column.categories <= std::numeric_limits<std::int8_t>::max()    ? Number::int8
+                       : column.categories <= std::numeric_limits<std::int16_t>::max() ? Number::int16
+                                                                                       : Number::int32;
+  NewGroup group{.parent = kObs, .name = column.name, .vectors = {{"codes", codes, std::ssize(column.labels)}}};
+  for (std::int64_t c = 0; c < column.categories; ++c) group.categories.push_back(std::to_string(c));
+  copy.begin(std::move(group), 0);
+  copy.write<std::int64_t>(0, column.labels);
+  copy.finish();
+}
+
+struct ObspMatrix::State : AnnDataCopy {
+  using AnnDataCopy::AnnDataCopy;
+};
+
+// The vectors of a matrix.
+constexpr std::size_t kIndices = 0, kStarts = 1, kData = 2;
+
+ObspMatrix::ObspMatrix(const std::string& path, const OutputOptions& options, const Place& place,
+                       const std::vector<std::int64_t>& begin)
+    : state_(std::make_unique<State>(path, options, place.from)) {
+  const std::int64_t values = begin.back(), starts = std::ssize(begin);
+  state_->begin({.parent = "obsp",
+                 .name = place.name,
+                 .rows = starts - 1,
+                 .vectors = {{"indices", Number::int64, values},
+                             {"indptr", Number::int64, starts},
+                             {"data", place.single ? Number::float32 : Number::float64, values}}},
+                (place.single ? 12 : 16) * values + 8 * starts);
+  state_->write<std::int64_t>(kStarts, begin);
+}
+
+ObspMatrix::~ObspMatrix() = default;
+
+void ObspMatrix::append(const std::vector<std::int64_t>& columns, const std::vector<double>& values) {
+  state_->write<std::int64_t>(kIndices, columns);
+  state_->write<double>(kData, values);
+}
+
+void ObspMatrix::finish() { state_->finish(); }
+
+}  // namespace kith::data

@@ -1,0 +1,136 @@
+// Results in the formats of other programs: tables as CSV, arrays and archives of NumPy, lists of neighbours, texts.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/points/matrix.h"
+#include "data/format/point_source.h"
+#include "data/io/output_file.h"
+
+namespace kith::data {
+
+enum class LabelFormat { none, csv, numpy, lines };
+/// The text in quotes if it would otherwise not be read back as one field.
+std::string csv_field(const std::string& text);
+
+/// From the ending of the name: .csv or .npy, else none; lines for "-", standard output.
+LabelFormat label_format(const std::string& path);
+
+/// One line of CSV per row: its id or its number from 0, its label, and the columns that are not empty. A row with the
+/// label -1, which means none, has an empty distance.
+struct LabelTable {
+  std::span<const std::int32_t> labels;
+  std::vector<std::string> ids = {};
+  std::string id_name = {};                 // of their column; empty: "id"
+  std::vector<std::string> known = {};      // the labels of --label-column
+  std::vector<std::string> distances = {};  // as text, rounded to their class
+  std::span<const std::string> names = {};  // of the labels; empty: their numbers. Arrays hold numbers only.
+};
+
+/// Writes the bytes of the text table `points`, whose header and rows get the label and, if there are any, the
+/// distance, in columns with names that the table does not have. Ids and known labels are in the table itself. Throws
+/// Error(output).
+void write_appended(const std::string& path, const OutputOptions& options, const PointSource& points,
+                    const LabelTable& table);
+
+/// Writes the format of the ending of `path`; an array holds only the labels, as int32. The file appears when it is
+/// complete. Throws Error(output).
+void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table);
+
+/// One line of CSV per row: its id or its number from 0, and a number of each column, in the shortest digits that give
+/// it back. Throws Error(output).
+struct NumberColumn {
+  std::string name;
+  std::span<const double> values;
+};
+void write_columns(const std::string& path, const OutputOptions& options, const std::vector<std::string>& ids,
+                   const std::string& id_name, const std::vector<NumberColumn>& columns);
+
+enum class NeighborFormat {
+  bigann,  // the numbers of queries and neighbours as uint32, all neighbours as int32, all distances as float32
+  ivecs,   // for each query the number of neighbours and the neighbours, int32; no distances
+};
+
+/// A file of `queries` lists with `neighbors` rows each, little-endian, which appears when it is complete.
+/// data/arrays/vectors.cpp reads it. Source of the layout: benchmark/dataset_io.py of big-ann-benchmarks
+/// (knn_result_read, ivecs_read).
+class NeighborFile {
+ public:
+  struct Shape {
+    std::int64_t queries = 0;
+    std::int64_t neighbors = 0;
+  };
+  /// Row numbers must fit into int32. Throws Error(output).
+  NeighborFile(const std::string& path, const OutputOptions& options, NeighborFormat format, const Shape& shape);
+  ~NeighborFile();
+
+  /// Lists of queries first_query .. first_query + rows - 1. neighbors, distances: (rows, k)
+  void write(std::int64_t first_query, MatrixView<const std::int64_t> neighbors, MatrixView<const float> distances);
+  void finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The bytes before the values of a .npy file of format 1.0. `type` is NumPy's descr, quoted or a list: "'<i4'". The
+/// length depends only on `type` and the number of dimensions.
+std::string numpy_head(const std::string& type, const std::vector<std::int64_t>& shape);
+
+template <class T>
+constexpr const char* numpy_type() {
+  if constexpr (std::is_same_v<T, bool>) return "|b1";
+  if constexpr (std::is_same_v<T, float>) return "<f4";
+  if constexpr (std::is_same_v<T, double>) return "<f8";
+  if constexpr (std::is_same_v<T, std::int64_t>) return "<i8";
+}
+
+/// NumPy's descr of records with fields of these names and types, one after another.
+template <class... T>
+std::string record_type(const std::array<const char*, sizeof...(T)>& names) {
+  std::string out = "[";
+  const char* types[] = {numpy_type<T>()...};
+  for (std::size_t i = 0; i < names.size(); ++i) out += fmt::format("('{}', '{}'), ", names[i], types[i]);
+  out.resize(out.size() - 2);
+  return out + "]";
+}
+
+template <class... T>
+struct RecordBytes {
+  static constexpr std::int64_t size = (std::int64_t{sizeof(T)} + ...);
+};
+
+/// Appends the bytes of a record.
+template <class... T>
+void append_record(std::string& out, const T&... values) {
+  (out.append(reinterpret_cast<const char*>(&values), sizeof(T)), ...);
+}
+
+/// A SciPy CSR matrix as scipy.sparse.save_npz(compressed=False) writes it, which appears when it is complete.
+class SparseArchive {
+ public:
+  /// begin (rows + 1): the first edge of each row. value_type: "<f4" or "<f8". Throws Error(output).
+  SparseArchive(const std::string& path, const OutputOptions& options, const std::vector<std::int64_t>& begin,
+                std::int64_t columns, const std::string& value_type);
+  ~SparseArchive();
+  /// The next `count` edges: their columns, and their values in the type of the archive.
+  void append(const std::int64_t* columns, const void* values, std::int64_t count);
+  void finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The file appears when it is complete and synced to the disk. Throws Error(output).
+void write_text_file(const std::string& path, const OutputOptions& options, const std::string& text);
+
+}  // namespace kith::data

@@ -1,0 +1,363 @@
+// Collects the texts of columns in one pass, and names the features.
+#include "data/text/text_columns.h"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "core/error.h"
+#include "core/quoted.h"
+#include "data/format/column_choice.h"
+#include "data/format/shape.h"
+#include "data/io/file_kind.h"
+#include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
+#include "data/io/stream_bytes.h"
+#include "data/text/text_number.h"
+#include "data/text/text_record.h"
+#include "data/text/text_refusal.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::size_t kMostFeatures = 1000;  // of one column
+
+/// The texts as a part of a name; their number and checksum if a list could not be read back.
+std::string list_of(const std::vector<std::string>& texts) {
+  constexpr std::size_t kMostListed = 50;
+  const bool listed = texts.size() <= kMostListed && std::none_of(texts.begin(), texts.end(), [](const auto& text) {
+                        return text.find('|') != text.npos;
+                      });
+  if (listed) return fmt::format("{}", fmt::join(texts, "|"));
+  uLong sum = crc32(0, nullptr, 0);
+  for (const std::string& text : texts) {
+    sum = crc32(sum, reinterpret_cast<const Bytef*>(text.c_str()), static_cast<uInt>(text.size() + 1));
+  }
+  return fmt::format("{} texts, CRC-32 {:08x}", texts.size(), sum);
+}
+
+/// The column of which a feature with this name is made, if it is one of `columns`, else the name.
+std::string_view column_of(std::string_view name, const std::unordered_set<std::string_view>& columns) {
+  std::string_view column = name;
+  while (columns.count(column) == 0) {
+    if (column.find('=') == column.npos) return name;
+    column = column.substr(0, column.rfind('='));
+  }
+  return column;
+}
+
+/// The texts of which features with these names are made, "city=Lyon", or one that lists them; `begin`: the bytes up to
+/// the sign. Empty if they do not list any.
+std::vector<std::string> texts_of(const std::vector<std::string_view>& names, std::size_t begin, Encode how) {
+  std::vector<std::string> texts;
+  for (const std::string_view name : names) {
+    if (name.size() <= begin) return {};
+    const std::string text(name.substr(begin));
+    if (how == Encode::onehot) {
+      texts.push_back(text);
+      continue;
+    }
+    for (std::size_t at = 0; at <= text.size();) {
+      const std::size_t end = std::min(text.find('|', at), text.size());
+      texts.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    if (list_of(texts) != text || texts.size() < 2) return {};
+  }
+  return std::is_sorted(texts.begin(), texts.end()) ? texts : std::vector<std::string>();
+}
+
+/// Whether the first rows have texts in this column, and only missing values beside them; dates do not count.
+bool holds_texts(const TextHead& head, std::int64_t column) {
+  const std::vector<std::int64_t> alone{column};
+  bool any = false, dates = false;
+  for (const TextHead::Sample& row : head.samples) {
+    if (column >= std::ssize(row.fields)) return false;
+    const std::string& field = row.fields[static_cast<std::size_t>(column)];
+    if (is_missing(head, field)) continue;
+    if (!is_text_field(head, field)) return false;
+    any = true;
+    dates = dates || is_date_text(field);
+  }
+  return any && !dates;
+}
+
+}  // namespace
+
+void ColumnEncoding::set_texts(std::vector<std::string> texts) {
+  texts_ = std::move(texts);
+  places_.clear();
+  for (std::size_t i = 0; i < texts_.size(); ++i) places_.emplace(texts_[i], i);
+}
+
+std::int64_t ColumnEncoding::place(std::string_view text) const {
+  const auto found = places_.find(text);
+  return found == places_.end() ? -1 : found->second;
+}
+
+void ColumnEncoding::append_names(const std::string& column_name, std::vector<std::string>& names) const {
+  if (how_ == Encode::ordinal) {
+    names.push_back(column_name + "=" + list_of(texts_));
+    return;
+  }
+  for (const std::string& text : texts_) names.push_back(column_name + "=" + text);
+}
+
+std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vector<std::string>& names,
+                                           const std::vector<std::int64_t>& points, const ReadOptions& options,
+                                           const std::string& table) {
+  std::vector<ColumnEncoding> encodings;
+  if (options.encode.empty()) return encodings;
+  Encode all = Encode::none;
+  std::unordered_map<std::int64_t, Encode> chosen;
+  std::unordered_set<std::int64_t> is_point(points.begin(), points.end());
+  std::vector<std::string> named;
+  std::vector<Encode> hows;
+  for (const EncodeRule& rule : options.encode) {
+    if (rule.column.empty()) {
+      all = rule.how;
+      continue;
+    }
+    named.push_back(rule.column);
+    hows.push_back(rule.how);
+  }
+  const std::vector<std::int64_t> columns = choose_each("--encode", named, names, head.columns, table);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (is_point.count(columns[i]) == 0) {
+      throw Error(ExitCode::usage, fmt::format("--encode: {} is not one of the points of {}; leave it out, or choose "
+                                               "the column with --columns",
+                                               show_column(head.names, columns[i]), table));
+    }
+    chosen[columns[i]] = hows[i];
+  }
+  for (const std::int64_t column : points) {
+    const auto rule = chosen.find(column);
+    const bool by_name = rule != chosen.end();
+    const Encode how = by_name ? rule->second : all != Encode::none && holds_texts(head, column) ? all : Encode::none;
+    if (how != Encode::none) encodings.emplace_back(column, how);
+  }
+  return encodings;
+}
+
+void find_encoded_texts(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                        const std::vector<std::string>& names, const ReadOptions& options,
+                        std::vector<ColumnEncoding>& encodings) {
+  struct Found {
+    std::set<std::string, std::less<>> texts;
+    ColumnEncoding* encoding = nullptr;
+  };
+  std::unordered_set<std::string_view> encoded;
+  for (const ColumnEncoding& encoding : encodings) encoded.insert(names[static_cast<std::size_t>(encoding.column())]);
+  std::unordered_map<std::string_view, std::vector<std::string_view>> given;  // features of each column
+  for (const std::string& name : options.like) given[column_of(name, encoded)].push_back(name);
+  std::vector<Found> all(encodings.size());
+  std::vector<Found*> of_column(static_cast<std::size_t>(head.columns));
+  bool any = false;
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    const auto column = static_cast<std::size_t>(encodings[i].column());
+    all[i].encoding = &encodings[i];
+    encodings[i].set_texts(texts_of(given[names[column]], names[column].size() + 1, encodings[i].how()));
+    if (!encodings[i].texts().empty()) continue;
+    of_column[column] = &all[i];
+    any = true;
+  }
+  if (!any) return;
+  constexpr std::int64_t kBytesPerText = 256;  // in the set, the list and the map
+  MemoryGrowth growth(input.name());
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index.blocks) {
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t) {
+      FieldCursor cursor(record, head.syntax);
+      for (Found* found : of_column) {
+        if (!cursor.more()) break;
+        const Field field = cursor.take();
+        if (found == nullptr) continue;
+        if (!field.quoted && found->texts.find(field.text) != found->texts.end()) continue;
+        std::string text = text_of(field);
+        if (is_missing_category(head, text, options.missing)) continue;
+        const auto bytes = kBytesPerText + 2 * std::ssize(text);
+        if (!found->texts.insert(std::move(text)).second) continue;
+        growth.add(bytes);
+        if (found->encoding->how() == Encode::onehot && found->texts.size() > kMostFeatures) {
+          const std::int64_t column = found->encoding->column();
+          refuse_input(input.name(), fmt::format("expected at most {} different texts in {}, one feature each, found "
+                                                 "more; say --encode {}=ordinal, or leave the column out with "
+                                                 "--drop-columns {}",
+                                                 kMostFeatures, show_column(head.names, column),
+                                                 option_text(head.names, column), option_text(head.names, column)));
+        }
+      }
+    });
+  }
+  for (Found& found : all) {
+    if (!found.encoding->texts().empty()) continue;
+    if (found.texts.empty()) {
+      const std::int64_t column = found.encoding->column();
+      refuse_input(input.name(), fmt::format("expected texts in {}, found missing values only; leave it out with "
+                                             "--drop-columns {}",
+                                             show_column(head.names, column), option_text(head.names, column)));
+    }
+    found.encoding->set_texts({found.texts.begin(), found.texts.end()});
+  }
+}
+
+std::vector<std::string> encoded_columns(const std::vector<std::string>& like, const std::vector<std::string>& names) {
+  const std::unordered_set<std::string_view> known(names.begin(), names.end());
+  std::unordered_set<std::string_view> seen;
+  std::vector<std::string> columns;
+  for (const std::string& name : like) {
+    const std::string_view column = column_of(name, known);
+    if (seen.insert(column).second) columns.emplace_back(column);
+  }
+  return columns;
+}
+
+ColumnChoice choose_text_columns(const InputBytes& input, const TextHead& head, const std::vector<std::string>& names) {
+  ReadOptions adjusted = head.options;
+  if (head.row_names && adjusted.columns.empty() && adjusted.id_column.empty()) adjusted.id_column = std::string("1");
+  if (!adjusted.encode.empty()) adjusted.like = encoded_columns(adjusted.like, names);
+  try {
+    return choose_columns(adjusted, names, head.columns, input.name());
+  } catch (const Error& error) {
+    refuse_lines_before(input, head);
+    std::string message = error.what();
+    for (const std::string& remark : head.remarks) message += "; " + remark;
+    throw Error(error.code(), message, error.cause());
+  }
+}
+
+std::vector<std::string> names_for(const TextHead& head) {
+  std::vector<std::string> names = head.names;
+  if (head.options.encode.empty() || !names.empty()) return names;
+  for (std::int64_t j = 1; j <= head.columns; ++j) names.push_back(fmt::format("column {}", j));
+  return names;
+}
+
+std::vector<std::int64_t> numbers_of(std::vector<std::int64_t> columns, const std::vector<ColumnEncoding>& encodings) {
+  std::unordered_set<std::int64_t> encoded;
+  for (const ColumnEncoding& encoding : encodings) encoded.insert(encoding.column());
+  std::erase_if(columns, [&encoded](std::int64_t column) { return encoded.count(column) > 0; });
+  return columns;
+}
+
+namespace {
+
+/// The texts of all rows, within the memory of the run.
+class TextList {
+ public:
+  TextList(const std::string& name, std::int64_t rows) : growth_(name) {
+    require_memory(capped_product(rows, sizeof(std::string)), name);
+    texts_.reserve(static_cast<std::size_t>(rows));
+  }
+  void add(std::string text) {
+    if (text.capacity() >= sizeof(std::string) / 2) growth_.add(std::ssize(text));  // short ones need no more memory
+    texts_.push_back(std::move(text));
+  }
+  std::vector<std::string> take() { return std::move(texts_); }
+
+ private:
+  MemoryGrowth growth_;
+  std::vector<std::string> texts_;
+};
+
+/// The column of `what` ("label"): the one in the location, else the only one, else the one with the name `what`, as in
+/// label files of kith.
+std::int64_t column_of(const std::string& what, const TextHead& head, const Location& location,
+                       const InputBytes& input) {
+  const std::string& name = input.name();
+  if (!location.dataset.empty()) {
+    const std::string column = location.file + ":" + location.dataset;
+    try {
+      return choose_column(column.c_str(), location.dataset, head.names, head.columns, name);
+    } catch (const Error&) {
+      refuse_lines_before(input, head);
+      throw;
+    }
+  }
+  if (head.columns == 1) return 0;
+  const auto& names = head.names;
+  if (std::count(names.begin(), names.end(), what) == 1) {
+    return std::find(names.begin(), names.end(), what) - names.begin();
+  }
+  refuse_lines_before(input, head);
+  throw Error(ExitCode::usage,
+              fmt::format("{}: expected the name of the column that holds the {}s, {}:COLUMN, found "
+                          "{} columns{}",
+                          name, what, location.file, head.columns, names.empty() ? "" : ": " + show_list(names, 30)));
+}
+
+}  // namespace
+
+InputBytes open_text_bytes(const Location& location, const std::string& scratch) {
+  if (!location.dataset.empty()) {
+    refuse_input(location.file, fmt::format("expected a text file without a dataset, since it holds one table, found "
+                                            "':{0}'; leave it out, or choose columns with --columns {0}",
+                                            location.dataset));
+  }
+  InputBytes input = open_stream(location.file, "a text file", scratch);
+  const std::string begin = input.begin(kSampleBytes);
+  const bool is_stream = is_standard_input(location.file);
+  const std::string convert = is_text(begin) ? "" : conversion_of_bytes(begin);
+  if (!convert.empty()) {
+    refuse_input(input.name(),
+                 fmt::format("expected text in UTF-8, found {}; convert it: {}", describe_bytes(begin), convert));
+  }
+  if (!is_text(begin) && (is_stream || !compression_of(location.file).empty())) {
+    refuse_input(input.name(), fmt::format("expected text, found {}; give other formats as {}files",
+                                           describe_bytes(begin), is_stream ? "" : "uncompressed "));
+  }
+  if (begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff")) {
+    refuse_input(location.file, fmt::format("expected text in UTF-8, found {}", describe_bytes(begin)));
+  }
+  return input;
+}
+
+std::vector<std::string> column_texts(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                                      std::int64_t column,
+                                      const std::function<void(const std::string&, std::int64_t)>& check) {
+  TextList list(input.name(), index.rows);
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index.blocks) {
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
+      FieldCursor cursor(record, head.syntax);
+      for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
+      if (!cursor.more()) refuse_length(input, head, record, line);
+      std::string text = text_of(cursor.take());
+      if (check) check(text, line);
+      list.add(std::move(text));
+    });
+  }
+  return list.take();
+}
+
+TextColumn read_text_column(const Location& location, const ReadOptions& options, const TextFields& fields) {
+  const std::string& what = fields.what;
+  const InputBytes input = open_text_bytes({location.file, ""}, options.scratch);
+  const TextHead head = read_head(input, options);
+  const std::int64_t column = column_of(what, head, location, input);
+  TextColumn result{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
+  const TextIndex index = index_text(input, head);
+  result.texts = column_texts(input, head, index, column, [&](const std::string& text, std::int64_t line) {
+    if (text.empty() && !fields.may_be_empty) {
+      refuse_input(fmt::format("{}: line {}, {}", input.name(), line, show_column(head.names, column)),
+                   fmt::format("expected a {}, found an empty field; fill it in or remove the line{}", what,
+                               or_header(head, line)));
+    }
+  });
+  input.check_unchanged();
+  const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
+  const bool ambiguous = options.header == Header::automatic && !header.empty();
+  if (ambiguous && std::find(result.texts.begin(), result.texts.end(), header) != result.texts.end()) {
+    refuse_input(input.name(),
+                 fmt::format("line {}: is '{}' the name of the column or a {}, as it is further down? say "
+                             "--header yes or --header no",
+                             head.first_line, quoted(header), what));
+  }
+  return result;
+}
+
+}  // namespace kith::data

@@ -1,0 +1,99 @@
+// The columns of a text table: their choice, features made of texts, and the texts of one of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "data/format/column_choice.h"
+#include "data/format/point_source.h"
+#include "data/io/input_bytes.h"
+#include "data/text/text_head.h"
+#include "data/text/text_record.h"
+
+namespace kith::data {
+
+/// The features made of one column.
+class ColumnEncoding {
+ public:
+  ColumnEncoding(std::int64_t column, Encode how) : column_(column), how_(how) {}
+
+  ColumnEncoding(ColumnEncoding&&) = default;  // not copied: places_ refers to texts_
+
+  std::int64_t column() const { return column_; }  // of the file, counted from 0
+  Encode how() const { return how_; }
+  /// The texts, in ascending order.
+  const std::vector<std::string>& texts() const { return texts_; }
+  void set_texts(std::vector<std::string> texts);
+  /// Number of features.
+  std::int64_t width() const { return how_ == Encode::onehot ? std::ssize(texts_) : 1; }
+  /// The place of a text; -1 if it is not one of them.
+  std::int64_t place(std::string_view text) const;
+  /// Appends the names of the features: "city=Lyon", "city=Paris", or "city=Lyon|Paris" for their places. Equal names
+  /// mean equal encodings.
+  void append_names(const std::string& column_name, std::vector<std::string>& names) const;
+
+ private:
+  std::int64_t column_;
+  Encode how_;
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string_view, std::int64_t> places_;  // of texts_
+};
+
+/// Those of `points` that the options make features of, in their order, without texts. `names` has a name for each
+/// column. Throws Error(usage) for a column that does not exist or is not one of the points.
+std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vector<std::string>& names,
+                                           const std::vector<std::int64_t>& points, const ReadOptions& options,
+                                           const std::string& table);
+
+/// Finds the texts in all rows; or takes those of the features that ReadOptions::like names. Throws Error(data) if they
+/// are too many for a column each, and as require_memory().
+void find_encoded_texts(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                        const std::vector<std::string>& names, const ReadOptions& options,
+                        std::vector<ColumnEncoding>& encodings);
+
+/// The columns of the file of which the features `like` are made.
+std::vector<std::string> encoded_columns(const std::vector<std::string>& like, const std::vector<std::string>& names);
+
+/// The columns of the points. Row names, which pandas and R write in a column without a name, are not points, even if
+/// they are numbers. Throws as choose_columns() does, or Error(data) if the table seems to begin further down.
+ColumnChoice choose_text_columns(const InputBytes& input, const TextHead& head, const std::vector<std::string>& names);
+
+/// The names of all columns; where features are made of texts, which have names, every column needs one.
+std::vector<std::string> names_for(const TextHead& head);
+
+/// The columns that are not encoded.
+std::vector<std::int64_t> numbers_of(std::vector<std::int64_t> columns, const std::vector<ColumnEncoding>& encodings);
+
+/// The bytes of a text file or of standard input, inflated. Throws Error(data) if they are not text in UTF-8, or if the
+/// location has a dataset.
+InputBytes open_text_bytes(const Location& location, const std::string& scratch);
+
+/// The texts of a column (counted from 0) in all rows, of each of which `check` learns with its line. Throws as
+/// require_memory().
+std::vector<std::string> column_texts(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                                      std::int64_t column,
+                                      const std::function<void(const std::string&, std::int64_t)>& check = {});
+
+/// The meaning of the fields of one column.
+struct TextFields {
+  std::string what = "label";  // or "weight"
+  bool may_be_empty = false;
+};
+
+/// One column of a text file, as texts.
+struct TextColumn {
+  std::string name;  // "iris.csv:species"
+  std::vector<std::string> texts;
+  std::int64_t file_bytes = 0;
+};
+
+/// Reads one column. `location.dataset` is its name or number from 1, optional if there is one column or one named
+/// `fields.what`. Throws Error(usage) if the column does not exist or is ambiguous; Error(data) for empty fields that
+/// are not allowed, and if it is unclear whether the first line is a header.
+TextColumn read_text_column(const Location& location, const ReadOptions& options, const TextFields& fields);
+
+}  // namespace kith::data
