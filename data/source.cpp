@@ -11,7 +11,7 @@
 #include "data/format/column_choice.h"
 #include "data/format/filters.h"
 #include "data/format/formats.h"
-#include "data/hdf5/hdf5_path.h"
+#include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/text_columns.h"

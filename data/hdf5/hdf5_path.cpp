@@ -19,6 +19,7 @@
 #include "data/hdf5/hdf5_file.h"
 #include "data/hdf5/hdf5_groups.h"
 #include "data/hdf5/hdf5_inspect.h"
+#include "data/hdf5/hdf5_root.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/points/matrix.h"
-#include "data/hdf5/hdf5_path.h"
+#include "data/hdf5/hdf5_root.h"
 
 namespace kith::data {
 
