@@ -87,40 +87,74 @@ void compare(const std::string& name, const char* what, std::int64_t expected, s
   refuse_damaged(name, fmt::format("expected {} with the checksum {:08x}, found {}", what, expected, show(found)));
 }
 
-/// What shows that an object of the copy is still that of the original: adding something moves nothing.
-struct ObjectFacts {
-  haddr_t address = 0;
-  std::uint64_t attributes = 0, members = 0, bytes = 0;
-  std::optional<std::int64_t> checksum = {};  // of plain numbers; the bytes of others are those that were copied
-  bool operator==(const ObjectFacts&) const = default;
-};
-using AllFacts = std::map<std::string, ObjectFacts>;
+using Visited = std::vector<std::pair<std::string, H5O_info_t>>;
 
-herr_t add_facts(hid_t root, const char* name, const H5O_info_t* info, void* all) {
-  ObjectFacts facts{info->addr, info->num_attrs};
-  const Handle object(H5Oopen(root, name, H5P_DEFAULT));
-  if (info->type == H5O_TYPE_GROUP) {
-    H5G_info_t group{};
-    if (H5Gget_info(object.get(), &group) >= 0) facts.members = group.nlinks;
-  }
-  if (info->type == H5O_TYPE_DATASET) {
-    facts.bytes = H5Dget_storage_size(object.get());
-    const Handle type(H5Dget_type(object.get())), creation(H5Dget_create_plist(object.get()));
-    const H5T_class_t kind = H5Tget_class(type.get());
-    const bool is_plain = (kind == H5T_INTEGER || kind == H5T_FLOAT) &&
-                          H5Pget_layout(creation.get()) == H5D_CONTIGUOUS && H5Pget_external_count(creation.get()) == 0;
-    if (is_plain && facts.bytes > 0) facts.checksum = dataset_checksum(object.get());
-  }
-  (*static_cast<AllFacts*>(all))[name] = facts;
+herr_t collect_visited(hid_t, const char* name, const H5O_info_t* info, void* visited) {
+  static_cast<Visited*>(visited)->emplace_back(name, *info);
   return 0;
 }
 
+/// What shows that an object of the copy is still that of the original: adding something moves nothing. Texts and
+/// numbers are read; the bytes of other values are those that were copied.
+struct ObjectFacts {
+  haddr_t address = 0;
+  std::uint64_t members = 0, bytes = 0;
+  std::uint32_t attributes = 0;               // a checksum
+  std::optional<std::int64_t> checksum = {};  // of the values
+  bool operator==(const ObjectFacts&) const = default;
+};
+
+std::uint32_t checksum_of_attributes(hid_t object, const std::string& except) {
+  std::vector<std::string> names;
+  H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_attribute, &names);
+  Checksum sum;
+  for (const std::string& name : names) {
+    if (name == except) continue;
+    add_text(sum, name);
+    const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT)), type(H5Aget_type(attribute.get()));
+    const H5T_class_t kind = H5Tget_class(type.get());
+    if (kind == H5T_STRING) {
+      for (const std::string& text : texts_attribute(object, name)) add_text(sum, text);
+    } else if (kind == H5T_INTEGER || kind == H5T_FLOAT) {
+      add_attribute(sum, object, name);
+    }
+  }
+  return sum.value();
+}
+
+/// Of a vector of texts, or of numbers that no filter has changed.
+std::optional<std::int64_t> checksum_of_values(hid_t dataset, const std::string& place) {
+  const Handle type(H5Dget_type(dataset)), creation(H5Dget_create_plist(dataset));
+  if (H5Dget_storage_size(dataset) == 0 || H5Pget_external_count(creation.get()) > 0) return std::nullopt;
+  const H5T_class_t kind = H5Tget_class(type.get());
+  if ((kind == H5T_INTEGER || kind == H5T_FLOAT) && H5Pget_layout(creation.get()) == H5D_CONTIGUOUS)
+    return dataset_checksum(dataset);
+  if (kind != H5T_STRING || H5Pget_layout(creation.get()) == H5D_VIRTUAL || shape_of(dataset).size() != 1)
+    return std::nullopt;
+  Checksum sum;
+  for (const std::string& text : texts_of_vector(dataset, place)) add_text(sum, text);
+  return sum.value();
+}
+
 /// Of all objects of a file, by their paths without the slash at the beginning; those up to a damaged one.
-AllFacts facts_of(hid_t file) {
-  AllFacts all;
-  H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, add_facts, &all, H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
+std::map<std::string, ObjectFacts> facts_of(hid_t file, const std::string& extended, const std::string& attribute) {
+  Visited visited;
+  H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, collect_visited, &visited, H5O_INFO_BASIC);
+  std::map<std::string, ObjectFacts> all;
+  for (const auto& [name, info] : visited) {
+    const Handle object(H5Oopen(file, name.c_str(), H5P_DEFAULT));
+    ObjectFacts& facts = all[name];
+    facts.address = info.addr;
+    facts.attributes = checksum_of_attributes(object.get(), name == extended ? attribute : "");
+    H5G_info_t group{};
+    if (info.type == H5O_TYPE_GROUP && H5Gget_info(object.get(), &group) >= 0) facts.members = group.nlinks;
+    if (info.type != H5O_TYPE_DATASET) continue;
+    facts.bytes = H5Dget_storage_size(object.get());
+    facts.checksum = checksum_of_values(object.get(), name);
+  }
   return all;
 }
+
 }  // namespace
 
 std::optional<std::int64_t> stored_checksum(hid_t object) {
@@ -219,14 +253,11 @@ std::int64_t verify_file(const std::string& name) {
   return datasets;
 }
 
-std::string find_change(hid_t original, hid_t copy, const std::string& extended) {
-  const AllFacts copied = facts_of(copy);
-  for (auto [name, expected] : facts_of(original)) {
+std::string find_change(hid_t original, hid_t copy, const std::string& extended, const std::string& attribute) {
+  const auto copied = facts_of(copy, extended, attribute);
+  for (auto& [name, expected] : facts_of(original, extended, attribute)) {
     const auto found = copied.find(name);
-    if (found != copied.end() && name == extended) {
-      expected.members += 1;
-      expected.attributes = found->second.attributes;
-    }
+    if (name == extended) ++expected.members;
     if (found == copied.end() || found->second != expected) return "/" + (name == "." ? "" : name);
   }
   return "";

@@ -324,7 +324,9 @@ std::string find_wrong(const std::string& original, const NewGroup& facts, const
   const Handle copy = open_copy(facts.copy, H5F_ACC_RDONLY);
   if (!copy) return "the file";
   const bool extends = H5Lexists(input.id(), facts.parent.c_str(), H5P_DEFAULT) > 0;
-  if (std::string change = find_change(input.id(), copy.get(), extends ? facts.parent : "."); !change.empty())
+  if (std::string change =
+          find_change(input.id(), copy.get(), extends ? facts.parent : ".", facts.is_column() ? kOrder : "");
+      !change.empty())
     return change;
   const Handle parent(H5Gopen2(copy.get(), facts.parent.c_str(), H5P_DEFAULT));
   const Handle group(H5Gopen2(parent.get(), facts.name.c_str(), H5P_DEFAULT));

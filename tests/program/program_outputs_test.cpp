@@ -271,8 +271,8 @@ TEST_CASE("--write-obs keeps the order of the columns, of fixed or variable leng
     REQUIRE(outcome.code == 0);
     CHECK(fixed_or_variable_texts(copy, "obs", "column-order") == Words{"old1", "old2", "km"});
     const Handle a = open_to_compare(cells), b = open_to_compare(copy);
-    CHECK(find_change(a.get(), b.get(), "obs").empty());
-    CHECK(find_change(a.get(), b.get(), "") == "/obs");
+    CHECK(find_change(a.get(), b.get(), "obs", "column-order").empty());
+    CHECK(find_change(a.get(), b.get(), "", "") == "/obs");
   }
 }
 
@@ -287,16 +287,22 @@ TEST_CASE("a copy that differs in any object is distinguished from its original"
       change(b.get());
     }
     const Handle a = open_to_compare(cells), b = open_to_compare(copy);
-    return find_change(a.get(), b.get(), "");
+    return find_change(a.get(), b.get(), "", "");
   };
   const auto write = [](hid_t file, const char* name, hid_t type, const void* values) {
     const Handle dataset(H5Dopen2(file, name, H5P_DEFAULT));
     REQUIRE(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
   };
   const float three[] = {1, 2, 4};
+  const char* texts[] = {"a", "b", "c", "e"};
   CHECK(difference([](hid_t) {}).empty());
   CHECK(difference([&](hid_t file) { write(file, "uns/plain", H5T_NATIVE_FLOAT, three); }) == "/uns/plain");
   CHECK(difference([](hid_t file) { H5Ldelete(file, "link", H5P_DEFAULT); }) == "/");
-  CHECK(difference([](hid_t file) { H5Adelete(file, "about"); }) == "/");
+  CHECK(difference([&](hid_t file) { write(file, "uns/notes", utf8_type(H5T_VARIABLE).get(), texts); }) ==
+        "/uns/notes");
+  CHECK(difference([](hid_t file) {
+          H5Adelete(file, "about");
+          write_texts(file, "about", {"one", "tow"}, true);
+        }) == "/");
   CHECK(difference([](hid_t file) { H5Ldelete(file, "uns/notes", H5P_DEFAULT); }) == "/uns");
 }
