@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/no_memory.h"
+#include "core/error.h"
 #include "core/numbers/fixed_point.h"
 #include "data/io/memory_limit.h"
 
@@ -90,7 +90,7 @@ std::vector<ColumnStatistics> column_statistics(data::PointSource& source, Progr
   const std::int64_t needed =
       checked_product(source.columns(), kBytesPerColumn, source.name().c_str()) + block_bytes() + source.held_bytes();
   if (const std::int64_t left = data::memory_limit(); needed > left) {
-    throw Error(kNoMemory,
+    throw Error(ExitCode::memory,
                 fmt::format("{}: statistics of {} columns need about {} of memory, but only {} are left; give "
                             "a larger --memory, or fewer columns with --columns",
                             source.name(), source.columns(), data::show_bytes(needed), data::show_bytes(left)));

@@ -8,7 +8,7 @@
 #include "app/cli/terminal.h"
 #include "app/commands.h"
 #include "app/run/job.h"
-#include "app/run/result_facts.h"
+#include "app/run/results.h"
 #include "data/results/other_formats.h"
 
 namespace kith::app {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/arrays/numpy.h"
 #include "data/arrow/arrow_table.h"
 #include "data/format/formats.h"

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/points/row_blocks.h"
+#include "core/points/row_reader.h"
 #include "core/runtime/clock.h"
 #include "data/format/column_choice.h"
 

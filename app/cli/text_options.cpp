@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
+#include "data/io/quoted.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"
 

@@ -20,7 +20,7 @@
 #include "data/io/quoted.h"
 #include "data/picture/picture.h"
 #include "data/results/other_formats.h"
-#include "kernels/cpu/picture/dither.h"
+#include "kernels/cpu/picture/colors.h"
 #include "kernels/cpu/picture/edges.h"
 
 namespace kith::app {

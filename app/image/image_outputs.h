@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/image/palette.h"
 #include "data/io/output_file.h"
 #include "data/picture/picture.h"
 

@@ -12,9 +12,9 @@
 #include "app/run/results.h"
 #include "core/points/data_plan.h"
 #include "core/points/weights.h"
-#include "data/io/quoted.h"
 #include "data/io/input_bytes.h"
 #include "data/io/location.h"
+#include "data/io/quoted.h"
 #include "data/reading.h"
 #include "data/results/other_formats.h"
 

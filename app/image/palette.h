@@ -9,7 +9,7 @@
 #include "app/run/job.h"
 #include "core/kmeans/kmeans.h"
 #include "core/numbers/color.h"
-#include "data/io/output_target.h"
+#include "data/io/output_file.h"
 #include "kernels/cpu/picture/colors.h"
 
 namespace kith::app {

@@ -11,8 +11,7 @@
 
 #include "app/cli/common_options.h"
 #include "app/cli/terminal.h"
-#include "app/cli/text_options.h"
-#include "core/neighbors/local_outliers.h"
+#include "core/neighbors/list_scores.h"
 #include "data/results/other_formats.h"
 
 namespace kith::app {

@@ -13,9 +13,10 @@
 #include "app/report/clustered_points.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/held_points.h"
+#include "app/run/results.h"
+#include "core/error.h"
 #include "data/results/other_formats.h"
 #include "data/results/stored_result.h"
-#include "pictures/page.h"
 #include "pictures/pictures.h"
 
 namespace kith::app {

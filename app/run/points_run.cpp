@@ -23,7 +23,7 @@
 #include "app/run/processes.h"
 #include "app/run/report.h"
 #include "data/format/column_choice.h"
-#include "data/io/output_bytes.h"
+#include "data/io/output_file.h"
 
 namespace kith::app {
 namespace {

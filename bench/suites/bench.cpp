@@ -10,8 +10,7 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
-#include "bench/suites/page.h"
-#include "bench/suites/rates.h"
+#include "app/cli/words.h"
 #include "data/results/other_formats.h"
 
 namespace kith::app {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
@@ -23,7 +23,6 @@
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {

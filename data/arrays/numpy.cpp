@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/format/raw_rows.h"
@@ -20,7 +20,6 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/no_memory.h"
+#include "core/error.h"
 #include "data/format/filters.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/no_memory.h"
+#include "core/error.h"
 #include "data/hdf5/hdf5_file.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"

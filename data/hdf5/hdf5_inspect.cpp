@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "core/no_memory.h"
-#include "core/quoted.h"
+#include "core/error.h"
+#include "data/io/quoted.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_chunks.h"
 #include "data/hdf5/hdf5_path.h"
@@ -392,7 +392,7 @@ void require_chunk_memory(const DatasetFacts& facts, std::int64_t element_bytes,
   constexpr std::int64_t kCopies = 3;  // as stored, decoded, and between two filters
   const std::int64_t chunk = facts.chunked ? bytes_of_chunk(facts, element_bytes) : 0, left = memory_limit();
   if (capped_product(kCopies, chunk) <= left) return;
-  throw Error(kNoMemory,
+  throw Error(ExitCode::memory,
               fmt::format("{}: one chunk takes {}, and reading it {} times as much, but only {} of memory are left; "
                           "rewrite it with smaller chunks with `h5repack`, or give a larger --memory",
                           place, show_bytes(chunk), kCopies, show_bytes(left)));

@@ -60,7 +60,7 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
 /// Why it cannot be read as points: expected, found, and a remedy. Empty if it can. Accesses no file.
 std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vector_as_column);
 
-/// Throws Error with kNoMemory if reading a chunk of values of `element_bytes` takes more memory than is left.
+/// Throws Error with ExitCode::memory if reading a chunk of values of `element_bytes` takes more memory than is left.
 void require_chunk_memory(const DatasetFacts& facts, std::int64_t element_bytes, const std::string& place);
 
 /// Why the values, of `element_bytes` each, cannot all be stored in a file of this size. Empty if they can. `facts` has

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_checksum.h"
@@ -22,7 +22,6 @@
 #include "data/hdf5/hdf5_root.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
-#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

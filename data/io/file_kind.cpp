@@ -17,12 +17,11 @@
 #include <system_error>
 #include <vector>
 
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/location.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/io/checksum.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"

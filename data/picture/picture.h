@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/pixel.h"
+#include "core/numbers/color.h"
 #include "data/io/output_file.h"
 
 namespace kith::data {

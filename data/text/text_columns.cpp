@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/quoted.h"
+#include "data/io/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"

@@ -1,8 +1,8 @@
 // Text that would mislead silently: comments among rows, formats that are not tables; and text that takes long to read.
 #include <chrono>
 
-#include "core/quoted.h"
 #include "data/format/formats.h"
+#include "data/io/quoted.h"
 #include "data/source.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"

@@ -11,7 +11,7 @@
 #include "bench/ladders/cpu/ladder.h"
 #include "bench/measurement.h"
 #include "kernels/cuda/runtime/held_rows.h"
-#include "kernels/cuda/runtime/shared_memory.h"
+#include "kernels/cuda/runtime/memory.h"
 
 namespace kith::cuda {
 
