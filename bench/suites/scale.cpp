@@ -11,8 +11,9 @@
 namespace kith::app {
 namespace {
 
-constexpr std::array kCpuShapes{"200000x128,256", "1000000x16,64", "200000x128,2000,10"};
-constexpr std::array kGpuShapes{"1000000x128,1024", "10000000x128,1024", "1000000x128,65536", "10000000x128,10000,10"};
+constexpr std::array kCpuScaleShapes{"200000x128,256", "1000000x16,64", "200000x128,2000,10"};
+constexpr std::array kGpuScaleShapes{"1000000x128,1024", "10000000x128,1024", "1000000x128,65536",
+                                     "10000000x128,10000,10"};
 
 /// 1, 2, 4 ... and all.
 std::vector<int> numbers_up_to(int most) {
@@ -105,7 +106,7 @@ void measure_shape(BenchRun& run, const BenchShape& shape, const Kind& kind, std
 
 std::vector<BenchRow> bench_scale(BenchRun& run) {
   std::vector<BenchRow> rows;
-  for (const BenchShape& shape : shapes_of(run, kCpuShapes, kGpuShapes)) {
+  for (const BenchShape& shape : shapes_of(run, kCpuScaleShapes, kGpuScaleShapes)) {
     for (const Kind* kind : run.kinds) measure_shape(run, shape, *kind, rows);
   }
   return rows;

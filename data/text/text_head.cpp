@@ -13,6 +13,7 @@
 
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"

@@ -15,6 +15,7 @@
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 #include "data/text/text_head.h"
 #include "data/text/text_number.h"
 
