@@ -87,7 +87,11 @@ Needs needs_of(const PointsRun& run) {
           .bytes = row_state_bytes(points) + checked_product(points.rows(), kRowBytes, "labels") +
                    RadiusOptions().capacity * kListedBytes,
           .all_rows = "this command needs all rows in memory",
-          .work = {preparing(), {.phase = "search", .operation = Operation::join, .size = points.rows()}},
+          .work = {preparing(),
+                   {.phase = "search",
+                    .operation = Operation::join,
+                    .size = points.rows(),
+                    .at_most = points.columns() <= kTreeColumns}},
           .is_all_work = false,
           .result_bytes = label_bytes(points, false)};
 }

@@ -174,7 +174,6 @@ MemoryUse memory_use(std::int64_t bytes, const KnnOptions& options, const KnnInp
 
 /// With few columns, trees make searches faster.
 std::vector<Work> work_of(const KnnOptions& options, const KnnInputs& inputs, bool only_searches) {
-  constexpr std::int64_t kFewColumns = 16;
   const std::int64_t count = inputs.queries.rows(), columns = inputs.base.columns();
   const std::int64_t usual = kQueryBlockBytes / bytes_per_query(options.neighbors, columns);
   const std::int64_t block = options.common.block_rows > 0 ? options.common.block_rows : usual;
@@ -186,7 +185,7 @@ std::vector<Work> work_of(const KnnOptions& options, const KnnInputs& inputs, bo
            .operation = joins ? Operation::join : Operation::search,
            .size = count,
            .passes = (count - 1) / std::clamp<std::int64_t>(block, 1, count) + 1,
-           .at_most = columns <= kFewColumns}};
+           .at_most = columns <= kTreeColumns}};
 }
 
 Needs needs_of(const KnnOptions& options, const KnnInputs& inputs, const PointsRun& run) {

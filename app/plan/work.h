@@ -22,6 +22,8 @@ enum class Operation {
   measure,  // distances to all means; size: clusters
 };
 
+inline constexpr std::int64_t kTreeColumns = 16;  // with so few, trees may spare nearly all of a search
+
 /// An operation on all rows, several times.
 struct Work {
   std::string phase;  // as in the report

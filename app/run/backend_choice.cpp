@@ -39,6 +39,10 @@ std::int64_t expected_times(const Work& work) {
   return std::min(work.times, std::max(kLeast, work.times / kShare));
 }
 
+double sending_seconds(const RunShape& shape, const Machine& gpu) {
+  return seconds({{.sent = static_cast<double>(shape.bytes)}}, gpu);
+}
+
 /// As given, else those that this process may use; processes that may use the same ones divide them.
 int threads_of(const CommonOptions& common) {
   if (common.threads > 0 || sharing().threads == 1) return static_cast<int>(common.threads);
@@ -168,32 +172,22 @@ RunShape shape_of(const data::PointSource& points, const std::vector<Work>& work
   return {points.rows(), points.columns(), value_bytes(points), work};
 }
 
-Cost cost_of(const RunShape& shape) {
-  constexpr double kSteps = 8.0;                              // of an operation on all rows
-  constexpr double kCandidates = 32.0;                        // of a query, that the definition decides
-  constexpr std::int64_t kFewColumns = 16, kTreeRows = 8192;  // with so few columns a tree leaves so many rows
-  const auto rows = static_cast<double>(shape.rows), columns = static_cast<double>(shape.columns);
-  Cost cost;
-  for (const Work& work : shape.work) {
-    const auto times = static_cast<double>(expected_times(work));
-    const auto size = static_cast<double>(std::max<std::int64_t>(work.size, 1));
-    const bool joins = work.operation == Operation::join, searches = joins || work.operation == Operation::search;
-    const bool prunes = searches && shape.columns <= kFewColumns;
-    const double compared = prunes ? static_cast<double>(std::min(shape.rows, kTreeRows)) : rows;
-    const double products = times * size * compared * columns / (joins && !prunes ? 2.0 : 1.0);
-    (work.operation == Operation::seed ? cost.float32 : cost.fp16) += products;
-    cost.definitions += times * columns * (searches ? size * kCandidates : rows);
-    cost.copied += times * static_cast<double>(shape.bytes);
-    cost.steps += times * kSteps;
+double expected_seconds(const RunShape& shape, const Machine& machine) {
+  constexpr std::int64_t kTreeRows = 8192;  // that are left to a query where a tree may spare nearly all
+  double sum = 0.0;
+  for (Work work : shape.work) {
+    const bool prunes = work.at_most && work.operation != Operation::iterate;
+    work.times = expected_times(work);
+    work.at_most = false;
+    const std::int64_t rows = prunes ? std::min(shape.rows, kTreeRows) : shape.rows;
+    sum += seconds(cost_of(work, rows, shape.columns, shape.bytes / shape.rows, machine), machine);
   }
-  return cost;
+  return sum;
 }
 
 Decision choose_backend_by_cost(const RunShape& shape, const Machine& processor, const Machine& gpu) {
-  Cost cost = cost_of(shape);
-  const double here = seconds(cost, processor);
-  cost.sent = static_cast<double>(shape.bytes);
-  const double opening = kFirstOpening + gpu.opening, there = opening + seconds(cost, gpu);
+  const double here = expected_seconds(shape, processor), opening = kFirstOpening + gpu.opening;
+  const double there = opening + expected_seconds(shape, gpu) + sending_seconds(shape, gpu);
   Decision decision{.subject = "backend", .method = {}, .reason = {}};
   decision.considered = {{.method = "cpu", .seconds = here},
                          {.method = "cuda", .seconds = there, .bytes = shape.bytes}};
@@ -205,9 +199,7 @@ Decision choose_backend_by_cost(const RunShape& shape, const Machine& processor,
 }
 
 Decision choose_gpus_by_cost(const RunShape& shape, const Machine& gpu, std::int64_t most) {
-  Cost cost = cost_of(shape);
-  cost.sent = static_cast<double>(shape.bytes);
-  const double work = seconds(cost, gpu);
+  const double work = expected_seconds(shape, gpu) + sending_seconds(shape, gpu);
   Decision decision{.subject = "GPUs", .method = {}, .reason = {}};
   double least = 0.0;
   for (std::int64_t count = 1; count <= most; count *= 2) {

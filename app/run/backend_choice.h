@@ -24,8 +24,8 @@ struct RunShape {
 
 RunShape shape_of(const data::PointSource& points, const std::vector<Work>& work);
 
-/// The work of the run where its rows are in memory.
-Cost cost_of(const RunShape& shape);
+/// Of the run on a machine that holds its rows, with as many iterations as most runs take.
+double expected_seconds(const RunShape& shape, const Machine& machine);
 
 /// The processor or a GPU: opening a GPU and sending the rows there takes longer than small problems take a processor.
 Decision choose_backend_by_cost(const RunShape& shape, const Machine& processor, const Machine& gpu);

@@ -60,7 +60,7 @@ TEST_CASE("a run takes as many GPUs as win back the time to open them") {
   const auto gpus = [](const RunShape& run) { return choose_gpus_by_cost(run, kGpu, 16).method; };
   CHECK(gpus({}) == "1");
   CHECK(gpus(shape(1'000'000, 128, iterations(1024))) == "1");
-  CHECK(gpus(shape(100'000'000, 128, iterations(1024))) == "4");
+  CHECK(gpus(shape(100'000'000, 128, iterations(1024))) == "8");
   CHECK(gpus(shape(20'000'000, 128, iterations(256))) == "2");
   const Decision decision = choose_gpus_by_cost(shape(20'000'000, 128, iterations(256)), kGpu, 1);
   CHECK(decision.method == "1");
