@@ -31,7 +31,7 @@ Machine large_gpu() {
   return machine;
 }
 
-/// About a gaming card: a fifth of the products and of the memory, and few operations of float64.
+/// About a gaming GPU: a fifth of the products and of the memory, and few operations of float64.
 Machine gaming_gpu() {
   Machine machine = large_gpu();
   for (double* rate : {&machine.copied, &machine.gathered, &machine.fp16}) *rate /= 5;
