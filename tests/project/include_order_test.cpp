@@ -48,7 +48,11 @@ const std::vector<Module> kModules{
      {"kernels interface", "kernels/cpu/picture", "kernels/cpu/assign", "kernels/cpu/search", "kernels/cpu/seeding",
       "kernels/cpu/statistics"}},
     {"kernels/cuda/device", {"kernels/cuda/device/"}, {"core"}},
-    {"kernels/cuda/runtime", {"kernels/cuda/runtime/"}, {"kernels/cuda/device", "kernels/cpu/runtime"}},
+    // Rows are held with what is known for the choice of a search.
+    {"kernels/cuda search choice", {"kernels/cuda/choice/search.h"}, {"core"}},
+    {"kernels/cuda/runtime",
+     {"kernels/cuda/runtime/"},
+     {"kernels/cuda/device", "kernels/cpu/runtime", "kernels/cuda search choice"}},
     {"kernels/cuda/choice", {"kernels/cuda/choice/"}, {"kernels/cuda/runtime"}},
     {"kernels/cuda/screen", {"kernels/cuda/screen/"}, {"kernels/cuda/choice"}},
     {"kernels/cuda/operations", {"kernels/cuda/operations.h"}, {"kernels/cuda/screen"}},
