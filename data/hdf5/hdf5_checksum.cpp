@@ -15,7 +15,7 @@
 namespace kith::data {
 namespace {
 
-std::vector<hsize_t> shape_of(hid_t dataset) {
+std::vector<hsize_t> extent_of(hid_t dataset) {
   const Handle space(H5Dget_space(dataset));
   std::vector<hsize_t> shape(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space.get()), 0)));
   H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr);
@@ -129,7 +129,7 @@ std::optional<std::int64_t> checksum_of_values(hid_t dataset, const std::string&
   const H5T_class_t kind = H5Tget_class(type.get());
   if ((kind == H5T_INTEGER || kind == H5T_FLOAT) && H5Pget_layout(creation.get()) == H5D_CONTIGUOUS)
     return dataset_checksum(dataset);
-  if (kind != H5T_STRING || H5Pget_layout(creation.get()) == H5D_VIRTUAL || shape_of(dataset).size() != 1)
+  if (kind != H5T_STRING || H5Pget_layout(creation.get()) == H5D_VIRTUAL || extent_of(dataset).size() != 1)
     return std::nullopt;
   Checksum sum;
   for (const std::string& text : texts_of_vector(dataset, place)) add_text(sum, text);
@@ -171,7 +171,7 @@ std::optional<std::int64_t> dataset_checksum(hid_t dataset) {
   constexpr hsize_t kBlockBytes = hsize_t{1} << 20;
   constexpr hsize_t kMostRowBytes = hsize_t{1} << 28;  // no result has longer rows, but a damaged file may claim them
   const Handle type(H5Dget_type(dataset));
-  std::vector<hsize_t> count = shape_of(dataset);
+  std::vector<hsize_t> count = extent_of(dataset);
   hsize_t row_bytes = H5Tget_size(type.get());
   if (row_bytes == 0 || row_bytes > kMostRowBytes) return std::nullopt;
   if (count.empty()) {  // one value
@@ -214,7 +214,7 @@ std::optional<std::int64_t> head_checksum(hid_t root) {
             [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [path, dataset] : objects.datasets) {
     if (!dataset) return std::nullopt;
-    add_text(sum, fmt::format("{} {} {}", path, fmt::join(shape_of(dataset.get()), "x"),
+    add_text(sum, fmt::format("{} {} {}", path, fmt::join(extent_of(dataset.get()), "x"),
                               stored_checksum(dataset.get()).value_or(-1)));
   }
   return sum.value();

@@ -344,9 +344,10 @@ TEST_CASE("lines before the table are left out, and the message says how many") 
   CHECK(done({"cluster", "-", "-k", "2", "--skip-lines", "1", "-q", "-o", "-"}, {.standard_input = file}).out ==
         done(cluster(file, {"--skip-lines", "1"})).out);
   done({"cluster", file, "-k", "2", "--skip-lines", "1", "-q", "--append", "-o", folder / "a.csv"});
-  done({"cluster", file, "-k", "2", "--skip-lines", "1", "-q", "-f", "--max-iterations", "1", "--checkpoint",
-        folder / "c", "-o", folder / "c.h5"});
-  done({"resume", folder / "c", "-q"});
+  CHECK(run_kith({"cluster", file, "-k", "2", "--skip-lines", "1", "-q", "--time-limit", "0.000001ms", "--checkpoint",
+                  folder / "c", "-o", folder / "c.h5"})
+            .code == 124);
+  done({"resume", folder / "c", "-q", "--time-limit", "1h"});
   CHECK(done({"info", folder / "c.h5"}).out.find("--skip-lines 1") != std::string::npos);
   CHECK(bytes_of(folder / "a.csv").find("1;2;") != std::string::npos);
   CHECK(done({"plan", "cluster", file, "-k", "2", "--skip-lines", "1"}).code == 0);
