@@ -5,6 +5,7 @@
 
 #include "app/cli/terminal.h"
 #include "app/run/results.h"
+#include "data/results/anndata_copy.h"
 #include "data/results/other_formats.h"
 
 namespace kith::app {
