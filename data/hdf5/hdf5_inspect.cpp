@@ -166,7 +166,7 @@ std::string byte_order_of(hid_t type) {
   return order == H5T_ORDER_LE ? "little" : order == H5T_ORDER_BE ? "big" : "other";
 }
 
-std::vector<std::int64_t> shape_of(hid_t dataset) {
+std::vector<std::int64_t> extents_of(hid_t dataset) {
   const Handle space(H5Dget_space(dataset));
   const int rank = H5Sget_simple_extent_ndims(space.get());
   std::vector<hsize_t> dims(static_cast<std::size_t>(std::max(rank, 0)));
@@ -342,7 +342,7 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   if (facts.element) inspect_marks(dataset, facts);
   if (H5Tget_class(type.get()) == H5T_COMPOUND) inspect_records(file, type.get(), facts);
   // Reading the shape of a virtual dataset would open the files that it refers to.
-  if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = shape_of(dataset);
+  if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = extents_of(dataset);
   inspect_writer(file, dataset, facts);
   facts.info.unreadable = refusal(facts, file.bytes(), false);
   facts.info.is_readable = refusal(facts, file.bytes(), true).empty();
