@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/preparation/preparation.h"
+#include "core/runtime/threads.h"
 #include "data/source.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
@@ -75,6 +76,7 @@ Words writing(Words words, const std::string& out, const Words& more = {}, const
 
 TEST_CASE("prepared points are clustered and assigned as points that were prepared beforehand") {
   const Scratch folder;
+  Threads threads(1);
   const Matrix<float> points = groups(500, 1), new_points = groups(80, 99);
   const std::string file = folder / "x.h5", other = folder / "y.h5", out = folder / "out.h5", plain = folder / "p.h5";
   make<float>(file, points.view());
@@ -87,7 +89,7 @@ TEST_CASE("prepared points are clustered and assigned as points that were prepar
       const Preparation found = stored(out, prepared.request);
       const auto beforehand = [&](const std::string& from, const std::string& to) {
         PointsMatrix rows = data::read_all(*data::open_points(from));
-        apply_preparation({rows, from}, found, {});
+        apply_preparation({rows, from}, found, threads);
         make<float>(to, std::as_const(std::get<Matrix<float>>(rows)).view());
       };
       beforehand(file, folder / "x-prepared.h5");
@@ -110,6 +112,7 @@ TEST_CASE("prepared points are clustered and assigned as points that were prepar
 
 TEST_CASE("neighbours are those of the prepared points; queries are prepared as the base is") {
   const Scratch folder;
+  Threads threads(1);
   const Matrix<float> points = groups(300, 1), queries = groups(21, 5);
   const std::string file = folder / "x.h5", asked = folder / "q.h5", out = folder / "out.h5", plain = folder / "p.h5";
   make<float>(file, points.view());
@@ -117,8 +120,8 @@ TEST_CASE("neighbours are those of the prepared points; queries are prepared as 
   for (const Prepared& prepared : preparations()) {
     INFO(prepared.options.back());
     PointsMatrix base_rows = data::read_all(*data::open_points(file)), rows = data::read_all(*data::open_points(asked));
-    const Preparation found = prepare({base_rows, "x"}, prepared.request, {});
-    apply_preparation({rows, "q"}, found, {});
+    const Preparation found = prepare({base_rows, "x"}, prepared.request, threads);
+    apply_preparation({rows, "q"}, found, threads);
     make<float>(folder / "x-prepared.h5", std::as_const(std::get<Matrix<float>>(base_rows)).view());
     make<float>(folder / "q-prepared.h5", std::as_const(std::get<Matrix<float>>(rows)).view());
     for (const bool own : {true, false}) {
