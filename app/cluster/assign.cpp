@@ -279,7 +279,9 @@ Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids,
                    {"--precision", fmt::format("--precision {}", name_of(points.value_class()))}}),
               .writes_result = !run.target.empty(),
               .held_row_bytes = listed_row_bytes(points, centroids.rows)};
-  needs.bytes = assignment_bytes(points, {.clusters = centroids.rows, .keeps_distances = options.save_distances}) +
+  needs.bytes = assignment_bytes(points, {.clusters = centroids.rows,
+                                          .keeps_distances = options.save_distances,
+                                          .threads = planned_threads(run.common)}) +
                 centroid_distance_bytes(options.distances, points, centroids, run.common);
   needs.use = {needs.bytes - points.rows() * needs.held_row_bytes, needs.bytes, "by the screens that the data allow"};
   if (!only_assigns) needs.all_rows = "distances to several centroids need all rows in memory";

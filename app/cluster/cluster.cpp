@@ -321,7 +321,8 @@ Needs needs_of(const ClusterOptions& options, const ClusterInputs& inputs, const
   needs.bytes = assignment_bytes(points, {.clusters = inputs.clusters,
                                           .keeps_distances = options.save_distances,
                                           .seeds = inputs.start.init == Init::kmeans_plus_plus,
-                                          .runs = kmeans.runs}) +
+                                          .runs = kmeans.runs,
+                                          .threads = planned_threads(run.common)}) +
                 variant_bytes(options.variant, points, inputs.clusters) +
                 checkpoint_bytes(options.checkpoint, inputs.clusters, points.columns());
   // The search for the rows nearest to the centroids may make cells if few rows are far from all others.

@@ -365,7 +365,7 @@ std::int64_t sweep_bytes(const SweepOptions& options, const std::vector<std::int
   constexpr std::int64_t kBytesPerValue = 64;  // of centroids, as in assignment_bytes()
   bytes += checked_product(numbers * kBytesPerValue, counts.back() * points.columns(), "centroids");
   bytes += checked_product(n, listed_row_bytes(points, counts.back()), "rows");
-  bytes += long_row_bytes(n, points.columns(), counts.back());
+  bytes += long_row_bytes(n, points.columns(), counts.back(), planned_threads(options.common));
   if (options.references > 0) {
     bytes += checked_product(checked_product(n, points.columns(), "reference set"), sizeof(double), "reference set");
   }

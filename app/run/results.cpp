@@ -299,8 +299,8 @@ std::int64_t thread_bytes(std::int64_t tasks, std::int64_t bytes) {
   return std::min<std::int64_t>(usable_threads(), tasks) * std::max<std::int64_t>(bytes - kUsual, 0);
 }
 
-std::int64_t long_row_bytes(std::int64_t rows, std::int64_t columns, std::int64_t clusters) {
-  return cpu::long_row_bytes(rows, columns, clusters, usable_threads());
+std::int64_t long_row_bytes(std::int64_t rows, std::int64_t columns, std::int64_t clusters, std::int64_t threads) {
+  return cpu::long_row_bytes(rows, columns, clusters, threads);
 }
 
 std::int64_t assignment_bytes(const data::PointSource& points, const AssignmentMemory& memory) {
@@ -316,7 +316,7 @@ std::int64_t assignment_bytes(const data::PointSource& points, const AssignmentM
   if (memory.keeps_distances) row += kDistances + (results - 1) * 8;
   const std::int64_t centroids = checked_product(memory.clusters, points.columns(), "centroids");
   const bool is_screened = cpu::is_screened(points.rows(), points.columns(), memory.clusters);
-  return long_row_bytes(points.rows(), points.columns(), memory.clusters) +
+  return long_row_bytes(points.rows(), points.columns(), memory.clusters, memory.threads) +
          checked_product(points.rows(), row, "rows") +
          checked_product(centroids, is_screened ? kBytesPerValue : kUnscreened, "centroids") +
          checked_product(points.rows(), listed_row_bytes(points, memory.clusters), "rows");
