@@ -17,11 +17,11 @@
 #include <system_error>
 #include <vector>
 
-#include "data/io/quoted.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/location.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {
@@ -300,6 +300,18 @@ Kind kind_of(std::string_view bytes) {
   }
   for (const Signature& signature : kSignatures) {
     if (bytes.starts_with(signature.bytes) && !is_text(bytes)) return signature.kind;
+  }
+  return {};
+}
+
+Kind kind_of_picture(std::string_view bytes) {
+  const auto is_picture = [](const Kind& kind) { return std::string_view(kind.convert).ends_with(" OUT.png"); };
+  if (bytes.starts_with("<svg")) return {"an SVG drawing", kToPng};
+  for (const OtherKind& other : kOtherKinds) {
+    if (is_picture(other.kind) && other.recognises(bytes)) return other.kind;
+  }
+  for (const Signature& signature : kSignatures) {
+    if (is_picture(signature.kind) && bytes.starts_with(signature.bytes)) return signature.kind;
   }
   return {};
 }

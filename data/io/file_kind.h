@@ -51,6 +51,9 @@ struct Kind {
 /// The kind of a file with these first bytes, of which there may be up to a few thousand.
 Kind kind_of(std::string_view bytes);
 
+/// The kind of a picture that kith does not read, also where its first bytes could be text.
+Kind kind_of_picture(std::string_view bytes);
+
 /// Whether the bytes begin with the signature of a kind that is no text.
 bool has_signature(std::string_view bytes);
 

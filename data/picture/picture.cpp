@@ -17,11 +17,9 @@ namespace kith::data {
 namespace {
 
 Error unknown_picture(const std::string& file, std::string_view head) {
-  const bool is_drawing = head.starts_with("<svg");  // a text, which no signature of a file distinguishes
-  const std::string convert = is_drawing ? "convert IN OUT.png" : conversion_of_bytes(head);
-  if (convert.ends_with(" OUT.png")) {
+  if (const Kind kind = kind_of_picture(head); kind.name != nullptr) {
     return {ExitCode::data, fmt::format("{}: expected a PNG, JPEG or PNM picture, found {}; convert it: {}",
-                                        quoted(file), is_drawing ? "an SVG drawing" : describe_bytes(head), convert)};
+                                        quoted(file), kind.name, kind.convert)};
   }
   return {ExitCode::data, fmt::format("{}: expected a PNG, JPEG or PNM picture, found {}; convert it to one of these "
                                       "formats",
