@@ -13,7 +13,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "data/io/quoted.h"
 #include "data/arrays/numpy.h"
 #include "data/arrow/arrow_table.h"
 #include "data/format/formats.h"
@@ -23,6 +22,7 @@
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/source.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"

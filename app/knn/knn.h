@@ -15,8 +15,8 @@
 #include "app/run/held_points.h"
 #include "app/run/report.h"
 #include "app/run/results.h"
-#include "core/neighbors/list_scores.h"
 #include "core/neighbors/graph.h"
+#include "core/neighbors/list_scores.h"
 #include "core/neighbors/neighbors.h"
 #include "data/labels.h"
 

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <utility>
 
-#include "data/io/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
@@ -23,6 +22,7 @@
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {

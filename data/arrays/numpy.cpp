@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "data/io/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/format/raw_rows.h"
@@ -20,6 +19,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {

@@ -18,11 +18,11 @@
 #include <string_view>
 #include <utility>
 
-#include "data/io/quoted.h"
 #include "data/format/shape.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

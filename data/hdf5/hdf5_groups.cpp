@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "data/io/quoted.h"
 #include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_inspect.h"
@@ -19,6 +18,7 @@
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/io/quoted.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_chunks.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/zstd_bytes.h"
 

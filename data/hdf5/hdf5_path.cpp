@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "data/io/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_checksum.h"
@@ -22,6 +21,7 @@
 #include "data/hdf5/hdf5_root.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

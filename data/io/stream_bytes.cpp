@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "core/error.h"
-#include "data/io/quoted.h"
 #include "data/io/checksum.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/scratch_file.h"
 #include "data/io/zstd_bytes.h"
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <utility>
 
-#include "data/io/quoted.h"
 #include "data/io/output_file.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/picture/decoders.h"
 

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/io/quoted.h"
 #include "data/format/formats.h"
 #include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/quoted.h"
 
 namespace kith::data {
 namespace {

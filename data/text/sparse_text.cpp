@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "data/io/quoted.h"
 #include "data/format/formats.h"
 #include "data/format/raw_rows.h"
 #include "data/format/shape.h"
@@ -18,6 +17,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"

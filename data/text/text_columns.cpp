@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/io/quoted.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"

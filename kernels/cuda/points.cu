@@ -85,12 +85,14 @@ class CudaPoints final : public Points {
     return iterate_shards({&self, 1}, alone, process, request, state);
   }
   IterateResult iterate_shards(std::span<Points* const> shards, Threads& threads, Communicator& processes,
-                              const IterateRequest& request, LloydState& state) override {
+                               const IterateRequest& request, LloydState& state) override {
     std::vector<HeldRows<T>*> held;
     for (Points* shard : shards) held.push_back(&dynamic_cast<CudaPoints&>(*shard).held_);
     return cuda::iterate<T>(held, threads, processes, request, state);
   }
-  bool iterates_in_shards(std::int64_t count) const override { return held_.weight.size() == 0 && count <= kMostShards; }
+  bool iterates_in_shards(std::int64_t count) const override {
+    return held_.weight.size() == 0 && count <= kMostShards;
+  }
   void relabel(std::int64_t row, std::int32_t label) override {
     check(cudaSetDevice(held_.context->device));
     const std::int64_t position = row - held_.first_row;
@@ -172,7 +174,7 @@ class CudaPoints final : public Points {
     return lists;
   }
   std::optional<NeighborLists> join_shards(std::span<const Points* const> shards, Threads& threads,
-                                          const SelfJoin& join) const override {
+                                           const SelfJoin& join) const override {
     std::vector<const HeldRows<T>*> held;
     for (const Points* shard : shards) held.push_back(&dynamic_cast<const CudaPoints&>(*shard).held_);
     return cuda::join_shards<T>(held, threads, join);

@@ -115,8 +115,8 @@ TEST_CASE("a run takes the memory of its plan, within a tenth") {
     const double measured = run["memory"]["host"], most = memory["host"], least = memory["host_least"];
     INFO(nlohmann::json(command).dump() << " " << memory.dump() << " measured " << measured);
     CHECK(measured <= 1.1 * most);
-    CHECK(measured >= 0.9 * least);
-    CHECK(measured >= 6e7);  // more than what the program itself takes
+    CHECK(measured >= 0.9 * least - 1e6);                      // a page here and there
+    CHECK(measured >= 2.0 * memory["program"].get<double>());  // not only what the program itself takes
     exact += most <= 1.1 * least ? 1 : 0;
   }
   CHECK(exact >= 3);  // plans without a range
@@ -209,7 +209,7 @@ TEST_CASE("the advice of a plan is a change that shortens the run") {
   const Scratch folder;
   const std::string points = folder / "x.npy";
   write_npy(points, kRows);
-  const Words few{"--memory", "13MB", "--max-iterations", "2", "--json", "-q"};
+  const Words few{"--memory", "13MB", "--threads", "2", "--max-iterations", "2", "--json", "-q"};
   const auto slow = done(Words{"plan", "cluster", points, "-k", "200"} + few).json()["plan"];
   CHECK(phase_of(slow, "seed")["passes"] == 399);
   CHECK(slow["advice"].get<std::string>().find("--init k-means||") == 0);

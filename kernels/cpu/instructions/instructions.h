@@ -14,8 +14,8 @@
 #include <span>
 #include <type_traits>
 
-#include "core/numbers/fixed_point.h"
 #include "core/numbers/distance.h"
+#include "core/numbers/fixed_point.h"
 
 namespace kith::cpu {
 

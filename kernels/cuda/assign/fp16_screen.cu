@@ -16,10 +16,10 @@
 
 #include "kernels/cuda/device/quantized_score.h"
 #include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/screen/epilogue.h"
 #include "kernels/cuda/screen/fp16_columns.h"
 #include "kernels/cuda/screen/product_launch.h"
 #include "kernels/cuda/screen/refinement.h"
-#include "kernels/cuda/screen/epilogue.h"
 #include "kernels/cuda/screen/screening_input.h"
 
 namespace kith::cuda {

@@ -313,8 +313,8 @@ IterateResult iterate(std::span<HeldRows<T>* const> shards, Threads& threads, Co
   return result;
 }
 
-#define KITH_INSTANTIATE(T)                                                                                         \
-  template class DeviceLloyd<T>;                                                                                    \
+#define KITH_INSTANTIATE(T)                                                                                     \
+  template class DeviceLloyd<T>;                                                                                \
   template IterateResult iterate(std::span<HeldRows<T>* const>, Threads&, Communicator&, const IterateRequest&, \
                                  LloydState&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

@@ -466,8 +466,8 @@ void join_cells(const HeldRows<T>& held, const Shard& own, bool include_self,
   CellSearch<T>(held, queries, rows, lists.index.columns()).run(lists, progress);
 }
 
-#define KITH_INSTANTIATE(T)                                                                                     \
-  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);          \
+#define KITH_INSTANTIATE(T)                                                                                  \
+  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);       \
   template void join_cells(const HeldRows<T>&, const Shard&, bool, const std::function<void(std::int64_t)>&, \
                            NeighborLists&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

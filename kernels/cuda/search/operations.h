@@ -1,5 +1,5 @@
-// The operations of a neighbour search. Each implements the function of the same name in core/points/points.h. T: one of
-// KITH_FOR_POINT_TYPES.
+// The operations of a neighbour search. Each implements the function of the same name in core/points/points.h. T: one
+// of KITH_FOR_POINT_TYPES.
 #pragma once
 
 #include <optional>

@@ -132,7 +132,7 @@ HeldRows<T> all_rows(std::span<const HeldRows<T>* const> parts, std::size_t p, s
 
 template <class T>
 std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> parts, Threads& threads,
-                                        const SelfJoin& join) {
+                                         const SelfJoin& join) {
   std::vector<Shard> shares;
   std::vector<int> devices;
   std::int64_t n = 0;
@@ -175,7 +175,7 @@ std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> par
   return lists;
 }
 
-#define KITH_INSTANTIATE(T)                                                                              \
+#define KITH_INSTANTIATE(T)                                                                           \
   template std::optional<NeighborLists> join_rows(const HeldRows<T>&, const SelfJoin&, const Shard&); \
   template std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const>, Threads&, const SelfJoin&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)

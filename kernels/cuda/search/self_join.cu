@@ -64,7 +64,7 @@ struct JoinProduct {
 class LogPairs {
  public:
   static constexpr bool kAnyColumns = true;
-  static constexpr bool kColumnRanges = true;
+  [[maybe_unused]] static constexpr bool kColumnRanges = true;
 
   using Arguments = JoinProduct;
 
