@@ -21,6 +21,7 @@ constexpr double kPrepared = 40;   // of a value: conversion, range, integer gri
 constexpr double kPacked = 20;     // of a column: centring, rounding, norms and transposing, as float32 multiply-adds
 constexpr double kScore = 9;       // of a product: comparing it and moving it through the cache, as the same
 constexpr double kBeginning = 20;  // of a row: the beginning and end of its loops, in columns
+constexpr double kSeedState = 24;  // bytes of a row in a step of k-means++: its distance, read twice and written
 
 }  // namespace
 
@@ -37,7 +38,9 @@ Cost cost_of(const Work& work, std::int64_t rows, std::int64_t columns, std::int
       cost.definitions = n * d * kPrepared;
       return cost;
     case Operation::seed:
-      cost.float32 = n * d * size;
+      cost.copied += n * kSeedState;
+      cost.float32 = n * (kBeginning + size * (d + kScore));
+      cost.steps = static_cast<double>(work.passes);
       return cost;
     case Operation::measure:
       cost.definitions = definition * size;

@@ -11,7 +11,9 @@ namespace {
 constexpr double kClock = 2.6e9;
 constexpr double kCopied = 10e9;     // bytes per second of a thread: memcpy of large arrays
 constexpr double kGathered = 1.7e9;  // sorting and moving keys of 16 bytes and rows of few columns
-constexpr double kWaking = 5e-6;     // seconds until all threads of a pool are at work
+// Seconds until one more thread of a pool is at work: the system wakes them one after another. With 64 threads of a
+// virtual machine 2000 steps of k-means++ over 10^6 rows of 3 columns took 1.8 s, and their arithmetic 0.2 s.
+constexpr double kWaking = 5e-6;
 
 /// Operations per cycle of a thread.
 struct Throughput {
@@ -45,7 +47,7 @@ Machine processor_machine(const Instructions& set, int threads) {
   machine.fp16 = of_set.low_precision * cycles;
   machine.float32 = of_set.float32 * cycles;
   machine.definitions = of_set.definitions * cycles;
-  machine.step = threads > 1 ? kWaking : 0.0;
+  machine.step = kWaking * (threads - 1);
   return machine;
 }
 
