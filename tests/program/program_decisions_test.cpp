@@ -56,6 +56,16 @@ TEST_CASE("a slower GPU and a faster processor are chosen less and more often") 
   CHECK(choose_backend_by_cost(run, kProcessor, slow).method == "cpu");
 }
 
+TEST_CASE("waking many threads for each step of k-means++ takes longer than opening a GPU") {
+  Machine many = kProcessor;  // 64 threads
+  for (double* rate : {&many.copied, &many.gathered, &many.fp16, &many.float32, &many.definitions}) *rate *= 8;
+  RunShape run = shape(1'000'000, 3, iterations(2000, 10));
+  CHECK(choose_backend_by_cost(run, many, kGpu).method == "cpu");
+  run.work.push_back({.phase = "seed", .operation = Operation::seed, .times = 2000, .size = 9, .passes = 3999});
+  many.step = 63 * kProcessor.step;
+  CHECK(choose_backend_by_cost(run, many, kGpu).method == "cuda");
+}
+
 TEST_CASE("a run takes as many GPUs as win back the time to open them") {
   const auto gpus = [](const RunShape& run) { return choose_gpus_by_cost(run, kGpu, 16).method; };
   CHECK(gpus({}) == "1");
