@@ -32,7 +32,7 @@ void copy_entries(const NeighborLists& from, NeighborLists& to) {
 /// Merges lists of other rows.
 void merge(const NeighborLists& from, NeighborLists& to) {
   std::vector<Neighbor> merged;
-  for (std::int64_t q = 0; q < to.index.rows(); ++q) merge_list(from, q, -1, to, q, merged);
+  for (std::int64_t q = 0; q < to.index.rows(); ++q) merge_list(to, q, from, q, -1, merged);
   to.products += from.products;
   to.candidates += from.candidates;
   to.fallback_queries += from.fallback_queries;
