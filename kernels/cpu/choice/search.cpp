@@ -99,7 +99,8 @@ class SearchChoice {
     return method;
   }
 
-  /// Whether a search among the first of equal rows is expected to have repaid by now that they are looked for.
+  /// Whether many rows are equal, so that a search among the first row of each kind is faster. Finding these rows takes
+  /// time: it is worth it once the searches so far would have saved more.
   bool copies_pay() {
     constexpr std::int64_t kLeastRows = 4096;
     constexpr double kFewEqual = 1.0 / 64;  // the probability that two rows are equal, below which ties cost little

@@ -78,6 +78,16 @@ bool is_screen_in_fp16(AssignmentMethod method) {
   return method == AssignmentMethod::fp16 || method == AssignmentMethod::fp16_groups;
 }
 
+/// The option that takes the least time of those that are not excluded. One never is: float32 without copies in fp16,
+/// and with them one of the screens in fp16.
+std::size_t fastest(const std::vector<Option>& options) {
+  const auto time = [](const Option& option) {
+    return option.excluded.empty() ? option.seconds : std::numeric_limits<double>::infinity();
+  };
+  const auto is_faster = [&](const Option& one, const Option& other) { return time(one) < time(other); };
+  return static_cast<std::size_t>(std::min_element(options.begin(), options.end(), is_faster) - options.begin());
+}
+
 std::string percent_of(std::int64_t part, std::int64_t all) {
   return fmt::format("{:.2g} %", 100.0 * number(part) / number(std::max<std::int64_t>(all, 1)));
 }
@@ -181,22 +191,24 @@ Option AssignmentChoice::near_option(const Option& screen, const std::function<C
   return option;
 }
 
-AssignmentMethod AssignmentChoice::choose(const std::function<CandidateSample()>& sample) {
+std::vector<Option> AssignmentChoice::screen_options() const {
   std::vector<Option> options;
   for (const AssignmentMethod method : kMethods) {
     if (method != AssignmentMethod::near_labels) options.push_back(screen_option(method));
   }
-  Option* best = nullptr;
-  for (Option& option : options) {
-    if (option.excluded.empty() && (best == nullptr || option.seconds < best->seconds)) best = &option;
-  }
+  return options;
+}
+
+AssignmentMethod AssignmentChoice::choose(const std::function<CandidateSample()>& sample) {
+  std::vector<Option> options = screen_options();
+  Option& best = options[fastest(options)];
   // What the last screen took for the same rows includes their ambiguous ones.
   const bool is_observed = observed_.labelled_clusters == shape_.clusters && observed_.screen_seconds > 0.0;
-  const Option near = near_option(*best, sample);
-  if (is_observed && best->method != name_of(AssignmentMethod::narrow)) {
-    best->seconds = observed_.screen_seconds * number(shape_.rows);
+  const Option near = near_option(best, sample);
+  if (is_observed && best.method != name_of(AssignmentMethod::narrow)) {
+    best.seconds = observed_.screen_seconds * number(shape_.rows);
     for (Option& option : options) {
-      if (&option != best && option.excluded.empty()) option.excluded = "another screen takes less time";
+      if (&option != &best && option.excluded.empty()) option.excluded = "another screen takes less time";
     }
   }
   options.insert(options.begin() + 1, near);
@@ -210,22 +222,17 @@ AssignmentMethod AssignmentChoice::choose(const std::function<CandidateSample()>
 
 AssignmentMethod AssignmentChoice::choose_screen() {
   observed_.near_labels = false;
-  std::vector<Option> options{
-      {.method = name_of(AssignmentMethod::near_labels), .excluded = "no memory for its lists"}};
-  for (const AssignmentMethod method : kMethods) {
-    if (method != AssignmentMethod::near_labels) options.push_back(screen_option(method));
-  }
+  std::vector<Option> options = screen_options();
+  options.insert(options.begin(),
+                 {.method = name_of(AssignmentMethod::near_labels), .excluded = "no memory for its lists"});
   return take(options);
 }
 
 /// Takes the method of the least time.
 AssignmentMethod AssignmentChoice::take(const std::vector<Option>& options) {
-  const Option* best = nullptr;
-  for (const Option& option : options) {
-    if (option.excluded.empty() && (best == nullptr || option.seconds < best->seconds)) best = &option;
-  }
-  method_ = method_of(best->method);
-  decisions_.add({"assignment", best->method,
+  const Option& best = options[fastest(options)];
+  method_ = method_of(best.method);
+  decisions_.add({"assignment", best.method,
                   method_ == AssignmentMethod::near_labels
                       ? fmt::format("{:.3g} of {} centroids are near the label of a row", observed_.near_candidates,
                                     shape_.clusters)

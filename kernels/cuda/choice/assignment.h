@@ -130,6 +130,7 @@ class AssignmentChoice {
   static constexpr double kPair = 8.0;    // the same of a distance pair by pair, which reads both rows anew
 
   Option screen_option(AssignmentMethod method) const;
+  std::vector<Option> screen_options() const;
   Option near_option(const Option& screen, const std::function<CandidateSample()>& sample);
   AssignmentMethod take(const std::vector<Option>& options);
   NearChoice near_choice(std::int64_t count, const CandidateSample& candidates, double other) const;
