@@ -21,17 +21,6 @@ constexpr std::int64_t kLeastRows = 1024;  // of a device; smaller blocks of row
 constexpr std::int64_t kMostGpus = 16;     // that a run takes without --devices
 constexpr double kFirstOpening = 0.2;      // seconds for which a process initialises CUDA, besides opening each device
 
-/// An H200, than which no GPU that kith knows is faster: what it does not win, no GPU is opened for.
-constexpr Machine kFastestGpu{{.copied = 3.6e12,
-                               .gathered = 2.7e12,
-                               .sent = 50e9,
-                               .fp16 = 4e14,
-                               .int8 = 4e14,
-                               .float32 = 2.5e13,
-                               .definitions = 6e12},
-                              5e-6,
-                              0.1};
-
 /// Of a limit of iterations, those that most runs take.
 std::int64_t expected_times(const Work& work) {
   constexpr std::int64_t kLeast = 10, kShare = 10;
@@ -58,8 +47,9 @@ BackendOptions backend_options(const CommonOptions& common) {
   return options;
 }
 
-/// The rates of the processor, which is the last backend and always there.
+/// The rates of the processor, which is the last backend and always there, and those of the first, with GPUs.
 Machine processor(const CommonOptions& common) { return backends().back().machine(backend_options(common)); }
+Machine fastest_gpu(const CommonOptions& common) { return backends().front().machine(backend_options(common)); }
 
 std::string text_of(const Device& device) {
   return device.description.empty() ? device.name : fmt::format("{}, {}", device.name, device.description);
@@ -88,7 +78,7 @@ std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& opt
   if (common.devices.empty() && !entry.has_gpus) return {0};
   const bool is_named = common.set == nullptr || common.set->source("--device") != Source::none;
   if (common.devices.empty() && !is_named && processes().is_alone()) {
-    Decision decision = choose_gpus_by_cost(shape, kFastestGpu, kMostGpus);
+    Decision decision = choose_gpus_by_cost(shape, entry.machine(options), kMostGpus);
     devices = first_devices(entry, options, parse_integer(decision.method, "GPUs", {1, kMostGpus}));
     if (std::to_string(devices.size()) != decision.method) {
       decision.reason = fmt::format("there {} no more", devices.size() == 1 ? "is" : "are");
@@ -149,17 +139,18 @@ std::vector<int> named_or_all(const Job& job, const BackendEntry& entry) {
   return devices_of(entry, backend_options(common), common, {}, decisions);
 }
 
-/// What the options say about the backend, or else what the shape of the run does. The method is the backend to try
+/// What the options say about the backend, or else what the shape of the run does. named: the option that names a GPU,
+/// empty: none does. The method is the backend to try
 /// first, empty: the first that works.
-Decision wanted_backend(const Job& job, const std::string& gpu, const RunShape& shape) {
+Decision wanted_backend(const Job& job, const std::string& named, const RunShape& shape) {
   Decision decision{.subject = "backend", .method = {}, .reason = {}};
   if (job.common.backend != "auto") {
     decision.method = job.common.backend;
     decision.reason = "--backend " + job.common.backend;
-  } else if (!gpu.empty()) {
-    decision.reason = gpu;
+  } else if (!named.empty()) {
+    decision.reason = named;
   } else if (shape.is_known()) {
-    return choose_backend_by_cost(shape, processor(job.common), kFastestGpu);
+    return choose_backend_by_cost(shape, processor(job.common), fastest_gpu(job.common));
   } else {
     decision.reason = "the first that works";
   }

@@ -94,7 +94,7 @@ struct BackendEntry {
   /// Empty if the backend can be opened with these options, else the reason and its remedy.
   std::string (*missing)(const BackendOptions&);
   std::unique_ptr<Backend> (*open)(const BackendOptions&, const ForcedPaths&);
-  Machine (*machine)(const BackendOptions&);  // its rates before it is open; null: they are not known then
+  Machine (*machine)(const BackendOptions&);  // its rates before it is open; of GPUs those of the fastest
 };
 
 /// All backends, best first. Defined in kernels/backends.cpp.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/points/data_plan.h"
+#include "kernels/backends.h"
 #include "kernels/cuda/choice/search.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
@@ -18,18 +19,8 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------ costs of a machine
 
-/// About an NVIDIA H200, in numbers per second (kernels/cuda/choice/machine.cpp).
-Machine large_gpu() {
-  Machine machine;
-  machine.copied = 3.7e12;
-  machine.gathered = 2.8e12;
-  machine.sent = 50e9;
-  machine.fp16 = 400e12;
-  machine.float32 = 25e12;
-  machine.definitions = 6.3e12;
-  machine.step = 5e-6;
-  return machine;
-}
+/// The rates of an H200.
+Machine large_gpu() { return cuda::machine({}); }
 
 /// About a gaming GPU: a fifth of the products and of the memory, and few operations of float64.
 Machine gaming_gpu() {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/backends.h"
 #include "kernels/cuda/choice/assignment.h"
 #include "tests/support/catch.h"
 
@@ -15,19 +16,8 @@ using kith::cuda::CandidateSample;
 
 namespace {
 
-/// Rates about those of an H200.
-Machine h200() {
-  Machine machine;
-  machine.copied = 3.6e12;
-  machine.gathered = 2.7e12;
-  machine.sent = 5e10;
-  machine.fp16 = 4e14;
-  machine.int8 = 4e14;
-  machine.float32 = 2.5e13;
-  machine.definitions = 6.3e12;
-  machine.step = 5e-6;
-  return machine;
-}
+/// The rates of an H200.
+Machine h200() { return kith::cuda::machine({}); }
 
 AssignmentShape shape_of(std::int64_t rows, std::int64_t columns, std::int64_t clusters) {
   return {.rows = rows,
