@@ -176,7 +176,6 @@ ColumnScaling zscore(const RowBlocks& blocks, const ColumnRange& range, Threads&
     if (!std::isfinite(largest_sum)) refuse(name, j, range, "the sum over the rows");
   }
   scaling.scale = column_deviations(blocks, {scaling.center, range, equal_weights(blocks.rows)}, threads);
-  set_constant_to_one(scaling.scale);
   return scaling;
 }
 
@@ -186,15 +185,43 @@ ColumnScaling minmax(const ColumnRange& range, const std::string& name) {
   for (std::size_t j = 0; j < scaling.scale.size(); ++j) {
     if (!std::isfinite(scaling.scale[j])) refuse(name, static_cast<std::int64_t>(j), range, "the difference");
   }
-  set_constant_to_one(scaling.scale);
   return scaling;
 }
 
-/// The parameters of zscore (three passes) or minmax (one) for these rows (n, d). Throws Error(data) naming the column
-/// (counted from 1) if its width or its sum leaves the range of float64. name: of the data set, for messages.
-ColumnScaling fit_scaling(const RowBlocks& blocks, Scaling scaling, Threads& threads, const std::string& name) {
-  const ColumnRange range = range_of(blocks, threads);
-  return scaling == Scaling::zscore ? zscore(blocks, range, threads, name) : minmax(range, name);
+/// Constant columns have the scale 0 before and afterwards.
+void apply_weights(const PreparationRequest& request, std::vector<double>& scale) {
+  for (const auto& [columns, weight] : request.weights) {
+    double squares = 0.0, largest = 0.0;
+    for (const std::int64_t j : columns) {
+      squares += scale[j] * scale[j];
+      largest = std::max(largest, scale[j]);
+    }
+    const double shared = request.scaling == Scaling::zscore   ? std::sqrt(squares)
+                          : request.scaling == Scaling::minmax ? std::sqrt(2.0) * largest
+                                                               : 1.0;
+    for (const std::int64_t j : columns) {
+      if (columns.size() > 1 && scale[j] > 0.0) scale[j] = shared;
+      scale[j] /= weight;
+    }
+  }
+}
+
+/// The parameters of zscore (three passes), minmax (one) or weights alone (none) for these rows (n, d). Throws
+/// Error(data) naming the column (counted from 1) if its width or its sum leaves the range of float64. name: of the
+/// data set, for messages.
+ColumnScaling fit_scaling(const RowBlocks& blocks, const PreparationRequest& request, Threads& threads,
+                          const std::string& name) {
+  ColumnScaling scaling;
+  if (request.scaling == Scaling::none) {
+    const auto columns = static_cast<std::size_t>(blocks.columns);
+    scaling = {std::vector<double>(columns, 0.0), std::vector<double>(columns, 1.0)};
+  } else {
+    const ColumnRange range = range_of(blocks, threads);
+    scaling = request.scaling == Scaling::zscore ? zscore(blocks, range, threads, name) : minmax(range, name);
+  }
+  apply_weights(request, scaling.scale);
+  set_constant_to_one(scaling.scale);
+  return scaling;
 }
 
 /// Scales rows (n, d) in place: computes in float64 and rounds each value to T (float or double). Returns the first row
@@ -213,8 +240,6 @@ std::int64_t scale_columns(MatrixView<T> values, const ColumnScaling& scaling, T
   const std::int64_t row = *std::min_element(beyond.begin(), beyond.end());
   return row < values.rows ? row : -1;
 }
-
-bool scales_columns(Scaling scaling) { return scaling == Scaling::zscore || scaling == Scaling::minmax; }
 
 /// Calls visit(Matrix<T>&). Bytes cannot hold prepared values; callers read them as float32.
 template <class Visit>
@@ -253,7 +278,7 @@ void scale(const PreparedRows& rows, const Preparation& preparation, Threads& th
                  });
     });
   }
-  if (!scales_columns(preparation.scaling)) return;
+  if (!preparation.scales_columns()) return;
   visit_floats(rows, [&](auto& values) {
     const std::int64_t beyond = scale_columns(values.view(), preparation.columns, threads);
     if (beyond < 0) return;
@@ -295,8 +320,8 @@ Preparation prepare(const PreparedRows& rows, const PreparationRequest& request,
   check_components(request.components, rows_of(view), columns_of(view), rows.name);
   Preparation preparation;
   preparation.scaling = request.scaling;
-  if (scales_columns(request.scaling)) {
-    preparation.columns = fit_scaling(one_block(view), request.scaling, threads, rows.name);
+  if (request.scales_columns()) {
+    preparation.columns = fit_scaling(one_block(view), request, threads, rows.name);
   }
   scale(rows, preparation, threads);
   if (request.components > 0) {
@@ -316,8 +341,8 @@ Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest
                              visit(view_of(block.values));
                            });
                          }};
-  if (scales_columns(request.scaling)) {
-    preparation.columns = fit_scaling(blocks, request.scaling, threads, rows.name);
+  if (request.scales_columns()) {
+    preparation.columns = fit_scaling(blocks, request, threads, rows.name);
   }
   preparation.scaling = request.scaling;
   if (request.components > 0) preparation.pca = principal_components(blocks, request.components, threads);
@@ -342,7 +367,7 @@ void take_directions(const PreparedRows& rows) {
 std::optional<Matrix<double>> original_units(MatrixView<const double> points, const Preparation& preparation) {
   if (preparation.scaling == Scaling::unit) return std::nullopt;
   Matrix<double> out = preparation.pca.size() > 0 ? back_projected(points, preparation.pca) : copied(points);
-  if (scales_columns(preparation.scaling)) {
+  if (preparation.scales_columns()) {
     array(out) =
         (array(out).rowwise() * array(preparation.columns.scale)).rowwise() + array(preparation.columns.center);
   }

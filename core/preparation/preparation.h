@@ -39,18 +39,32 @@ struct ColumnScaling {
 /// two passes.
 std::vector<double> column_means(const RowBlocks& blocks, Threads& threads);
 
+/// Columns that distances count `weight` times, after their scaling: one, or the indicators (0 and 1) of one column of
+/// texts. Indicators are scaled by the same number, so that two rows with different texts are equally far apart,
+/// whichever these are: by zscore their variances add up to 1, and by minmax such rows are 1 apart, as the ends of a
+/// column are.
+struct ColumnWeight {
+  std::vector<std::int64_t> columns;
+  double weight = 1.0;  // positive
+};
+
 struct PreparationRequest {
   Scaling scaling = Scaling::none;
-  std::int64_t components = 0;  // principal components to keep; 0: keep the columns
-  bool is_none() const { return scaling == Scaling::none && components == 0; }
+  std::int64_t components = 0;             // principal components to keep; 0: keep the columns
+  std::vector<ColumnWeight> weights = {};  // not with Scaling::unit
+  bool scales_columns() const {
+    return scaling == Scaling::zscore || scaling == Scaling::minmax || (scaling == Scaling::none && !weights.empty());
+  }
+  bool is_none() const { return scaling == Scaling::none && components == 0 && weights.empty(); }
 };
 
 /// The parameters of a preparation.
 struct Preparation {
   Scaling scaling = Scaling::none;
-  ColumnScaling columns;    // for zscore and minmax
+  ColumnScaling columns;    // for zscore, minmax and weights, which divide the scales; else empty
   PrincipalComponents pca;  // size 0: no projection
-  bool is_none() const { return scaling == Scaling::none && pca.size() == 0; }
+  bool scales_columns() const { return !columns.center.empty(); }
+  bool is_none() const { return scaling == Scaling::none && !scales_columns() && pca.size() == 0; }
 };
 
 /// Rows to prepare, float32 or float64, and their names for messages.

@@ -157,6 +157,48 @@ TEST_CASE("scaling parameters do not depend on the order of rows, threads or tas
   }
 }
 
+TEST_CASE("weights multiply scaled columns, and indicators of one column have variance 1 together") {
+  // Column 0 is a number, columns 1 to 3 are the indicators of three texts, of which the last is rare.
+  constexpr std::int64_t n = 20;
+  Matrix<double> values(n, 4);
+  std::fill_n(values.data(), values.size(), 0.0);
+  for (std::int64_t i = 0; i < n; ++i) {
+    values(i, 0) = static_cast<double>(i * i);
+    values(i, i == 3 ? 3 : 1 + i % 2) = 1.0;
+  }
+  const std::vector<ColumnWeight> weights{{{0}, 3.0}, {{1, 2, 3}, 0.5}};
+  const auto squared = [](const Matrix<double>& rows, std::int64_t a, std::int64_t b, std::int64_t first) {
+    double sum = 0.0;
+    for (std::int64_t j = first; j < rows.columns(); ++j) sum += (rows(a, j) - rows(b, j)) * (rows(a, j) - rows(b, j));
+    return sum;
+  };
+  const auto variance = [](const Matrix<double>& rows, std::int64_t first, std::int64_t last) {
+    double sum = 0.0;
+    for (std::int64_t j = first; j <= last; ++j) {
+      for (std::int64_t i = 0; i < rows.rows(); ++i) sum += rows(i, j) * rows(i, j) / static_cast<double>(rows.rows());
+    }
+    return sum;
+  };
+  const auto [zscore, by_deviation] = prepared(values, {.scaling = Scaling::zscore, .weights = weights});
+  CHECK(std::abs(variance(by_deviation, 0, 0) - 9.0) <= 1e-12);
+  CHECK(std::abs(variance(by_deviation, 1, 3) - 0.25) <= 1e-12);
+  CHECK(squared(by_deviation, 0, 1, 1) == squared(by_deviation, 0, 3, 1));  // a rare text is no farther away
+  const auto [minmax, by_range] = prepared(values, {.scaling = Scaling::minmax, .weights = weights});
+  CHECK(std::abs(squared(by_range, 0, 1, 1) - 0.25) <= 1e-12);
+  CHECK(by_range(n - 1, 0) == 3.0);
+  const auto [none, as_they_are] = prepared(values, {.weights = weights});
+  CHECK(!none.is_none());
+  CHECK(as_they_are(2, 0) == 4.0 / (1.0 / 3.0));
+  CHECK(as_they_are(3, 3) == 0.5);
+  for (const Preparation* parameters : {&zscore, &minmax, &none}) {
+    PointsMatrix rows = copy_of(values);
+    apply_preparation({rows, "x"}, *parameters, alone());
+    const auto back = original_units(std::get<Matrix<double>>(rows).view(), *parameters);
+    for (std::int64_t i = 0; i < values.size(); ++i)
+      CHECK(std::abs(back->data()[i] - values.data()[i]) <= 1e-12 * n * n);
+  }
+}
+
 TEST_CASE("unit scaling gives rows of length 1, and the error for a zero row names it") {
   Matrix<float> values(3, 2);
   std::copy_n(std::vector<float>{3, 4, 0, 5, -8, 6}.begin(), 6, values.data());
