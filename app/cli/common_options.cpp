@@ -56,8 +56,8 @@ void add_precision_option(OptionSet& set, CommonOptions& common) {
 void add_input_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--columns",
             .value = "LIST",
-            .help = "Columns to use as points, in this order: names, or numbers from 1, as in a,b,3-7. A name that "
-                    "contains a comma is put in double quotes: 'a,\"b, c\"'.",
+            .help = "Columns to use as points, in this order: names, or numbers from 1, as in a,b,3-7, or numeric (all "
+                    "columns of numbers). A name that contains a comma is put in double quotes: 'a,\"b, c\"'.",
             .shown_default = "all",
             .stored = Stored::if_changed,
             .position = position::kInput},

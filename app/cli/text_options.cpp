@@ -99,7 +99,9 @@ std::optional<char> comment_of(const std::string& text) {
 /// The rules of --encode: "onehot", "city=onehot,ordinal".
 std::vector<data::EncodeRule> encode_rules(const std::string& text) {
   constexpr std::pair<const char*, data::Encode> kWords[] = {
-      {"none", data::Encode::none}, {"ordinal", data::Encode::ordinal}, {"onehot", data::Encode::onehot}};
+      {"none", data::Encode::none},  {"ordinal", data::Encode::ordinal},    {"onehot", data::Encode::onehot},
+      {"date", data::Encode::date},  {"dmy", data::Encode::date_day_first}, {"mdy", data::Encode::date_month_first},
+      {"yesno", data::Encode::yesno}};
   std::vector<data::EncodeRule> rules;
   if (text.empty()) return rules;
   for (const data::ListItem& item : data::split_list("--encode", text)) {
@@ -110,10 +112,11 @@ std::vector<data::EncodeRule> encode_rules(const std::string& text) {
     const auto* known =
         std::find_if(std::begin(kWords), std::end(kWords), [&word](const auto& entry) { return word == entry.first; });
     if (known == std::end(kWords) || equals == 0) {
-      throw Error(ExitCode::usage,
-                  fmt::format("--encode: expected onehot, ordinal or none, or COLUMN=onehot and so on, "
-                              "found '{}'",
-                              quoted(item.text)));
+      throw Error(
+          ExitCode::usage,
+          fmt::format("--encode: expected onehot, ordinal, date, dmy, mdy, yesno or none, or COLUMN=onehot and so on, "
+                      "found '{}'",
+                      quoted(item.text)));
     }
     rule.how = known->second;
     rules.push_back(std::move(rule));
@@ -160,8 +163,9 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
   set.choice(index_base, {"auto", "0", "1"}, common.index_base);
   Option encode = option("--encode", "LIST",
                          "Make features of columns of text: onehot (for each text a column of 0 and 1), ordinal (the "
-                         "place of the text in alphabetical order), none; for all such columns, for some, or both, as "
-                         "in ordinal,city=onehot.");
+                         "place of the text in alphabetical order), date (days since 1970; dmy or mdy if day and month "
+                         "are unclear), yesno (1 and 0), none; for all such columns, for some, or both, as in "
+                         "date,onehot,size=ordinal.");
   encode.shown_default = "none";
   set.text(encode, common.encode);
 }

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
 #include "app/run/dropped_rows.h"
@@ -17,7 +18,9 @@
 #include "core/points/row_reader.h"
 #include "core/points/streamed_points.h"
 #include "core/runtime/clock.h"
+#include "data/format/column_choice.h"
 #include "data/format/filters.h"
+#include "data/format/shape.h"
 
 namespace kith::app {
 namespace {
@@ -98,6 +101,18 @@ std::unique_ptr<data::PointSource> open_input(const std::string& location, const
   return data::open_points(location, options);
 }
 
+void say_numeric(const data::PointSource& source, const CommonOptions& common) {
+  constexpr std::size_t kShown = 30, kNameWidth = 11;
+  if (!data::asks_for_numeric(common.columns, {})) return;
+  const std::vector<std::string> names = source.column_names();
+  const std::string which = names.empty() ? "" : ": " + data::show_list(names, kShown);
+  const std::string said = fmt::format("{} for --columns {}{}", source.columns(), common.columns, which);
+  std::string line =
+      hang(fmt::format("{:<{}}", "columns", kNameWidth), wrap(visible(said), prose_width(Stream::error) - kNameWidth));
+  line.pop_back();  // the terminal ends the line
+  Terminal::instance().say(line);
+}
+
 ValueClass InputPair::value_class() const {
   const bool narrow = first->value_class() == ValueClass::f32 && (!second || second->value_class() == ValueClass::f32);
   return narrow ? ValueClass::f32 : ValueClass::f64;
@@ -106,6 +121,7 @@ ValueClass InputPair::value_class() const {
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job) {
   const CommonOptions& common = job.common;
   InputPair pair{open_input(first, common), nullptr};
+  say_numeric(*pair.first, common);
   if (second.empty()) return pair;
   ExpectedColumns of_first, of_second{pair.first->column_names()};
   if (const auto indexed = pair.first->indexed_columns(); indexed && !common.columns.empty()) {

@@ -27,6 +27,9 @@ struct InputPair {
   std::unique_ptr<data::PointSource> first, second;  // second: null for one set
   ValueClass value_class() const;                    // of the run: f64 if either set is
 };
+/// Says which columns --columns numeric has chosen.
+void say_numeric(const data::PointSource& source, const CommonOptions& common);
+
 /// Opens both as open_input() does; `second` may be empty. Its columns are found by the names of the first. If rows are
 /// prepared, both are read in the class of the run, to which prepared values are rounded.
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job);

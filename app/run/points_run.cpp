@@ -313,6 +313,7 @@ void open_points(PointsRun& run, const std::string& location, const ExpectedColu
   run.inputs.first = open_input(location, run.common, run.given ? &*run.given : nullptr, expected);
   run.source = run.inputs.first.get();
   run.report.points = describe(*run.source);
+  say_numeric(*run.source, run.common);
 }
 
 void read_weights(PointsRun& run) {

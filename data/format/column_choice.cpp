@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@
 
 namespace kith::data {
 namespace {
+
+constexpr const char* kNumeric = "numeric";
 
 /// The index from 0 of a number from 1; nullopt if the text is not a number.
 std::optional<std::int64_t> index_of(std::string_view text) {
@@ -44,11 +47,19 @@ class ColumnParser {
     }
   }
 
-  /// The columns of a list such as "a,b,3-7", in its order.
-  std::vector<std::int64_t> list(const char* option, const std::string& text) const {
-    std::vector<std::int64_t> chosen;
+  /// The columns of a list such as "a,b,3-7", in its order. The word "numeric", unless it is a name, stands for the
+  /// columns of `numeric` that the list does not name.
+  std::vector<std::int64_t> list(const char* option, const std::string& text,
+                                 const NumericColumns& numeric = {}) const {
+    std::vector<std::int64_t> chosen, of_numbers;
     std::vector<bool> is_chosen(static_cast<std::size_t>(columns_));
+    std::ptrdiff_t at = -1;  // where the columns of numbers stand
     for (const ListItem& item : split_list(option, text)) {
+      if (numeric && !item.quoted && item.text == kNumeric && places_.count(kNumeric) == 0 && at < 0) {
+        at = std::ssize(chosen);
+        of_numbers = numeric();
+        continue;
+      }
       const auto [first, last] = item.quoted ? name(option, item.text) : range(option, item.text);
       for (std::int64_t j = first; j <= last; ++j) {
         if (is_chosen[static_cast<std::size_t>(j)]) {
@@ -58,6 +69,8 @@ class ColumnParser {
         chosen.push_back(j);
       }
     }
+    std::erase_if(of_numbers, [&](std::int64_t j) { return is_chosen[static_cast<std::size_t>(j)]; });
+    if (at >= 0) chosen.insert(chosen.begin() + at, of_numbers.begin(), of_numbers.end());
     return chosen;
   }
 
@@ -190,7 +203,7 @@ std::vector<std::int64_t> choose_each(const char* option, const std::vector<std:
 }
 
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
-                            const std::string& table) {
+                            const std::string& table, const NumericColumns& numeric) {
   const ColumnParser parser(names, columns, table);
   ColumnChoice choice;
   if (options.columns.empty() && options.drop_columns.empty()) choice.points = parser.named(options.like);
@@ -209,7 +222,12 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   std::vector<std::int64_t> dropped;
   if (!options.drop_columns.empty()) dropped = parser.list("--drop-columns", options.drop_columns);
   if (!options.columns.empty()) {
-    choice.points = parser.list("--columns", options.columns);
+    const auto all = [columns] {
+      std::vector<std::int64_t> found(static_cast<std::size_t>(columns));
+      std::iota(found.begin(), found.end(), 0);
+      return found;
+    };
+    choice.points = parser.list("--columns", options.columns, numeric ? numeric : NumericColumns(all));
   } else {
     for (std::int64_t j = 0; j < columns; ++j) choice.points.push_back(j);
   }
@@ -226,6 +244,13 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
                     table, columns));
   }
   return choice;
+}
+
+bool asks_for_numeric(const std::string& columns, const std::vector<std::string>& names) {
+  if (columns.find(kNumeric) == columns.npos || std::count(names.begin(), names.end(), kNumeric) > 0) return false;
+  const std::vector<ListItem> items = split_list("--columns", columns);
+  return std::any_of(items.begin(), items.end(),
+                     [](const ListItem& item) { return !item.quoted && item.text == kNumeric; });
 }
 
 void refuse_kept_columns(const ReadOptions& options, const std::string& name) {

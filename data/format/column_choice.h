@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,16 @@ struct ColumnChoice {
   std::int64_t weight = -1;
 };
 
-/// `names` has `columns` entries or none; `table` is for messages. Throws Error(usage) for an unknown column.
+/// The columns that the word "numeric" stands for in --columns; called where it occurs.
+using NumericColumns = std::function<std::vector<std::int64_t>()>;
+
+/// `names` has `columns` entries or none; `table` is for messages. Without `numeric`, all columns hold numbers. Throws
+/// Error(usage) for an unknown column.
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
-                            const std::string& table);
+                            const std::string& table, const NumericColumns& numeric = {});
+
+/// Whether --columns asks for columns of numbers, unless a column has that name.
+bool asks_for_numeric(const std::string& columns, const std::vector<std::string>& names);
 
 /// An item of a list with commas between items; quotes as in CSV let one contain commas.
 struct ListItem {

@@ -52,10 +52,13 @@ enum class Precision { automatic, f32, f64 };
 /// What replaces a missing value: nothing, or the mean or median of its column.
 enum class Fill { none, mean, median };
 
-/// What becomes of a column of text: nothing, the place of each text among all of them, or a column for each text.
-enum class Encode { none, ordinal, onehot };
+/// What becomes of a column of text: nothing; the place of each text among all of them; a column for each text; days
+/// since 1970, whose order of day and month is found in the column or given; or 1 and 0.
+enum class Encode { none, ordinal, onehot, date, date_day_first, date_month_first, yesno };
+/// Whether the column becomes one column of numbers, which has its name.
+inline bool is_one_number(Encode how) { return how >= Encode::date; }
 struct EncodeRule {
-  std::string column;  // its name or number; empty: every column of text for which there is no other rule
+  std::string column;  // its name or number; empty: every column of such texts for which there is no other rule
   Encode how = Encode::none;
 };
 
@@ -70,7 +73,8 @@ struct ReadOptions {
   bool vector_as_column = false;  // accept rank 1 as n rows of one column
   int threads = 1;                // maximum number of threads in read()
   bool keep_bytes = false;        // hold uint8 and int8 of class f32 as bytes, not as float32
-  /// Columns of the file by name or by number from 1, "a,b,3-7": the columns to read (empty: all), and those to drop.
+  /// Columns of the file by name or by number from 1, "a,b,3-7": the columns to read (empty: all; "numeric": all of
+  /// numbers), and those to drop.
   std::string columns = {}, drop_columns = {};
   /// Names of columns to take, in this order, if the file has each of them once and none of the options above is given.
   std::vector<std::string> like = {};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "data/format/column_choice.h"
@@ -108,7 +109,14 @@ ColumnChoice choose_record_columns(const Records& records, const ReadOptions& op
   ReadOptions by_column = options;
   by_column.columns = expanded(records, "--columns", options.columns);
   by_column.drop_columns = expanded(records, "--drop-columns", options.drop_columns);
-  ColumnChoice choice = choose_columns(by_column, names_of(columns), std::ssize(columns), name);
+  const auto numeric = [&columns] {
+    std::vector<std::int64_t> all(columns.size());
+    std::iota(all.begin(), all.end(), 0);
+    const std::vector<std::int64_t> texts = without_numbers(columns, all);
+    std::erase_if(all, [&texts](std::int64_t j) { return std::ranges::count(texts, j) > 0; });
+    return all;
+  };
+  ColumnChoice choice = choose_columns(by_column, names_of(columns), std::ssize(columns), name, numeric);
   if (const auto texts = without_numbers(columns, choice.points); !texts.empty()) {
     std::vector<std::string> shown;
     for (const std::int64_t j : texts) {

@@ -125,14 +125,16 @@ class TextSource final : public PointSource {
   void parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer);
   template <class T>
   std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
+  /// Returns how many values were rounded.
   template <class T>
-  void encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const;
+  std::int64_t encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const;
   const ColumnEncoding& encoding(std::int64_t target) const {
     return encodings_[static_cast<std::size_t>(kEncoded - target)];
   }
   /// The text of a field. Throws if its quotes are wrong.
   std::string take_text(FieldCursor& cursor, const Place& place, const char* expected) const;
   [[noreturn]] void refuse_empty(const Place& place, const char* expected) const;
+  [[noreturn]] void refuse_word(const Place& place, const std::string& text, Encode how) const;
   /// Parses a field that is not an unquoted number: a quoted one, or an invalid one.
   double take_number(FieldCursor& cursor, const Place& place) const;
   /// A table keeps one column at least.
@@ -182,15 +184,34 @@ void TextSource::refuse_empty(const Place& place, const char* expected) const {
                                   or_leave_out(place), or_drop()));
 }
 
+void TextSource::refuse_word(const Place& place, const std::string& text, Encode how) const {
+  const std::string expected =
+      how == Encode::yesno ? fmt::format("yes or no ({})", kYesNoWords)
+      : how == Encode::date
+          ? "a date such as 2024-12-31, 2024-12-31T13:45:10, 31.12.2024 or 12/31/2024, with a year of four digits"
+          : fmt::format("a date such as {} or 2024-12-31", how == Encode::date_day_first ? "31.12.2024" : "12/31/2024");
+  refuse_value(place, fmt::format("expected {}, found '{}'; correct it{}{}", expected, quoted(text, kShownBytes),
+                                  or_leave_out(place), is_missing(head_, text) ? or_drop() : ""));
+}
+
 template <class T>
-void TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const {
+std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const {
   const ColumnEncoding& encoding = this->encoding(target);
   T* features = row + first_feature_[static_cast<std::size_t>(kEncoded - target)];
-  const std::string text = take_text(cursor, place, "a text");
+  const char* expected = encoding.how() == Encode::yesno ? "yes or no"
+                         : is_one_number(encoding.how()) ? "a date"
+                                                         : "a text";
+  const std::string text = take_text(cursor, place, expected);
   if (is_missing_category(head_, text, missing_)) {
-    if (missing_ != Missing::keep) refuse_empty(place, "a text");
+    if (missing_ != Missing::keep) refuse_empty(place, expected);
     std::fill_n(features, encoding.width(), std::numeric_limits<T>::quiet_NaN());
-    return;
+    return 0;
+  }
+  if (is_one_number(encoding.how())) {
+    const std::optional<double> number = encoding.number(text);
+    if (!number) refuse_word(place, text, encoding.how());
+    *features = static_cast<T>(*number);
+    return static_cast<double>(*features) != *number ? 1 : 0;
   }
   const std::int64_t found = encoding.place(text);
   if (found < 0) {  // the texts are those of other points
@@ -200,10 +221,11 @@ void TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t ta
   }
   if (encoding.how() == Encode::ordinal) {
     *features = static_cast<T>(found);
-    return;
+    return 0;
   }
   std::fill_n(features, encoding.width(), T{0});
   features[found] = T{1};
+  return 0;
 }
 
 double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
@@ -245,7 +267,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
       if (target == kSkipped) {
         cursor.take();
       } else {
-        encode(cursor, {line, j, record}, target, row);
+        changed += encode(cursor, {line, j, record}, target, row);
       }
       continue;
     }

@@ -71,19 +71,69 @@ std::vector<std::string> texts_of(const std::vector<std::string_view>& names, st
   return std::is_sorted(texts.begin(), texts.end()) ? texts : std::vector<std::string>();
 }
 
-/// Whether the first rows have texts in this column, and only missing values beside them; dates do not count.
-bool holds_texts(const TextHead& head, std::int64_t column) {
-  const std::vector<std::int64_t> alone{column};
-  bool any = false, dates = false;
+/// The rule for a column whose first rows hold, beside missing values, only dates, words for yes and no of which some
+/// are no numbers, or texts; none if they hold others.
+Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<Encode>& rules) {
+  const auto has = [&rules](Encode how) { return std::find(rules.begin(), rules.end(), how) != rules.end(); };
+  bool any = false, dates = false, all_dates = true, texts = true, yes_no = true;
   for (const TextHead::Sample& row : head.samples) {
-    if (column >= std::ssize(row.fields)) return false;
+    if (column >= std::ssize(row.fields)) return Encode::none;
     const std::string& field = row.fields[static_cast<std::size_t>(column)];
     if (is_missing(head, field)) continue;
-    if (!is_text_field(head, field)) return false;
-    any = true;
+    const bool is_text = is_text_field(head, field);
+    any = any || is_text;
+    texts = texts && is_text;
     dates = dates || is_date_text(field);
+    all_dates = all_dates && date_readings(field).any();
+    yes_no = yes_no && parse_yes_no(field);
+    if (!texts && !yes_no) return Encode::none;
   }
-  return any && !dates;
+  if (!any) return Encode::none;
+  for (const Encode how : rules) {
+    if (how >= Encode::date && how <= Encode::date_month_first && texts && all_dates) return how;
+  }
+  if (yes_no && has(Encode::yesno)) return Encode::yesno;
+  const auto last = std::find_if(rules.rbegin(), rules.rend(), [](Encode how) { return !is_one_number(how); });
+  return dates || !texts || last == rules.rend() ? Encode::none : *last;
+}
+
+/// The dates of a column, as far as they say whether the day or the month comes first.
+struct DatesFound {
+  std::int64_t rows = 0;
+  std::int64_t day_line = 0, month_line = 0;  // the first that only this order reads, counted from 1; 0: none
+  std::int64_t ambiguous_line = 0;            // that both orders read as different days, without points
+  std::string ambiguous = {};
+  bool has_points = false;  // in a date that both orders read as different days
+
+  void add(const std::string& text, std::int64_t line) {
+    const DateReadings found = date_readings(text);
+    rows += found.any() ? 1 : 0;
+    if (found.day_first && !found.month_first && day_line == 0) day_line = line;
+    if (found.month_first && !found.day_first && month_line == 0) month_line = line;
+    has_points = has_points || (found.is_ambiguous && found.has_points);
+    if (!found.is_ambiguous || found.has_points || ambiguous_line != 0) return;
+    ambiguous_line = line;
+    ambiguous = text;
+  }
+};
+
+/// The order of the dates in a column. Throws Error(data) if it is unclear.
+Encode order_of(const DatesFound& dates, const std::string& table, const TextHead& head, std::int64_t column) {
+  const std::string shown = show_column(head.names, column), option = option_text(head.names, column);
+  if (dates.day_line > 0 && dates.month_line > 0) {
+    refuse_input(table, fmt::format("expected one order of day and month in {}, found the day first in line {} and "
+                                    "the month first in line {}; correct one of them, or leave the column out with "
+                                    "--drop-columns {}",
+                                    shown, dates.day_line, dates.month_line, option));
+  }
+  if (dates.day_line > 0) return Encode::date_day_first;
+  if (dates.month_line > 0) return Encode::date_month_first;
+  if (dates.ambiguous_line > 0) {
+    refuse_input(table, fmt::format("line {}, {}: is the day or the month first in '{}'? No row of the column decides "
+                                    "it; say --encode {}=dmy (day first) or --encode {}=mdy (month first)",
+                                    dates.ambiguous_line, shown, quoted(dates.ambiguous), option, option));
+  }
+  return dates.has_points ? Encode::date_day_first : Encode::date;
 }
 
 }  // namespace
@@ -99,7 +149,18 @@ std::int64_t ColumnEncoding::place(std::string_view text) const {
   return found == places_.end() ? -1 : found->second;
 }
 
+std::optional<double> ColumnEncoding::number(std::string_view text) const {
+  if (how_ == Encode::yesno) return parse_yes_no(text);
+  return parse_date(text, how_ == Encode::date_day_first     ? DateOrder::day_first
+                          : how_ == Encode::date_month_first ? DateOrder::month_first
+                                                             : DateOrder::unknown);
+}
+
 void ColumnEncoding::append_names(const std::string& column_name, std::vector<std::string>& names) const {
+  if (is_one_number(how_)) {
+    names.push_back(column_name);
+    return;
+  }
   if (how_ == Encode::ordinal) {
     names.push_back(column_name + "=" + list_of(texts_));
     return;
@@ -112,14 +173,14 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
                                            const std::string& table) {
   std::vector<ColumnEncoding> encodings;
   if (options.encode.empty()) return encodings;
-  Encode all = Encode::none;
+  std::vector<Encode> all;  // for columns without a rule of their own
   std::unordered_map<std::int64_t, Encode> chosen;
   std::unordered_set<std::int64_t> is_point(points.begin(), points.end());
   std::vector<std::string> named;
   std::vector<Encode> hows;
   for (const EncodeRule& rule : options.encode) {
     if (rule.column.empty()) {
-      all = rule.how;
+      all.push_back(rule.how);
       continue;
     }
     named.push_back(rule.column);
@@ -137,7 +198,7 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
   for (const std::int64_t column : points) {
     const auto rule = chosen.find(column);
     const bool by_name = rule != chosen.end();
-    const Encode how = by_name ? rule->second : all != Encode::none && holds_texts(head, column) ? all : Encode::none;
+    const Encode how = by_name ? rule->second : encode_for(head, column, all);
     if (how != Encode::none) encodings.emplace_back(column, how);
   }
   return encodings;
@@ -148,6 +209,7 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
                         std::vector<ColumnEncoding>& encodings) {
   struct Found {
     std::set<std::string, std::less<>> texts;
+    DatesFound dates;
     ColumnEncoding* encoding = nullptr;
   };
   std::unordered_set<std::string_view> encoded;
@@ -160,7 +222,9 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
   for (std::size_t i = 0; i < encodings.size(); ++i) {
     const auto column = static_cast<std::size_t>(encodings[i].column());
     all[i].encoding = &encodings[i];
-    encodings[i].set_texts(texts_of(given[names[column]], names[column].size() + 1, encodings[i].how()));
+    const Encode how = encodings[i].how();
+    if (is_one_number(how) && how != Encode::date) continue;
+    if (how != Encode::date) encodings[i].set_texts(texts_of(given[names[column]], names[column].size() + 1, how));
     if (!encodings[i].texts().empty()) continue;
     of_column[column] = &all[i];
     any = true;
@@ -170,7 +234,7 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
   MemoryGrowth growth(input.name());
   Matrix<std::byte> buffer;
   for (const TextBlock& block : index.blocks) {
-    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t) {
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
       FieldCursor cursor(record, head.syntax);
       for (Found* found : of_column) {
         if (!cursor.more()) break;
@@ -179,6 +243,10 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
         if (!field.quoted && found->texts.find(field.text) != found->texts.end()) continue;
         std::string text = text_of(field);
         if (is_missing_category(head, text, options.missing)) continue;
+        if (found->encoding->how() == Encode::date) {
+          found->dates.add(text, line);
+          continue;
+        }
         const auto bytes = kBytesPerText + 2 * std::ssize(text);
         if (!found->texts.insert(std::move(text)).second) continue;
         growth.add(bytes);
@@ -194,7 +262,10 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
     });
   }
   for (Found& found : all) {
-    if (!found.encoding->texts().empty()) continue;
+    if (found.encoding->how() == Encode::date) {
+      found.encoding->set_how(order_of(found.dates, input.name(), head, found.encoding->column()));
+    }
+    if (is_one_number(found.encoding->how()) || !found.encoding->texts().empty()) continue;
     if (found.texts.empty()) {
       const std::int64_t column = found.encoding->column();
       refuse_input(input.name(), fmt::format("expected texts in {}, found missing values only; leave it out with "
@@ -221,7 +292,7 @@ ColumnChoice choose_text_columns(const InputBytes& input, const TextHead& head, 
   if (head.row_names && adjusted.columns.empty() && adjusted.id_column.empty()) adjusted.id_column = std::string("1");
   if (!adjusted.encode.empty()) adjusted.like = encoded_columns(adjusted.like, names);
   try {
-    return choose_columns(adjusted, names, head.columns, input.name());
+    return choose_columns(adjusted, names, head.columns, input.name(), [&] { return numeric_columns(input, head); });
   } catch (const Error& error) {
     refuse_lines_before(input, head);
     std::string message = error.what();

@@ -13,6 +13,7 @@
 #include "data/io/input_bytes.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"
+#include "data/text/text_values.h"
 
 namespace kith::data {
 
@@ -25,6 +26,7 @@ class ColumnEncoding {
 
   std::int64_t column() const { return column_; }  // of the file, counted from 0
   Encode how() const { return how_; }
+  void set_how(Encode how) { how_ = how; }  // once the order of day and month is known
   /// The texts, in ascending order.
   const std::vector<std::string>& texts() const { return texts_; }
   void set_texts(std::vector<std::string> texts);
@@ -32,8 +34,10 @@ class ColumnEncoding {
   std::int64_t width() const { return how_ == Encode::onehot ? std::ssize(texts_) : 1; }
   /// The place of a text; -1 if it is not one of them.
   std::int64_t place(std::string_view text) const;
-  /// Appends the names of the features: "city=Lyon", "city=Paris", or "city=Lyon|Paris" for their places. Equal names
-  /// mean equal encodings.
+  /// The number that a date, or a word for yes or no, becomes; nothing if the text is none.
+  std::optional<double> number(std::string_view text) const;
+  /// Appends the names of the features: "city=Lyon", "city=Paris", or "city=Lyon|Paris" for their places; equal names
+  /// mean equal encodings. Dates and yes or no keep the name of the column.
   void append_names(const std::string& column_name, std::vector<std::string>& names) const;
 
  private:
@@ -49,8 +53,9 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
                                            const std::vector<std::int64_t>& points, const ReadOptions& options,
                                            const std::string& table);
 
-/// Finds the texts in all rows; or takes those of the features that ReadOptions::like names. Throws Error(data) if they
-/// are too many for a column each, and as require_memory().
+/// Finds the texts in all rows, or takes those of the features that ReadOptions::like names; and the order of day and
+/// month in dates. Throws Error(data) if the texts are too many for a column each, or if both orders or none can be
+/// meant, and as require_memory().
 void find_encoded_texts(const InputBytes& input, const TextHead& head, const TextIndex& index,
                         const std::vector<std::string>& names, const ReadOptions& options,
                         std::vector<ColumnEncoding>& encodings);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@
 #include "data/io/quoted.h"
 #include "data/text/text_head.h"
 #include "data/text/text_number.h"
+#include "data/text/text_values.h"
 
 namespace kith::data {
 
@@ -35,7 +37,10 @@ bool is_text_field(const TextHead& head, const std::string& field) {
          style_options(field).empty();
 }
 
-std::string remedy_for_dates(const TextHead& head, std::int64_t column) {
+std::string remedy_for_dates(const TextHead& head, std::int64_t column, const std::string& text) {
+  if (date_readings(text).any()) {
+    return fmt::format("--encode {}=date makes days of them", option_text(head.names, column));
+  }
   const std::string name = head.names.empty() ? "COLUMN" : head.names[static_cast<std::size_t>(column)];
   const bool plain = quoted(name, 60) == name && name.find_first_of("'\"$`\\!") == name.npos;
   return fmt::format(
@@ -102,12 +107,13 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
   const std::string others =
       dates || date == columns.end()
           ? ""
-          : fmt::format("; {} holds dates: {}", show_column(head.names, *date), remedy_for_dates(head, *date));
+          : fmt::format("; {} holds dates: {}", show_column(head.names, *date),
+                        remedy_for_dates(head, *date, row.fields[static_cast<std::size_t>(*date)]));
   refuse_input(
       name,
       fmt::format("expected numbers, found {} in {} (such as '{}' in line {}); {}{}{}{}", dates ? "dates" : "text",
                   show_list(shown, kShown), quoted(text, 40), row.line, leave_out,
-                  dates ? "convert: " + remedy_for_dates(head, columns[0])
+                  dates ? remedy_for_dates(head, columns[0], text)
                   : all ? "make features of the texts with --encode onehot"
                   : several
                       ? "make features of their texts with --encode onehot"
@@ -419,6 +425,16 @@ std::vector<std::int64_t> columns_with_words(const InputBytes& input, const Text
   return found;
 }
 
+std::vector<std::int64_t> numeric_columns(const InputBytes& input, const TextHead& head) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(head.columns)), found;
+  std::iota(all.begin(), all.end(), 0);
+  std::int64_t rows = 0;
+  for (const Faults& faults : faults_of(input, head, index_text(input, head), all, false, rows)) {
+    if (faults.words == 0 && faults.missing < rows) found.push_back(faults.column);
+  }
+  return found;
+}
+
 void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const TextIndex& index,
                            const std::vector<std::int64_t>& points, const std::vector<std::int64_t>& named,
                            const ReadOptions& options) {
@@ -451,6 +467,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   const std::string style = is_styled ? styles.options() : "";
   bool drops_rows = false, may_group = true, may_encode = false;
   std::int64_t dates = -1;  // a column that holds them
+  std::string date_text;
   for (const Faults& faults : all) {
     const std::string name = show_column(head.names, faults.column);
     const auto shown = [&](std::int64_t count, const std::string& what) {
@@ -466,7 +483,10 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     if (2 * lost > rows || (faults.words > 0 && !marks) || (lost > 0 && !may_drop && !keeps_missing)) {
       dropped.push_back(faults.column);
       const bool date = faults.words > 0 && is_date_text(faults.word());
-      if (date && dates < 0) dates = faults.column;
+      if (date && dates < 0) {
+        dates = faults.column;
+        date_text = faults.word();
+      }
       may_encode = may_encode || (faults.words > 0 && !date);
       continue;
     }
@@ -499,7 +519,8 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   if (style == "--decimal comma" && may_group) remedy += " (or --thousands comma, if the comma separates thousands)";
   if (may_encode) remedy += " (or --encode onehot, which makes features of texts)";
   if (dates >= 0)
-    remedy += fmt::format("; {} holds dates: {}", show_column(head.names, dates), remedy_for_dates(head, dates));
+    remedy +=
+        fmt::format("; {} holds dates: {}", show_column(head.names, dates), remedy_for_dates(head, dates, date_text));
   const bool reads = dropped.size() < points.size();
   refuse_input(
       input.name(),

@@ -23,8 +23,8 @@ bool is_missing_category(const TextHead& head, std::string_view text, Missing mi
 /// Whether the text is neither a number nor one of another style.
 bool is_text_field(const TextHead& head, const std::string& field);
 
-/// What to do with a column of dates, beside leaving it out.
-std::string remedy_for_dates(const TextHead& head, std::int64_t column);
+/// What to do with a column of dates, such as `text`, beside leaving it out.
+std::string remedy_for_dates(const TextHead& head, std::int64_t column, const std::string& text);
 
 /// Those of `columns` that hold text in all of the first rows.
 std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, Missing missing);
@@ -84,5 +84,9 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
 /// Those of the columns that hold words, ascending, in the part of the table that refuse_faulty_columns() reads.
 std::vector<std::int64_t> columns_with_words(const InputBytes& input, const TextHead& head, const TextIndex& index,
                                              const std::vector<std::int64_t>& columns);
+
+/// The columns whose fields are numbers or missing, ascending, without columns of missing values alone; in the part of
+/// the table that refuse_faulty_columns() reads.
+std::vector<std::int64_t> numeric_columns(const InputBytes& input, const TextHead& head);
 
 }  // namespace kith::data

@@ -1,6 +1,7 @@
 // Tables as people have them: numbers of other locales, columns that hold no numbers.
 #include "tests/support/hdf5_attributes.h"
 #include "tests/support/program.h"
+#include "tests/support/result_values.h"
 
 using namespace kith::testing;
 using namespace std::string_literals;
@@ -304,7 +305,7 @@ TEST_CASE("--encode makes features of texts, and a model finds them by name") {
   CHECK(done({"cluster", "h.csv", "-k", "1", "--encode", "onehot", "--nan", "drop"}, there).says("h.csv, 4 x 3 text"));
 
   refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "dummy"},
-          {"--encode: expected onehot, ordinal or none", "'dummy'"}, there);
+          {"--encode: expected onehot, ordinal, date", "'dummy'"}, there);
   refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "town=onehot"}, {"--encode: 'town'"}, there);
   refuses(2, {"cluster", "t.csv", "-k", "1", "--columns", "age", "--encode", "city=onehot"},
           {"--encode: column 4 ('city') is not one of the points"}, there);
@@ -322,14 +323,18 @@ TEST_CASE("--encode makes features of texts, and a model finds them by name") {
   CHECK(done({"cluster", kDigits, "-k", "1", "--encode", "onehot"}, there).says("--encode has no effect"));
 }
 
-TEST_CASE("dates are refused with the command that makes numbers of them") {
+TEST_CASE("dates are refused with the option that makes numbers of them") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
   for (const char* date : {"2026-11-23", "2026-11-23 10:00:00", "23.11.2026", "11/23/26", "2026/1/2T3:00"}) {
     INFO(date);
+    const bool short_year = date == "11/23/26"s;
     write_bytes(folder / "t.csv", "x,when\n1," + std::string(date) + "\n2," + date + "\n");
     refuses(3, {"cluster", "t.csv", "-k", "1"},
-            {"found dates in column 2 ('when')", "--drop-columns when", "p.to_datetime(t['when'])"}, there);
+            {"found dates in column 2 ('when')", "--drop-columns when",
+             short_year ? "p.to_datetime(t['when'])" : "or --encode when=date makes days of them"},
+            there);
+    if (!short_year) done({"cluster", "t.csv", "-k", "1", "--encode", "when=date", "-q"}, there);
     refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "onehot"}, {"found dates in column 2 ('when')"}, there);
   }
   write_bytes(folder / "t.csv", "x,city,when\n1,a,1.2.2026\n2,b,1.2.2026\n");
@@ -339,6 +344,65 @@ TEST_CASE("dates are refused with the command that makes numbers of them") {
     write_bytes(folder / "t.csv", "x,when\n1,a\n2," + std::string(text) + "\n");
     CHECK_FALSE(run_kith({"cluster", "t.csv", "-k", "1"}, there).says("dates"));
   }
+}
+
+TEST_CASE("--encode date makes days since 1970, and asks whether the day or the month comes first") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  // Against the days that Python's datetime gives.
+  const auto days = [&](const std::string& rows, const std::string& encode) {
+    write_bytes(folder / "t.csv", "x,when\n" + rows);
+    done({"cluster", "t.csv", "-k", "1", "--columns", "when", "--encode", encode, "-q", "-f", "-o", "r.h5"}, there);
+    return matrix(folder / "r.h5:/centroids")(0, 0);
+  };
+  CHECK(days("1,1970-01-02\n", "when=date") == 1.0);
+  CHECK(days("1,2024-12-31\n", "when=date") == 20088.0);
+  CHECK(days("1,2024-02\n", "when=date") == 19754.0);
+  CHECK(days("1,1969-12-31T12:00:00Z\n", "date") == -0.5);
+  CHECK(days("1,2024-12-31 06:00\n", "date,onehot") == 20088.25);
+  CHECK(days("1,2024-12-31 06:00:00+06:00\n", "when=date") == 20088.0);
+  CHECK(days("1,12/31/2024 6:00 PM\n", "when=date") == 20088.75);
+  CHECK(days("1,31.12.2024\n1,01.01.2025\n", "when=date") == 20088.5);
+  CHECK(days("1,01.02.2024\n", "when=date") == 19754.0);
+  CHECK(days("1,01.02.2024\n", "when=mdy") == 19724.0);
+  CHECK(days("1,01/02/2024\n", "when=dmy") == 19754.0);
+  CHECK(days("1,01/02/2024\n1,13/02/2024\n", "when=date") == 19760.0);
+  CHECK(days("1,01/02/2024\n1,02/13/2024\n", "when=date") == 19745.0);
+  CHECK(days("1,20241231\n", "when=date") == 20088.0);
+  const auto refused = [&](const std::string& rows, const Words& says) {
+    write_bytes(folder / "t.csv", "x,when\n" + rows);
+    refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "when=date"}, says, there);
+  };
+  refused("1,03/04/2024\n2,05/06/2024\n", {"line 2, column 2 ('when')", "--encode when=dmy", "--encode when=mdy"});
+  refused("1,13/04/2024\n2,04/13/2024\n", {"day first in line 2", "month first in line 3"});
+  refused("1,2024-02-30\n", {"line 2, column 2 ('when'): expected a date such as", "found '2024-02-30'"});
+  refused("1,soon\n", {"expected a date such as", "found 'soon'"});
+  refused("1,2024-01-01\n2,\n", {"line 3, column 2 ('when'): expected a date, found an empty field", "--nan drop"});
+  done({"cluster", "t.csv", "-k", "1", "--encode", "when=date", "--nan", "mean", "-q"}, there);
+}
+
+TEST_CASE("--encode yesno makes 1 and 0, and --columns numeric takes the columns of numbers") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(
+      folder / "t.csv",
+      "id,ok,age,city,when,gone\na,yes,31,Rome,2024-01-01,\nb,No,NA,Oslo,2024-01-02,\nc,TRUE,1e1,Rome,2024-01-03,"
+      "\nd,nein,5,Oslo,2024-01-04,\n");
+  write_bytes(folder / "n.csv", "1,31\n0,8\n1,10\n0,5\n");
+  write_bytes(folder / "m.csv", "ok,age\nyes,31\nNo,8\nTRUE,10\nnein,5\n");
+  const std::string plain = done({"distances", "n.csv"}, there).out;
+  CHECK(done({"distances", "m.csv", "--encode", "ok=yesno"}, there).out == plain);
+  CHECK(done({"distances", "m.csv", "--encode", "onehot,yesno"}, there).out == plain);
+  refuses(3, {"cluster", "t.csv", "-k", "1", "--columns", "city", "--encode", "city=yesno"},
+          {"line 2, column 4 ('city'): expected yes or no (yes/no", "found 'Rome'"}, there);
+  const Outcome numeric = done({"cluster", "t.csv", "-k", "1", "--columns", "numeric", "--nan", "drop"}, there);
+  CHECK(numeric.says("columns    1 for --columns numeric: age"));
+  const Outcome more =
+      done({"cluster", "t.csv", "-k", "1", "--columns", "numeric,ok,when", "--encode", "date,yesno", "--nan", "drop"},
+           there);
+  CHECK(more.says("columns    3 for --columns numeric,ok,when: age, ok, when"));
+  write_bytes(folder / "named.csv", "numeric,x\n1,2\n3,4\n");
+  CHECK(done({"cluster", "named.csv", "-k", "1", "--columns", "numeric"}, there).says("named.csv, 2 x 1 text"));
 }
 
 TEST_CASE("info --stats counts missing values, and gives the statistics of the others") {

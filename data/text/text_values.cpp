@@ -1,0 +1,212 @@
+// Reads dates from left to right; std::chrono knows the calendar.
+#include "data/text/text_values.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <chrono>
+#include <iterator>
+#include <string>
+
+namespace kith::data {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Takes characters from the front of a text.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  bool at_end() const { return text_.empty(); }
+  char next() const { return text_.empty() ? '\0' : text_[0]; }
+  bool take(char c) {
+    if (next() != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+  void skip_blanks() {
+    while (take(' ')) {
+    }
+  }
+  /// The number of `least` to `most` digits at the front; nothing if there are fewer or more.
+  std::optional<int> number(int least, int most, int* digits = nullptr) {
+    int count = 0, value = 0;
+    while (is_digit(next())) {
+      if (++count > most) return std::nullopt;
+      value = 10 * value + (next() - '0');
+      text_.remove_prefix(1);
+    }
+    if (digits != nullptr) *digits = count;
+    return count < least ? std::nullopt : std::optional(value);
+  }
+  /// The value of the digits behind a decimal mark, if there is one.
+  double fraction() {
+    if (next() != '.' && next() != ',') return 0.0;
+    std::size_t end = 1;
+    while (end < text_.size() && is_digit(text_[end])) ++end;
+    double value = 0.0;
+    const std::string digits = "0." + std::string(text_.substr(1, end - 1)) + "0";
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    text_.remove_prefix(end);
+    return value;
+  }
+  /// Takes AM or PM in any case: 0 or 12 hours.
+  std::optional<int> half_of_day() {
+    if (text_.size() < 2) return std::nullopt;
+    const char first = static_cast<char>(std::toupper(static_cast<unsigned char>(text_[0])));
+    if ((first != 'A' && first != 'P') || std::toupper(static_cast<unsigned char>(text_[1])) != 'M') {
+      return std::nullopt;
+    }
+    text_.remove_prefix(2);
+    return first == 'P' ? 12 : 0;
+  }
+
+ private:
+  std::string_view text_;
+};
+
+/// Three numbers, of which the year comes first or last, and what follows them.
+struct DateParts {
+  int year = 0, first = 0, second = 0;
+  bool year_first = false;
+  char mark = '\0';
+  double day_share = 0.0;  // the time, in days, less the zone
+};
+
+std::optional<double> take_time(Scanner& scanner) {
+  constexpr double kMinutes = 24.0 * 60.0;
+  const auto hours = scanner.number(1, 2);
+  if (!hours || !scanner.take(':')) return std::nullopt;
+  const auto minutes = scanner.number(2, 2);
+  std::optional<int> seconds = 0;
+  double fraction = 0.0;
+  if (scanner.take(':')) {
+    seconds = scanner.number(2, 2);
+    fraction = scanner.fraction();
+  }
+  if (!minutes || !seconds) return std::nullopt;
+  scanner.skip_blanks();
+  int hour = *hours;
+  if (const auto half = scanner.half_of_day()) {
+    if (hour < 1 || hour > 12) return std::nullopt;
+    hour = hour % 12 + *half;
+  }
+  scanner.skip_blanks();
+  int zone = 0;  // minutes
+  if (!scanner.take('Z') && (scanner.next() == '+' || scanner.next() == '-')) {
+    const int sign = scanner.take('+') ? 1 : -1;
+    if (sign < 0) scanner.take('-');
+    int digits = 0;
+    const auto of_zone = scanner.number(2, 4, &digits);
+    if (!of_zone || digits == 3) return std::nullopt;
+    if (digits == 4) {
+      zone = *of_zone / 100 * 60 + *of_zone % 100;
+    } else {
+      const auto more = scanner.take(':') ? scanner.number(2, 2) : std::optional(0);
+      if (!more) return std::nullopt;
+      zone = 60 * *of_zone + *more;
+    }
+    zone *= sign;
+  }
+  if (hour > 24 || *minutes > 59 || *seconds > 60 || !scanner.at_end()) return std::nullopt;
+  return (60 * hour + *minutes - zone) / kMinutes + (*seconds + fraction) / (kMinutes * 60.0);
+}
+
+std::optional<DateParts> take_date(std::string_view text) {
+  Scanner scanner(text);
+  DateParts parts;
+  int digits = 0;
+  const auto begin = scanner.number(1, 8, &digits);
+  if (!begin || (digits > 2 && digits != 4 && digits != 8)) return std::nullopt;
+  parts.year_first = digits >= 4;
+  if (digits == 8) {
+    parts.year = *begin / 10000;
+    parts.first = *begin / 100 % 100;
+    parts.second = *begin % 100;
+  } else {
+    parts.mark = scanner.next();
+    const bool is_mark = parts.mark == '-' || parts.mark == '/' || parts.mark == '.';
+    if (!is_mark || !scanner.take(parts.mark)) return std::nullopt;
+    const auto middle = scanner.number(1, 2, &digits);
+    if (!middle) return std::nullopt;
+    parts.first = *middle;
+    if (parts.year_first && parts.mark == '-' && digits == 2 && scanner.at_end()) {  // a month
+      parts.year = *begin;
+      parts.second = 1;
+      return parts;
+    }
+    const auto end = scanner.take(parts.mark) ? scanner.number(1, 4, &digits) : std::nullopt;
+    if (!end || (parts.year_first ? digits > 2 : digits != 4)) return std::nullopt;
+    if (parts.year_first) {
+      parts.year = *begin;
+      parts.second = *end;
+    } else {
+      parts.year = *end;
+      parts.second = parts.first;
+      parts.first = *begin;
+    }
+  }
+  if (scanner.at_end()) return parts;
+  if (!scanner.take('T') && !scanner.take(' ')) return std::nullopt;
+  scanner.skip_blanks();
+  const auto time = take_time(scanner);
+  if (!time) return std::nullopt;
+  parts.day_share = *time;
+  return parts;
+}
+
+std::optional<double> days_of(const DateParts& parts, int month, int day) {
+  const std::chrono::year_month_day date{std::chrono::year{parts.year},
+                                         std::chrono::month{static_cast<unsigned>(month)},
+                                         std::chrono::day{static_cast<unsigned>(day)}};
+  if (!date.ok()) return std::nullopt;
+  return static_cast<double>(std::chrono::sys_days{date}.time_since_epoch().count()) + parts.day_share;
+}
+
+/// The days that each order gives.
+struct Readings {
+  std::optional<double> day_first, month_first;
+  bool has_points = false;
+};
+
+Readings readings_of(std::string_view text) {
+  const auto parts = take_date(text);
+  if (!parts) return {};
+  if (parts->year_first) {
+    const auto days = days_of(*parts, parts->first, parts->second);
+    return {days, days, false};
+  }
+  return {days_of(*parts, parts->second, parts->first), days_of(*parts, parts->first, parts->second),
+          parts->mark == '.'};
+}
+
+}  // namespace
+
+DateReadings date_readings(std::string_view text) {
+  const Readings found = readings_of(text);
+  const bool differ = found.day_first && found.month_first && *found.day_first != *found.month_first;
+  return {found.day_first.has_value(), found.month_first.has_value(), differ, found.has_points};
+}
+
+std::optional<double> parse_date(std::string_view text, DateOrder order) {
+  const Readings found = readings_of(text);
+  if (order == DateOrder::day_first) return found.day_first;
+  if (order == DateOrder::month_first) return found.month_first;
+  if (!found.day_first) return found.month_first;
+  const bool is_one = !found.month_first || found.has_points || *found.day_first == *found.month_first;
+  return is_one ? found.day_first : std::nullopt;
+}
+
+std::optional<double> parse_yes_no(std::string_view text) {
+  constexpr std::string_view kYes[] = {"yes", "true",      "y",         "t", "ja", "oui",
+                                       "si",  "s\xc3\xad", "s\xc3\xac", "1", "1.0"};
+  constexpr std::string_view kNo[] = {"no", "false", "n", "f", "nein", "non", "0", "0.0"};
+  std::string word(text);
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (std::find(std::begin(kYes), std::end(kYes), word) != std::end(kYes)) return 1.0;
+  if (std::find(std::begin(kNo), std::end(kNo), word) != std::end(kNo)) return 0.0;
+  return std::nullopt;
+}
+
+}  // namespace kith::data

@@ -1,0 +1,34 @@
+// Dates and words for yes and no, as numbers.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace kith::data {
+
+/// The order of the numbers in dates whose year comes last: 31.12.2024 or 12/31/2024. unknown: only those that can be
+/// read in one way, which those with points are, by convention (day first), and those with a day beyond 12.
+enum class DateOrder { unknown, day_first, month_first };
+
+/// Orders that read a date; a date whose year comes first is read by both.
+struct DateReadings {
+  bool day_first = false, month_first = false;
+  bool is_ambiguous = false;  // the two orders give different days
+  bool has_points = false;    // between day, month and year
+  bool any() const { return day_first || month_first; }
+};
+DateReadings date_readings(std::string_view text);
+
+/// Days since 1970-01-01, UTC, with the time of day as a fraction: 2024-12-31, 2024-12, 20241231, 31.12.2024,
+/// 12/31/2024, each with a time (13:45, 13:45:10.5, 1:45 PM) and a zone (Z, +02:00) if it has one. Without a zone, UTC
+/// is meant. Years have four digits. Nothing if the text is no date of the calendar.
+std::optional<double> parse_date(std::string_view text, DateOrder order);
+
+/// 1 or 0 for the words yes, true, y, t, ja, oui, si, 1 and no, false, n, f, nein, non, 0 in any case; nothing for
+/// others.
+std::optional<double> parse_yes_no(std::string_view text);
+
+/// What parse_yes_no() reads, for messages.
+inline constexpr const char* kYesNoWords = "yes/no, true/false, y/n, t/f, ja/nein, oui/non, si/no, 1/0";
+
+}  // namespace kith::data
