@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
 #include "app/cluster/label_output.h"
@@ -21,13 +20,14 @@
 #include "app/run/model.h"
 #include "app/run/points_run.h"
 #include "app/run/preparation.h"
+#include "app/run/processes.h"
+#include "app/run/profile.h"
 #include "app/run/results.h"
 #include "app/run/start.h"
 #include "app/run/weighting.h"
 #include "core/kmeans/kmeans.h"
 #include "core/kmeans/result.h"
-#include "core/numbers/maps.h"
-#include "core/preparation/preparation.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {
@@ -42,6 +42,7 @@ struct ClusterOptions {
   double tolerance = 1e-4;
   bool save_distances = false;
   bool explain = false;
+  std::string profile;  // a file; empty: none
   std::string write_obs;
   VariantOptions variant;
   CheckpointOptions checkpoint;
@@ -55,6 +56,7 @@ struct ClusterOptions {
   /// Whether --balance moves labels after the iterations. Then a row may be nearer to another centroid, and the
   /// centroids are not those of the last iteration.
   bool moves_labels() const { return variant.balance && variant.sizes.given(); }
+  bool profiles() const { return explain || !profile.empty(); }
   bool writes_labels_only() const { return is_label_output(common, write_obs); }
 };
 
@@ -123,9 +125,17 @@ void declare(OptionSet& set, ClusterOptions& options) {
              options.tolerance);
   add_variant_options(set, options.variant, options.common, output_reasons(options.common, options.write_obs));
   add_distance_option(set, options.save_distances, options.common, options.write_obs);
-  set.flag(
-      {.names = "--explain", .help = "Print for every cluster the columns in which it differs most from all points."},
-      options.explain);
+  set.flag({.names = "--explain",
+            .help = "Print for every cluster its mean or commonest text in the columns that set it most apart, in the "
+                    "units of the file. A result has them as /profile_means and so on.",
+            .stored = Stored::if_changed,
+            .position = position::kExtra},
+           options.explain);
+  set.text({.names = "--profile",
+            .value = "FILE.csv",
+            .help = "Write what --explain prints, of all columns, as a table: a row for each cluster and column.",
+            .shown_default = "none"},
+           options.profile);
   add_label_option(set, options.write_obs, options.common);
   add_checkpoint_options(set, options.checkpoint);
   add_keep_option(set, options.checkpoint);
@@ -141,53 +151,6 @@ void declare(OptionSet& set, ClusterOptions& options) {
   add_label_common_options(set, options.common);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
   set["--seed"].no_effect = set["--n-init"].no_effect;
-}
-
-/// For each cluster with rows, at most five columns in which its mean (core/kmeans/result.h) is farthest from
-/// the mean of all rows, in standard deviations of all rows, largest first. Columns without deviation or difference are
-/// omitted. `names`: of the columns, or empty.
-std::vector<Explanation> explain(const KMeansResult& result, const HeldPoints& held,
-                                 const std::vector<std::string>& names, Metric metric) {
-  constexpr std::size_t kMost = 5;  // columns of a cluster
-  const DataPlan& plan = held.plan;
-  const std::vector<double> deviations = column_deviations(held.rows(), plan);
-  const bool has_names = std::ssize(names) == plan.columns;
-  const std::vector<double> weights =
-      result.weights.empty() ? std::vector<double>(result.counts.begin(), result.counts.end()) : result.weights;
-  const Matrix<double> means = cluster_means(result.centroids.view(), metric, weights, result.inertia_per_cluster);
-  const RowsArray<double> differences = (array(means).rowwise() - array(plan.mean)).rowwise() / array(deviations);
-  std::vector<Explanation> all;
-  for (std::int64_t c = 0; c < result.centroids.rows(); ++c) {
-    if (result.counts[c] == 0) continue;
-    std::vector<Explanation> columns;
-    for (std::int64_t j = 0; j < plan.columns; ++j) {
-      if (!(deviations[j] > 0.0) || differences(c, j) == 0.0) continue;
-      columns.push_back(
-          {c, has_names ? names[j] : std::to_string(j + 1), means(c, j), plan.mean[j], differences(c, j)});
-    }
-    std::stable_sort(columns.begin(), columns.end(), [](const Explanation& a, const Explanation& b) {
-      return std::abs(a.difference) > std::abs(b.difference);
-    });
-    columns.resize(std::min(columns.size(), kMost));
-    all.insert(all.end(), columns.begin(), columns.end());
-  }
-  return all;
-}
-
-/// A line for each; counts: (k) rows of the clusters.
-std::string explanation_table(const std::vector<Explanation>& explanations, const std::vector<std::int64_t>& counts) {
-  TextTable table{{Align::right, Align::right, Align::left, Align::right, Align::right, Align::right},
-                  {{"cluster", "points", "column", "centroid", "all points", "deviations"}},
-                  3};
-  std::int64_t last = -1;
-  for (const Explanation& e : explanations) {
-    const bool is_new = e.cluster != last;
-    last = e.cluster;
-    table.rows.push_back({is_new ? std::to_string(e.cluster) : "", is_new ? std::to_string(counts[e.cluster]) : "",
-                          visible(e.column), fmt::format("{:.6g}", e.centroid), fmt::format("{:.6g}", e.mean),
-                          fmt::format("{:+.2f}", e.difference)});
-  }
-  return lay_out(table, text_width(Stream::output));
 }
 
 /// What a run of kith cluster finds when its inputs are open.
@@ -266,6 +229,9 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
               options.common);
   open_points(run, options.points, {{}, indexed_columns_of(options.init_file(), 0)});
   check_label_output(run.common, options.write_obs, *run.source);
+  if (const std::string reason = options.profiles() ? why_no_profile(*run.source, run.common) : ""; !reason.empty()) {
+    throw Error(ExitCode::usage, fmt::format("{}: {}", options.explain ? "--explain" : "--profile", reason));
+  }
   if (run.set.source("--init") == Source::none) options.init = default_start(*run.source, run.report);
   run.report.seed = run.common.seed;
   const Metric metric = metric_of(run.common);
@@ -336,9 +302,11 @@ Needs needs_of(const ClusterOptions& options, const ClusterInputs& inputs, const
                                           .threads = planned_threads(run.common),
                                           .spare = spare_bytes(run, needs.bytes)});
   needs.use = {least, std::max(needs.bytes, least + search.most), "by the screens that the data allow"};
-  needs.all_rows = options.explain       ? "--explain needs all rows in memory"
-                   : inputs.start.labels ? "--init-labels needs all rows in memory"
-                                         : needs_memory(options.variant);
+  if (options.profiles()) needs.bytes += profile_bytes(points, inputs.clusters);
+  needs.all_rows = options.explain            ? "--explain needs all rows in memory"
+                   : !options.profile.empty() ? "--profile needs all rows in memory"
+                   : inputs.start.labels      ? "--init-labels needs all rows in memory"
+                                              : needs_memory(options.variant);
   needs.work = kmeans_work(kmeans);
   needs.work.insert(needs.work.begin(), preparing());
   needs.is_all_work = is_plain(options.variant);
@@ -389,6 +357,32 @@ struct Clusters {
   bool resumes = false;  // whether --init can resume the result
 };
 
+/// Whether the summary shows what the clusters are: if they and the columns are few, and the values soon read again.
+bool shows_profile(std::int64_t clusters, const PointsRun& run) {
+  constexpr std::int64_t kClusters = 12, kColumns = 50, kValues = 4'000'000;
+  const data::PointSource& points = *run.source;
+  return clusters <= kClusters && points.columns() <= kColumns && points.rows() * points.columns() <= kValues &&
+         !points.column_names().empty() && !run.common.quiet && !run.held.in_passes && processes().is_alone() &&
+         why_no_profile(points, run.common).empty();
+}
+
+Profile profile_of(const KMeansResult& result, PointsRun& run) {
+  run.progress.phase("explain", 0);
+  Profile profile = make_profile({.source = *run.source,
+                                  .common = run.common,
+                                  .labels = result.labels,
+                                  .clusters = std::ssize(result.counts),
+                                  .weighting = run.weighting ? &*run.weighting : nullptr});
+  profile.counts = result.counts;
+  profile.nearest_row = result.nearest_row;
+  if (const std::vector<std::string> ids = run.source->kept(data::Kept::id); !ids.empty()) {
+    for (const std::int64_t row : result.nearest_row) {
+      profile.nearest_id.push_back(row < 0 ? "" : ids[static_cast<std::size_t>(row)]);
+    }
+  }
+  return profile;
+}
+
 /// Clusters the points that are held, and reports the result.
 Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, PointsRun& run) {
   const Metric metric = metric_of(options.common);
@@ -411,12 +405,13 @@ Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, PointsRun
   found.resumes = can_resume(result, kmeans.runs, options, run);
   if (result.stopped_by == "max-iterations") warn_of_limit(result, found.resumes, options, run);
   if (run.checkpoint && run.checkpoint->interrupted()) warn_of_interruption(result, kmeans.runs, found.resumes, run);
-  if (options.explain) run.report.explanations = explain(result, run.held, run.source->column_names(), metric);
+  run.report.explains = options.profiles();
+  if (options.profiles() || shows_profile(inputs.clusters, run)) run.report.profile = profile_of(result, run);
   return found;
 }
 
 void show(const KMeansResult& result, const ClusterOptions& options, const PointsRun& run) {
-  if (options.explain) run.print(explanation_table(run.report.explanations, result.counts));
+  if (options.explain) run.print(profile_text(*run.report.profile, text_width(Stream::output)));
   if (run.target.empty()) run.print(cluster_table(result));
 }
 
@@ -454,6 +449,7 @@ void write(const VariantRun& found, const ClusterOptions& options, const Cluster
   write_iterations(file, continuation ? continuation->iterations : Iterations{}, result);
   if (options.save_distances) write_distances(file, result.distances, value_class);
   write_variant(file, options.variant, found, inputs.clusters);
+  if (options.explain) write_profile(file, *run.report.profile);
   file.finish();
 }
 
@@ -482,7 +478,7 @@ int run_cluster(const Arguments& arguments) {
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
   run.output.may_equal = may_be_written(options.checkpoint, run.target);
   if (!options.init_file().empty()) run.output.inputs.push_back(data::parse_location(options.init).file);
-  check_outputs(run);
+  check_outputs(run, {{"--profile", options.profile, {".csv"}}});
   ClusterInputs inputs = open_inputs(options, run, arguments);
   if (!begin(run, needs_of(options, inputs, run))) return 0;
   hold_points(run);
@@ -491,6 +487,9 @@ int run_cluster(const Arguments& arguments) {
   end_computation(run);
   show(found.run.result, options, run);
   if (begin_write(run)) write(found.run, options, inputs, run);
+  if (const std::string file = run.side_file("--profile"); !file.empty()) {
+    data::write_text_file(file, run.side_output("--profile"), profile_csv(*run.report.profile));
+  }
   return finish(run, next(found, options, run, arguments));
 }
 

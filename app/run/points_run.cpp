@@ -287,9 +287,46 @@ void PointsRun::print(const std::string& text) const {
 
 bool PointsRun::prints_result() const { return target == "-" && std::ranges::count(output.endings, target) > 0; }
 
-void check_outputs(PointsRun& run) {
+std::string PointsRun::side_file(const char* option) const {
+  for (const SideOutput& side : side_outputs) {
+    if (side.option == std::string_view(option) && processes().is_first()) return side.file;
+  }
+  return "";
+}
+
+data::OutputOptions PointsRun::side_output(const char* option) const {
+  data::OutputOptions options{.force = common.force, .inputs = output.inputs};
+  for (const SideOutput& side : side_outputs) {
+    if (side.option == std::string_view(option)) options.endings = side.endings;
+  }
+  return options;
+}
+
+namespace {
+
+/// Throws Error(usage) if an option names the same file as another one.
+void refuse_same_place(const char* option, const std::string& file, const char* other, const std::string& other_file) {
+  if (other_file.empty() || !data::same_place(file, other_file)) return;
+  throw Error(ExitCode::usage,
+              fmt::format("{} {}: expected another name than that of {}; choose another one", option, file, other));
+}
+
+}  // namespace
+
+void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside) {
   if (!run.target.empty() && !run.prints_result() && !is_checking_freshness()) {
     data::check_output(run.target, run.output);
+  }
+  run.side_outputs = beside;
+  for (const SideOutput& side : beside) {
+    const std::string file = run.side_file(side.option);
+    if (file.empty()) continue;
+    if (!is_checking_freshness()) data::check_output(file, run.side_output(side.option));
+    refuse_same_place(side.option, file, "the output", run.prints_result() ? "" : run.target);
+    refuse_same_place(side.option, file, "--json-file", run.report_file);
+    for (const SideOutput& other : beside) {
+      if (other.option != side.option) refuse_same_place(side.option, file, other.option, other.file);
+    }
   }
   check_report_file(run);
 }
@@ -297,11 +334,7 @@ void check_outputs(PointsRun& run) {
 void check_report_file(PointsRun& run) {
   if (!run.report_file.empty()) {
     data::check_output(run.report_file, report_output(run));
-    if (!run.target.empty() && data::same_place(run.report_file, run.target)) {
-      throw Error(ExitCode::usage, fmt::format("--json-file {}: expected another name than that of the output; choose "
-                                               "another one",
-                                               run.report_file));
-    }
+    refuse_same_place("--json-file", run.report_file, "the output", run.target);
   }
   if (!processes().is_alone() && std::ranges::count(run.output.inputs, "-") > 0) {
     throw Error(ExitCode::usage,

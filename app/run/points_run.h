@@ -31,6 +31,13 @@ struct Needs {
   std::int64_t result_bytes = 0;      // of the output
 };
 
+/// A file besides the output, of an option of its own.
+struct SideOutput {
+  const char* option;  // "--profile"
+  std::string file;    // empty: not asked for
+  std::vector<std::string> endings;
+};
+
 struct PointsRun : Job {
   /// The options have been parsed; `endings` are those that the name of the output may have.
   PointsRun(const OptionSet& set, const CommonOptions& common, std::vector<std::string> endings);
@@ -39,6 +46,7 @@ struct PointsRun : Job {
   std::string target;          // the name of the output; empty: there is none, or another process writes it
   std::string report_file;     // the same of --json-file
   data::OutputOptions output;  // of the target
+  std::vector<SideOutput> side_outputs;
   InputPair inputs;
   data::PointSource* source = nullptr;  // the points to hold; null: none
   std::optional<Preparation> given;     // parameters of their preparation, from a result
@@ -50,6 +58,9 @@ struct PointsRun : Job {
   PlanRequest plan;                  // for begin() to print, and to show once the backend is open
   HeldPoints held;
 
+  /// The file of the side output, and how to write it; empty: there is none, or another process writes it.
+  std::string side_file(const char* option) const;
+  data::OutputOptions side_output(const char* option) const;
   /// data::mark_of(), once per file.
   const data::InputMark& mark_of(const std::string& file);
   /// On standard output, unless --json was given.
@@ -61,8 +72,8 @@ struct PointsRun : Job {
   std::map<std::string, data::InputMark> marks_;
 };
 
-/// Step 1: throws unless the output, and that of --json-file, can be written.
-void check_outputs(PointsRun& run);
+/// Step 1: throws unless the output, those beside it, and that of --json-file can be written.
+void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside = {});
 /// The same of --json-file, and that inputs reach all processes, for commands that check their output themselves.
 void check_report_file(PointsRun& run);
 

@@ -82,14 +82,6 @@ Json to_object(const IterationRecord& record) {
           {"relocated", record.relocated}};
 }
 
-Json to_object(const Explanation& explanation) {
-  return {{"cluster", explanation.cluster},
-          {"column", explanation.column},
-          {"centroid", explanation.centroid},
-          {"mean", explanation.mean},
-          {"difference", explanation.difference}};
-}
-
 Json to_object(const RunRecord& record) {
   return {{"inertia", record.inertia},
           {"iterations", record.iterations},
@@ -172,7 +164,7 @@ std::string runs_of(const Report& report) {
   const auto worst = std::max_element(report.runs.begin(), report.runs.end(),
                                       [](const RunRecord& a, const RunRecord& b) { return a.inertia < b.inertia; });
   return fmt::format("{}; run {} has the lowest inertia, the highest is {}", report.runs.size(), report.kept_run + 1,
-                     worst->inertia);
+                     unbreakable(shown_number(worst->inertia)));
 }
 
 std::string points_of(const PointsReport& points) {
@@ -261,7 +253,7 @@ std::string to_json(const Report& report) {
     object["shift_threshold"] = report.shift_threshold;
     object["changed"] = report.changed;
   }
-  if (!report.explanations.empty()) object["explanations"] = to_array(report.explanations);
+  if (report.profile && report.explains) object["profile"] = profile_json(*report.profile);
   if (report.truth) {
     object["truth"] = {{"lists", report.truth->lists},
                        {"equal", report.truth->equal},
@@ -355,7 +347,11 @@ std::string summary(const Report& report, const std::string& next) {
     line("clusters",
          fmt::format("{}; {} core points, {} border points, {} of noise", d.clusters, d.core, d.border, d.noise));
   }
-  if (report.inertia) line("inertia", fmt::format("{}{}", *report.inertia, explained_by(report)));
+  if (report.profile && !report.explains) {
+    const std::vector<std::string> lines = profile_lines(*report.profile);
+    for (std::size_t c = 0; c < lines.size(); ++c) line(fmt::format("cluster {}", c).c_str(), lines[c]);
+  }
+  if (report.inertia) line("inertia", unbreakable(shown_number(*report.inertia)) + explained_by(report));
   if (!report.method.empty()) line("method", report.method);
   if (report.runs.size() > 1) line("runs", runs_of(report));
   if (!report.stopped_by.empty()) line("iterations", fmt::format("{}; {}", report.iterations_done, stop_of(report)));

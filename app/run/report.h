@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/plan/plan.h"
+#include "app/run/profile.h"
 #include "core/points/decision.h"
 #include "core/points/observer.h"
 #include "data/format/point_source.h"
@@ -60,15 +61,6 @@ struct ClusterReport {
 struct DensityReport {
   std::int64_t clusters = 0;
   std::int64_t core = 0, border = 0, noise = 0;  // points
-};
-
-/// A column in which a cluster differs from all rows.
-struct Explanation {
-  std::int64_t cluster = 0;
-  std::string column;  // its name, or its number from 1
-  double centroid = 0.0;
-  double mean = 0.0;        // of all rows
-  double difference = 0.0;  // centroid less mean, in standard deviations of all rows
 };
 
 struct TruthReport {
@@ -150,7 +142,8 @@ struct Report {
   double shift_threshold = 0.0;      // of the rule `tolerance`
   std::int64_t iterations_done = 0;  // including those of the resumed run
   std::int64_t changed = 0;          // labels that the last assignment changed
-  std::vector<Explanation> explanations{};
+  std::optional<Profile> profile{};  // of the clusters, in the units of the file
+  bool explains = false;             // it was asked for, so that the summary need not have it
   std::optional<TruthReport> truth{};
   std::optional<std::int64_t> edges{};       // of a graph, or rows within a radius
   std::optional<std::int64_t> components{};  // groups of connected rows
