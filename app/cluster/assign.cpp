@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -20,6 +21,9 @@
 #include "app/run/results.h"
 #include "core/kmeans/kmeans.h"
 #include "core/neighbors/neighbors.h"
+#include "core/neighbors/radius.h"
+#include "core/points/weights.h"
+#include "core/preparation/column_sums.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -155,9 +159,13 @@ struct AssignOptions {
   std::string points;
   std::string centroids;
   bool save_distances = false;
+  double max_distance = std::numeric_limits<double>::quiet_NaN();  // NaN: none
   CentroidDistanceOptions distances;
+  std::string labels;  // a file; empty: none
   std::string write_obs;
   CommonOptions common;
+
+  bool has_limit() const { return !std::isnan(max_distance); }
 };
 
 void declare(OptionSet& set, AssignOptions& options) {
@@ -170,9 +178,17 @@ void declare(OptionSet& set, AssignOptions& options) {
             .input = Input::file,
             .stored = Stored::always},
            options.centroids);
-  add_distance_option(set, options.save_distances, options.common, options.write_obs);
+  set.number({.names = "--max-distance",
+              .value = "R",
+              .help = "Rows that are farther than this from every centroid get the label -1 and count in no cluster. "
+                      "For cosine, R is sqrt(2 - 2 cos): 0.447 is a cosine of 0.9.",
+              .shown_default = "none",
+              .stored = Stored::if_changed,
+              .position = position::kExtra},
+             options.max_distance);
+  add_distance_option(set, options.save_distances, options.common, options.labels, options.write_obs);
   add_centroid_distance_options(set, options.distances, output_reasons(options.common, options.write_obs));
-  add_label_option(set, options.write_obs, options.common);
+  add_label_option(set, options.labels, options.write_obs, options.common);
   add_weight_options(set, options.common);
   add_missing_options(set, options.common, false, kDroppingHelp);
   add_label_common_options(set, options.common);
@@ -280,7 +296,7 @@ Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids,
               .writes_result = !run.target.empty(),
               .held_row_bytes = listed_row_bytes(points, centroids.rows)};
   needs.bytes = assignment_bytes(points, {.clusters = centroids.rows,
-                                          .keeps_distances = options.save_distances,
+                                          .keeps_distances = options.save_distances || options.has_limit(),
                                           .threads = planned_threads(run.common)}) +
                 centroid_distance_bytes(options.distances, points, centroids, run.common);
   needs.use = {needs.bytes - points.rows() * needs.held_row_bytes, needs.bytes, "by the screens that the data allow"};
@@ -291,23 +307,81 @@ Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids,
   return needs;
 }
 
+/// "0.447 (a cosine of 0.9)"
+std::string shown_limit(double distance, Metric metric) {
+  const std::string cosine =
+      metric == Metric::cosine ? fmt::format(" (a cosine of {:.6g})", 1.0 - distance * distance / 2.0) : "";
+  return fmt::format("{:.6g}{}", distance, cosine);
+}
+
+/// Takes the rows beyond --max-distance out of their clusters, whose counts and inertia are then those of the others.
+/// Returns their number, and says it.
+std::int64_t leave_out_far_rows(KMeansResult& result, const AssignOptions& options, PointsRun& run) {
+  const double limit = limit_of_radius(options.max_distance, metric_of(run.common));
+  const std::size_t rows = result.labels.size();
+  std::int64_t far = 0, labelled = 0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (result.labels[i] < 0) continue;
+    ++labelled;
+    if (result.distances[i] <= limit) continue;
+    result.labels[i] = -1;
+    ++far;
+  }
+  if (far == 0) return 0;
+  run.progress.warning(fmt::format("{} of {} rows ({:.3g} %) {} farther than {} from every centroid; their label is -1",
+                                   far, labelled, 100.0 * static_cast<double>(far) / static_cast<double>(labelled),
+                                   far == 1 ? "is" : "are", shown_limit(options.max_distance, metric_of(run.common))));
+  const Weights weights = run.weighting ? checked_weights(run.weighting->of_rows, run.weighting->name)
+                                        : equal_weights(static_cast<std::int64_t>(rows));
+  const RowWeights row_weights{weights.given() ? weights.rows.data() : nullptr, weights.integral};
+  // The sums that the assignment has are those of all rows.
+  ColumnSums inertia({limit}, weights, result.counts.size()), total({1.0}, weights, result.counts.size());
+  std::fill(result.counts.begin(), result.counts.end(), 0);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const RowWeight weight = row_weights.of(static_cast<std::int64_t>(i));
+    if (result.labels[i] < 0 || weight.factor == 0.0 || weight.copies == 0) continue;
+    const auto label = static_cast<std::size_t>(result.labels[i]);
+    ++result.counts[label];
+    inertia.add(0, result.distances[i], weight, label);
+    total.add(0, 1.0, weight, label);
+  }
+  result.inertia = inertia.total(0);
+  for (std::size_t c = 0; c < result.counts.size(); ++c) {
+    result.inertia_per_cluster[c] = inertia.sum(0, c);
+    if (!result.weights.empty()) result.weights[c] = total.sum(0, c);
+  }
+  result.empty_clusters = std::count(result.counts.begin(), result.counts.end(), 0);
+  result.history.back().inertia = result.inertia;
+  return far;
+}
+
+/// Labels of the points, and how many are beyond --max-distance.
+struct Assigned {
+  KMeansResult result;
+  std::int64_t far_rows = 0;
+};
+
 /// Assigns the points that are held, and reports the result.
-KMeansResult assign(const AssignOptions& options, MatrixView<const double> centroids, PointsRun& run) {
+Assigned assign(const AssignOptions& options, MatrixView<const double> centroids, PointsRun& run) {
   const HeldPoints& held = run.held;
-  KMeansResult result = assign_only(*held.points, held.plan, centroids, run.progress);
-  if (options.save_distances) {
+  Assigned found{assign_only(*held.points, held.plan, centroids, run.progress)};
+  KMeansResult& result = found.result;
+  if (options.save_distances || options.has_limit()) {
     result.distances.resize(result.labels.size());
     held.points->distances(result.distances);
   }
   complete(result, run);
+  if (options.has_limit()) found.far_rows = leave_out_far_rows(result, options, run);
+  if (!options.save_distances) result.distances.clear();
   run.report.iterations = result.history;
   run.report.inertia = result.inertia;
   run.report.clusters = cluster_report(result);
   run.report.phase("assign").flops = assignment_flops(held.plan.rows, held.plan.columns, centroids.rows);
-  return result;
+  return found;
 }
 
-void write(const KMeansResult& result, const AssignOptions& options, PointsRun& run) {
+void write(const Assigned& found, const AssignOptions& options, PointsRun& run) {
+  const KMeansResult& result = found.result;
   if (is_label_output(run.common, options.write_obs)) {
     return write_label_output(run.common, options.write_obs, *run.source, result, run.output);
   }
@@ -317,6 +391,10 @@ void write(const KMeansResult& result, const AssignOptions& options, PointsRun& 
   file.attribute("centroids", stored_name(options.centroids));
   file.attribute("inertia", result.inertia);
   file.attribute("empty_clusters", result.empty_clusters);
+  if (options.has_limit()) {
+    file.attribute("max_distance", options.max_distance);
+    file.attribute("rows_beyond", found.far_rows);
+  }
   write_dropped_rows(file, run.common, *run.held.values);
   write_weighting(file, run.weighting);
   write_preparation(file, run.held.preparation);
@@ -341,15 +419,17 @@ int run_assign(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
-  check_outputs(run);
+  check_outputs(run, {label_side_output(options.labels)});
+  if (options.has_limit()) limit_of_radius(options.max_distance, Metric::euclidean);  // which refuses it if it is none
   const Matrix<double> centroids = open_inputs(options, run);
   if (!begin(run, needs_of(options, centroids.view(), run))) return 0;
   hold_points(run);
   advise(run);
-  const KMeansResult result = assign(options, centroids.view(), run);
+  const Assigned found = assign(options, centroids.view(), run);
   end_computation(run);
-  if (run.target.empty()) run.print(cluster_table(result));
-  if (begin_write(run)) write(result, options, run);
+  if (run.target.empty()) run.print(cluster_table(found.result));
+  begin_write(run);
+  write_with_labels(run, found.result, [&] { write(found, options, run); });
   const bool is_whole = !run.target.empty() && !is_label_output(run.common, options.write_obs);
   return finish(run, is_whole ? fmt::format("kith info {}", shell_word(run.target)) : "");
 }

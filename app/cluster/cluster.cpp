@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,8 @@ struct ClusterOptions {
   bool save_distances = false;
   bool explain = false;
   std::string profile;  // a file; empty: none
+  std::string order;    // "size", or a column; empty: the clusters keep the numbers of the run
+  std::string labels;   // a file; empty: none
   std::string write_obs;
   VariantOptions variant;
   CheckpointOptions checkpoint;
@@ -57,6 +60,7 @@ struct ClusterOptions {
   /// centroids are not those of the last iteration.
   bool moves_labels() const { return variant.balance && variant.sizes.given(); }
   bool profiles() const { return explain || !profile.empty(); }
+  bool orders_by_column() const { return !order.empty() && order != "size"; }
   bool writes_labels_only() const { return is_label_output(common, write_obs); }
 };
 
@@ -124,7 +128,18 @@ void declare(OptionSet& set, ClusterOptions& options) {
               .refused = {negative_tolerance(options.tolerance)}},
              options.tolerance);
   add_variant_options(set, options.variant, options.common, output_reasons(options.common, options.write_obs));
-  add_distance_option(set, options.save_distances, options.common, options.write_obs);
+  set.text({.names = "--order",
+            .value = "size|COLUMN",
+            .help = "Number the clusters by size, the largest first, or by their mean of this column of the file, the "
+                    "smallest first.",
+            .shown_default = "as the run numbers them",
+            .stored = Stored::if_changed,
+            .position = position::kExtra,
+            .refused = {when([&options] { return !options.variant.freeze.empty(); },
+                             "--order cannot be combined with --freeze, whose centroids come first; leave one of them "
+                             "out")}},
+           options.order);
+  add_distance_option(set, options.save_distances, options.common, options.labels, options.write_obs);
   set.flag({.names = "--explain",
             .help = "Print for every cluster its mean or commonest text in the columns that set it most apart, in the "
                     "units of the file. A result has them as /profile_means and so on.",
@@ -136,7 +151,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
             .help = "Write what --explain prints, of all columns, as a table: a row for each cluster and column.",
             .shown_default = "none"},
            options.profile);
-  add_label_option(set, options.write_obs, options.common);
+  add_label_option(set, options.labels, options.write_obs, options.common);
   add_checkpoint_options(set, options.checkpoint);
   add_keep_option(set, options.checkpoint);
   for (const char* name : {"--checkpoint", "--keep-best"}) {
@@ -229,9 +244,12 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
               options.common);
   open_points(run, options.points, {{}, indexed_columns_of(options.init_file(), 0)});
   check_label_output(run.common, options.write_obs, *run.source);
-  if (const std::string reason = options.profiles() ? why_no_profile(*run.source, run.common) : ""; !reason.empty()) {
-    throw Error(ExitCode::usage, fmt::format("{}: {}", options.explain ? "--explain" : "--profile", reason));
+  if (options.profiles() || options.orders_by_column()) {
+    const char* option = options.explain ? "--explain" : options.orders_by_column() ? "--order" : "--profile";
+    const std::string reason = why_no_profile(*run.source, run.common);
+    if (!reason.empty()) throw Error(ExitCode::usage, fmt::format("{}: {}", option, reason));
   }
+  if (options.orders_by_column()) find_profile_column(*run.source, run.common, "--order", options.order);
   if (run.set.source("--init") == Source::none) options.init = default_start(*run.source, run.report);
   run.report.seed = run.common.seed;
   const Metric metric = metric_of(run.common);
@@ -245,7 +263,8 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
   if (start.given) check_init(options, inputs, run);
   check_clusters(options, inputs, run);
   fit_to_rows(options.variant, run.source->rows(), inputs.clusters, run.progress);
-  if (start.given && !options.moves_labels()) {
+  // A run that goes on with other numbers might decide ties otherwise than one that did not stop.
+  if (start.given && !options.moves_labels() && options.order.empty()) {
     auto& continuation = inputs.start.continuation;
     continuation = find_continuation(options.init, stored_command(options, inputs, run), *run.source);
     if (continuation) {
@@ -302,11 +321,12 @@ Needs needs_of(const ClusterOptions& options, const ClusterInputs& inputs, const
                                           .threads = planned_threads(run.common),
                                           .spare = spare_bytes(run, needs.bytes)});
   needs.use = {least, std::max(needs.bytes, least + search.most), "by the screens that the data allow"};
-  if (options.profiles()) needs.bytes += profile_bytes(points, inputs.clusters);
-  needs.all_rows = options.explain            ? "--explain needs all rows in memory"
-                   : !options.profile.empty() ? "--profile needs all rows in memory"
-                   : inputs.start.labels      ? "--init-labels needs all rows in memory"
-                                              : needs_memory(options.variant);
+  if (options.profiles() || options.orders_by_column()) needs.bytes += profile_bytes(points, inputs.clusters);
+  needs.all_rows = options.explain              ? "--explain needs all rows in memory"
+                   : options.orders_by_column() ? "--order COLUMN needs all rows in memory"
+                   : !options.profile.empty()   ? "--profile needs all rows in memory"
+                   : inputs.start.labels        ? "--init-labels needs all rows in memory"
+                                                : needs_memory(options.variant);
   needs.work = kmeans_work(kmeans);
   needs.work.insert(needs.work.begin(), preparing());
   needs.is_all_work = is_plain(options.variant);
@@ -317,7 +337,7 @@ Needs needs_of(const ClusterOptions& options, const ClusterInputs& inputs, const
 /// Whether --init can resume the result: it holds everything, and its centroids are those of the last iteration.
 bool can_resume(const KMeansResult& result, int runs, const ClusterOptions& options, const PointsRun& run) {
   const bool is_whole = result.iterations > 0 && std::ssize(result.runs) == runs;
-  return !run.target.empty() && !options.writes_labels_only() && !options.moves_labels() &&
+  return !run.target.empty() && !options.writes_labels_only() && !options.moves_labels() && options.order.empty() &&
          (result.stopped_by == "max-iterations" || (result.stopped_by == "interrupted" && is_whole));
 }
 
@@ -326,6 +346,8 @@ void warn_of_limit(const KMeansResult& result, bool resumes, const ClusterOption
       resumes ? "resume with --init " + shell_word(run.target)
       : options.moves_labels()
           ? "increase --max-iterations: balanced clusters cannot be resumed, --init RESULT starts with their means"
+      : !options.order.empty()
+          ? "increase --max-iterations: clusters numbered by --order cannot be resumed, --init RESULT starts with them"
           : "increase --max-iterations, or write a result with -o and resume it with --init RESULT";
   run.progress.warning(fmt::format("not converged after {}; {}", progress_of(result, 1), remedy));
 }
@@ -383,6 +405,27 @@ Profile profile_of(const KMeansResult& result, PointsRun& run) {
   return profile;
 }
 
+/// Numbers the clusters as --order says; those without rows come last, and equal ones keep their order.
+void put_in_order(VariantRun& found, const ClusterOptions& options, PointsRun& run) {
+  const std::vector<std::int64_t>& counts = found.result.counts;
+  std::vector<double> keys;
+  for (std::size_t c = 0; c < counts.size(); ++c) keys.push_back(-static_cast<double>(counts[c]));
+  if (options.orders_by_column()) {
+    const std::size_t column = find_profile_column(*run.source, run.common, "--order", options.order);
+    for (std::size_t c = 0; c < keys.size(); ++c) {
+      const double mean = run.report.profile->clusters[c][column].mean;
+      keys[c] = std::isnan(mean) ? std::numeric_limits<double>::infinity() : mean;
+    }
+  }
+  std::vector<std::int64_t> order(keys.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [&keys](std::int64_t a, std::int64_t b) {
+    return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)];
+  });
+  renumber(found, order);
+  if (run.report.profile) renumber(*run.report.profile, order);
+}
+
 /// Clusters the points that are held, and reports the result.
 Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, PointsRun& run) {
   const Metric metric = metric_of(options.common);
@@ -405,8 +448,11 @@ Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, PointsRun
   found.resumes = can_resume(result, kmeans.runs, options, run);
   if (result.stopped_by == "max-iterations") warn_of_limit(result, found.resumes, options, run);
   if (run.checkpoint && run.checkpoint->interrupted()) warn_of_interruption(result, kmeans.runs, found.resumes, run);
-  run.report.explains = options.profiles();
-  if (options.profiles() || shows_profile(inputs.clusters, run)) run.report.profile = profile_of(result, run);
+  run.report.explains = options.explain;
+  const bool shows = options.profiles() || shows_profile(inputs.clusters, run);
+  if (shows || options.orders_by_column()) run.report.profile = profile_of(result, run);
+  if (!options.order.empty()) put_in_order(found.run, options, run);
+  if (!shows) run.report.profile.reset();
   return found;
 }
 
@@ -439,6 +485,7 @@ void write(const VariantRun& found, const ClusterOptions& options, const Cluster
   file.attribute("tolerance", options.tolerance);
   file.attribute("changed", result.changed);
   file.attribute("empty_clusters", result.empty_clusters);
+  if (!options.order.empty()) file.attribute("order", options.order);
   write_dropped_rows(file, run.common, *run.held.values);
   write_weighting(file, run.weighting);
   write_preparation(file, run.held.preparation);
@@ -478,7 +525,7 @@ int run_cluster(const Arguments& arguments) {
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
   run.output.may_equal = may_be_written(options.checkpoint, run.target);
   if (!options.init_file().empty()) run.output.inputs.push_back(data::parse_location(options.init).file);
-  check_outputs(run, {{"--profile", options.profile, {".csv"}}});
+  check_outputs(run, {label_side_output(options.labels), {"--profile", options.profile, {".csv"}}});
   ClusterInputs inputs = open_inputs(options, run, arguments);
   if (!begin(run, needs_of(options, inputs, run))) return 0;
   hold_points(run);
@@ -486,7 +533,8 @@ int run_cluster(const Arguments& arguments) {
   const Clusters found = cluster(options, inputs, run);
   end_computation(run);
   show(found.run.result, options, run);
-  if (begin_write(run)) write(found.run, options, inputs, run);
+  begin_write(run);
+  write_with_labels(run, found.run.result, [&] { write(found.run, options, inputs, run); });
   if (const std::string file = run.side_file("--profile"); !file.empty()) {
     data::write_text_file(file, run.side_output("--profile"), profile_csv(*run.report.profile));
   }

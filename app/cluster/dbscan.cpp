@@ -27,6 +27,7 @@ struct DbscanCommand {
   std::string points;
   double radius = std::numeric_limits<double>::quiet_NaN();  // NaN: not given
   std::int64_t min_points = 5;
+  std::string labels;  // a file; empty: none
   std::string write_obs;
   CommonOptions common;
 
@@ -48,7 +49,10 @@ void declare(OptionSet& set, DbscanCommand& options) {
                .help = "Number of points within the radius, the point itself included, that make a core point.",
                .stored = Stored::always},
               {1, std::numeric_limits<std::int64_t>::max()}, options.min_points);
-  add_label_option(set, options.write_obs, options.common);
+  add_label_option(set, options.labels, options.write_obs, options.common);
+  set["--labels"].refused = {
+      when([&options] { return options.suggests() && !options.labels.empty(); },
+           "--labels needs --radius R; leave it out for a suggestion of a radius, which is printed")};
   add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
   add_label_common_options(set, options.common);
@@ -152,11 +156,8 @@ std::string cluster_sizes(const DbscanResult& result) {
   return out + fmt::format("  noise  {:>6}\n", result.noise);
 }
 
-void write(DbscanResult result, const DbscanCommand& options, const PointsRun& run) {
-  KMeansResult rows;  // their labels and counts, with those of dropped rows
-  rows.labels = std::move(result.labels);
-  rows.counts = result.counts;
-  restore_rows(rows, *run.held.values);
+/// rows: their labels and counts, with those of dropped rows.
+void write(const DbscanResult& result, const KMeansResult& rows, const DbscanCommand& options, const PointsRun& run) {
   if (is_label_output(run.common, options.write_obs)) {
     return write_label_output(run.common, options.write_obs, *run.source, rows, run.output);
   }
@@ -191,7 +192,7 @@ int run_dbscan(const Arguments& arguments) {
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
-  check_outputs(run);
+  check_outputs(run, {label_side_output(options.labels)});
   open_inputs(options, run);
   if (!begin(run, needs_of(run))) return 0;
   hold_points(run);
@@ -205,7 +206,12 @@ int run_dbscan(const Arguments& arguments) {
   DbscanResult result = cluster(options, run);
   end_computation(run);
   if (run.target.empty()) run.print(cluster_sizes(result));
-  if (begin_write(run)) write(std::move(result), options, run);
+  begin_write(run);
+  KMeansResult rows;
+  rows.labels = std::move(result.labels);
+  rows.counts = result.counts;
+  restore_rows(rows, *run.held.values);
+  write_with_labels(run, rows, [&] { write(result, rows, options, run); });
   const bool is_whole = !run.target.empty() && !is_label_output(run.common, options.write_obs);
   return finish(run, is_whole ? fmt::format("kith info {}", shell_word(run.target)) : "");
 }

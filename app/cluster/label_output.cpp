@@ -23,17 +23,25 @@ std::vector<std::string> distance_texts(const KMeansResult& result, ValueClass v
   return texts;
 }
 
+bool is_csv(const std::string& file) { return data::label_format(file) == data::LabelFormat::csv; }
+
 /// The file of the points, whichever of its datasets they are.
 std::string file_of(const data::PointSource& points) { return data::parse_location(points.name()).file; }
 
 }  // namespace
 
-void add_label_option(OptionSet& set, std::string& write_obs, CommonOptions& common) {
+void add_label_option(OptionSet& set, std::string& labels, std::string& write_obs, CommonOptions& common) {
+  set.text({.names = "--labels",
+            .value = "FILE",
+            .help = "Also write the labels alone to this file, .csv or .npy, beside the result of --output.",
+            .shown_default = "none"},
+           labels);
   set.flag({.names = "--append",
-            .help = "With --output to .csv: write the table of the points, with the labels as a further column.",
-            .refused = {when([&common] { return data::label_format(common.output) != data::LabelFormat::csv; },
-                             "--append: expected an --output that ends with .csv, which gets the table; give -o "
-                             "TABLE.csv"),
+            .help = "With --output or --labels to .csv: write the table of the points, with the labels as a further "
+                    "column.",
+            .refused = {when([&] { return !is_csv(common.output) && !is_csv(labels); },
+                             "--append: expected an --output or --labels that ends with .csv, which gets the table; "
+                             "give -o TABLE.csv"),
                         when([&common] { return common.transpose; },
                              "--append cannot be combined with --transpose, whose points are not the rows of the "
                              "table; leave one of them out")}},
@@ -69,17 +77,17 @@ std::vector<Reason> output_reasons(const CommonOptions& common, const std::strin
           when([&] { return is_label_output(common, write_obs); }, "the output contains only labels")};
 }
 
-void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptions& common,
+void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptions& common, const std::string& labels,
                          const std::string& write_obs) {
   const auto lacks_distances = [&] {
-    const bool csv = write_obs.empty() && data::label_format(common.output) == data::LabelFormat::csv;
+    const bool csv = is_csv(labels) || (write_obs.empty() && is_csv(common.output));
     return is_label_output(common, write_obs) && !csv;
   };
   set.flag({.names = "--save-distances",
             .help = "Also write every point's distance to its centroid.",
             .stored = Stored::if_changed,
             .position = position::kExtra,
-            .no_effect = {when([&common] { return common.output.empty(); }, "there is no --output"),
+            .no_effect = {when([&] { return common.output.empty() && labels.empty(); }, "there is no --output"),
                           when(lacks_distances, "the output contains only labels")}},
            save_distances);
 }
@@ -103,6 +111,37 @@ void check_label_output(const CommonOptions& common, const std::string& write_ob
   if (!write_obs.empty()) data::check_obs(file_of(points), write_obs, points.rows());
 }
 
+namespace {
+
+/// Labels alone, in the format of the ending of `path`.
+void write_label_file(const std::string& path, const CommonOptions& common, const data::PointSource& points,
+                      const KMeansResult& result, const data::OutputOptions& output,
+                      const std::function<void()>& before_naming) {
+  data::LabelTable table;
+  table.labels = result.labels;
+  if (is_csv(path)) {
+    table.ids = points.kept(data::Kept::id);
+    table.id_name = points.id_name();
+    table.known = points.kept(data::Kept::label);
+    table.distances = distance_texts(result, points.value_class());
+  }
+  if (common.append && is_csv(path)) return data::write_appended(path, output, points, table, before_naming);
+  data::write_labels(path, output, table, before_naming);
+}
+
+}  // namespace
+
+SideOutput label_side_output(const std::string& labels) { return {"--labels", labels, {".csv", ".npy"}}; }
+
+void write_with_labels(const PointsRun& run, const KMeansResult& result, const std::function<void()>& write_result) {
+  const std::string file = run.side_file("--labels");
+  const auto write_both = [&] {
+    if (!run.target.empty()) write_result();
+  };
+  if (file.empty()) return write_both();
+  write_label_file(file, run.common, *run.source, result, run.side_output("--labels"), write_both);
+}
+
 void write_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points,
                         const KMeansResult& result, const data::OutputOptions& output) {
   if (!write_obs.empty()) {
@@ -110,21 +149,12 @@ void write_label_output(const CommonOptions& common, const std::string& write_ob
                     {file_of(points), write_obs, result.labels, static_cast<std::int64_t>(result.counts.size())});
     return;
   }
-  data::LabelTable table;
-  table.labels = result.labels;
-  if (data::label_format(common.output) == data::LabelFormat::csv) {
-    table.ids = points.kept(data::Kept::id);
-    table.id_name = points.id_name();
-    table.known = points.kept(data::Kept::label);
-    table.distances = distance_texts(result, points.value_class());
-  }
   if (common.output == "-") {
     std::string lines;
     for (const std::int32_t label : result.labels) lines += fmt::format("{}\n", label);
     return print_out(lines);
   }
-  if (common.append) return data::write_appended(common.output, output, points, table);
-  data::write_labels(common.output, output, table);
+  write_label_file(common.output, common, points, result, output, [] {});
 }
 
 }  // namespace kith::app

@@ -1,23 +1,27 @@
 // Outputs that contain only labels: CSV, NumPy, or a column in a copy of the points' AnnData file.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "app/cli/common_options.h"
+#include "app/run/points_run.h"
 #include "core/kmeans/kmeans.h"
 #include "data/results/result.h"
 #include "data/source.h"
 
 namespace kith::app {
 
-/// --write-obs and --append
-void add_label_option(OptionSet& set, std::string& write_obs, CommonOptions& common);
+/// --labels, --append and --write-obs
+void add_label_option(OptionSet& set, std::string& labels, std::string& write_obs, CommonOptions& common);
+/// --labels for check_outputs().
+SideOutput label_side_output(const std::string& labels);
 /// add_common_options() for these commands, whose --output may be -: standard output.
 void add_label_common_options(OptionSet& set, CommonOptions& common);
 /// Why a dataset besides the labels is not written.
 std::vector<Reason> output_reasons(const CommonOptions& common, const std::string& write_obs);
 /// --save-distances
-void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptions& common,
+void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptions& common, const std::string& labels,
                          const std::string& write_obs);
 
 /// Endings that the name of the output may have, for a copy of the AnnData file or any result of such a command; "-"
@@ -30,6 +34,10 @@ bool is_label_output(const CommonOptions& common, const std::string& write_obs);
 /// Throws Error(data) if the labels of these points cannot become the column `write_obs`, which may be empty, or be
 /// appended to their table.
 void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points);
+
+/// Writes the file of --labels, if there is one, and the result by `write_result` if there is an output: the labels get
+/// their name last, when both files are complete.
+void write_with_labels(const PointsRun& run, const KMeansResult& result, const std::function<void()>& write_result);
 
 /// Writes labels, with distances if the result has them. Reads the names of the rows from the points' file.
 void write_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points,

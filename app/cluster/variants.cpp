@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "app/cli/common_options.h"
 #include "app/run/results.h"
 #include "core/error.h"
 #include "core/kmeans/result.h"
+#include "core/numbers/maps.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -324,6 +326,43 @@ void write_variant(data::ResultFile& file, const VariantOptions& options, const 
   if (options.balance && options.sizes.given()) {
     file.attribute("balanced_rows", run.moved);
     file.attribute("nearest_inertia", run.nearest_inertia);
+  }
+}
+
+namespace {
+
+/// Rows (k, d), or nothing, in this order.
+void reorder(Matrix<double>& rows, const std::vector<std::int64_t>& order) {
+  if (rows.rows() == 0) return;
+  const Matrix<double> before = copied(std::as_const(rows).view());
+  for (std::int64_t c = 0; c < rows.rows(); ++c) {
+    const auto row = before.row(order[static_cast<std::size_t>(c)]);
+    std::copy(row.begin(), row.end(), rows.row(c).begin());
+  }
+}
+
+template <class T>
+void reorder(std::vector<T>& values, const std::vector<std::int64_t>& order) {
+  const std::vector<T> before = values;
+  for (std::size_t c = 0; c < values.size(); ++c) values[c] = before[static_cast<std::size_t>(order[c])];
+}
+
+}  // namespace
+
+void renumber(VariantRun& run, const std::vector<std::int64_t>& order) {
+  KMeansResult& result = run.result;
+  for (Matrix<double>* rows : {&result.centroids, &result.medoids}) reorder(*rows, order);
+  for (auto* values : {&result.counts, &result.nearest_row}) reorder(*values, order);
+  for (auto* values : {&result.weights, &result.inertia_per_cluster}) reorder(*values, order);
+  std::vector<std::int32_t> number(order.size());
+  for (std::size_t c = 0; c < order.size(); ++c) {
+    number[static_cast<std::size_t>(order[c])] = static_cast<std::int32_t>(c);
+  }
+  for (std::int32_t& label : result.labels) {
+    if (label >= 0) label = number[static_cast<std::size_t>(label)];
+  }
+  for (std::int64_t& cluster : run.tree.cluster) {
+    if (cluster >= 0) cluster = number[static_cast<std::size_t>(cluster)];
   }
 }
 

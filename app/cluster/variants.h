@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/cli/options.h"
 #include "app/plan/work.h"
@@ -77,6 +78,9 @@ VariantRun run_variant(HeldPoints& held, const KMeansOptions& kmeans, const Vari
 
 /// Whether the run is Lloyd's iteration alone.
 bool is_plain(const VariantOptions& options);
+
+/// Gives the clusters other numbers: cluster c becomes what order[c] was.
+void renumber(VariantRun& run, const std::vector<std::int64_t>& order);
 
 /// What the run did besides plain k-means, for people; empty: nothing.
 std::string method_of(const VariantRun& run, const VariantOptions& options, std::int64_t rows);

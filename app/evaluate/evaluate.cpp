@@ -15,6 +15,7 @@
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
+#include "app/run/profile.h"
 #include "app/run/progress.h"
 #include "app/run/results.h"
 #include "app/run/weighting.h"
@@ -263,7 +264,7 @@ std::string show(const Evaluation& evaluation, bool is_written) {
   std::string out = evaluation.internal ? show_scores(*evaluation.internal) : "";
   if (evaluation.external) {
     for (const Score& score : scores_for(ScoreUse::classes)) {
-      out += fmt::format("{:<30} {}\n", score.shown, evaluation.external->scores.*score.value);
+      out += fmt::format("{:<30} {}\n", score.shown, shown_number(evaluation.external->scores.*score.value));
     }
   }
   const data::Labels& labels = evaluation.labels;

@@ -11,6 +11,7 @@
 #include "app/cli/units.h"
 #include "app/run/model.h"
 #include "app/run/preparation.h"
+#include "app/run/profile.h"
 #include "app/run/results.h"
 #include "core/kmeans/seeding.h"
 #include "data/results/stored_result.h"
@@ -231,7 +232,7 @@ std::string show_scores(const InternalScores& scores) {
   std::string out;
   for (const Score& score : scores_of(scores)) {
     const bool sampled = score.value == &Scores::silhouette && !scores.scored.empty();
-    out += fmt::format("{:<30} {}{}\n", score.shown, scores.values.*score.value,
+    out += fmt::format("{:<30} {}{}\n", score.shown, shown_number(scores.values.*score.value),
                        sampled ? fmt::format(" ({} of {} rows)", scores.scored.size(), scores.numbers.size()) : "");
   }
   return out;
@@ -244,7 +245,7 @@ std::string show_clusters(const InternalScores& scores, const std::vector<std::s
   const auto add = [&table](const char* head, const std::vector<double>& values) {
     table.columns.push_back(Align::right);
     table.rows[0].emplace_back(head);
-    for (std::size_t c = 0; c + 1 < table.rows.size(); ++c) table.rows[c + 1].push_back(fmt::format("{}", values[c]));
+    for (std::size_t c = 0; c + 1 < table.rows.size(); ++c) table.rows[c + 1].push_back(shown_number(values[c]));
   };
   if (!scores.weights.empty()) add("weight", scores.weights);
   if (const Silhouette* silhouette = requested_silhouette(scores)) add("silhouette", silhouette->clusters);

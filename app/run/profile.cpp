@@ -366,12 +366,15 @@ std::size_t find_profile_column(const data::PointSource& source, const CommonOpt
 }
 
 void renumber(Profile& profile, std::span<const std::int64_t> order) {
-  const Profile before = profile;
-  for (std::size_t c = 0; c < order.size(); ++c) {
-    const auto old = static_cast<std::size_t>(order[c]);
-    profile.clusters[c] = before.clusters[old];
-    profile.order[c] = before.order[old];
-  }
+  const auto reorder = [&order](auto& values) {
+    const auto before = values;
+    for (std::size_t c = 0; c < values.size(); ++c) values[c] = before[static_cast<std::size_t>(order[c])];
+  };
+  reorder(profile.counts);
+  reorder(profile.nearest_row);
+  reorder(profile.nearest_id);
+  reorder(profile.clusters);
+  reorder(profile.order);
 }
 
 std::int64_t profile_bytes(const data::PointSource& source, std::int64_t clusters) {
@@ -483,14 +486,14 @@ std::vector<std::string> profile_lines(const Profile& profile) {
     for (std::size_t i = 0; i < std::min(kColumns, profile.columns.size()) && profile.counts[c] > 0; ++i) {
       const std::size_t j = profile.order[c][i];
       const ProfileColumn& column = profile.columns[j];
-      words.push_back(fmt::format("{} {} (all {})", shortened(column.name, kLongest),
+      words.push_back(fmt::format("{} {}, all {}", shortened(column.name, kLongest),
                                   shown_value(column, profile.clusters[c][j], kLongest),
                                   shown_value(column, profile.all[j], kLongest)));
     }
     for (std::string& word : words) word = unbreakable(word);
     lines.push_back(fmt::format("{} row{}, {:.1f} %: {}",
                                 unbreakable(shown_number(static_cast<double>(profile.counts[c]))),
-                                profile.counts[c] == 1 ? "" : "s", 100.0 * profile.share(c), fmt::join(words, ", ")));
+                                profile.counts[c] == 1 ? "" : "s", 100.0 * profile.share(c), fmt::join(words, "; ")));
   }
   return lines;
 }

@@ -14,6 +14,7 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/run/freshness.h"
+#include "app/run/profile.h"
 #include "core/error.h"
 #include "core/runtime/threads.h"
 #include "data/format/shape.h"
@@ -90,7 +91,7 @@ std::vector<std::int64_t> counts_of(const data::StoredResult& result) {
 std::string value_text(const std::string& name, const Json& value) {
   if (name == "command") return "kith " + value.get<std::string>();
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
+  if (value.is_number_float()) return shown_number(value.get<double>());
   if (!value.is_array()) return value.dump();
   std::vector<std::string> items;
   for (const Json& item : value) items.push_back(value_text("", item));
@@ -355,8 +356,8 @@ std::string cluster_table(const KMeansResult& result) {
   const auto numbers = [&](const std::string& name, std::int64_t points, double weight, double inertia,
                            const std::string& row) {
     const double percent = 100.0 * static_cast<double>(points) / static_cast<double>(rows);
-    line(name, std::to_string(points), fmt::format("{:.2f}", percent), fmt::format("{:.8g}", weight),
-         fmt::format("{}", inertia), row);
+    line(name, std::to_string(points), fmt::format("{:.2f}", percent), shown_number(weight), shown_number(inertia),
+         row);
   };
   line("cluster", "points", "percent", "weight", "inertia", "nearest row");
   for (std::size_t c = 0; c < result.counts.size(); ++c) {

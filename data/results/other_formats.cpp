@@ -235,14 +235,15 @@ LabelFormat label_format(const std::string& path) {
   return has_ending(path, ".npy") ? LabelFormat::numpy : LabelFormat::none;
 }
 
-void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table) {
+void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table,
+                  const std::function<void()>& before_naming) {
   OutputBytes writer(path, options);
   label_format(path) == LabelFormat::numpy ? write_npy(writer, table) : write_csv(writer, table);
-  writer.publish();
+  writer.publish(before_naming);
 }
 
 void write_appended(const std::string& path, const OutputOptions& options, const PointSource& points,
-                    const LabelTable& table) {
+                    const LabelTable& table, const std::function<void()>& before_naming) {
   OutputBytes writer(path, options);
   const TableForm form = points.table_form().value();
   const char delimiter = form.delimiter;
@@ -267,7 +268,7 @@ void write_appended(const std::string& path, const OutputOptions& options, const
       ++row;
     }
   });
-  writer.publish();
+  writer.publish(before_naming);
 }
 
 void write_columns(const std::string& path, const OutputOptions& options, const std::vector<std::string>& ids,

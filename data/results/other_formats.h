@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,12 +39,15 @@ struct LabelTable {
 /// Writes the bytes of the text table `points`, whose header and rows get the label and, if there are any, the
 /// distance, in columns with names that the table does not have. Ids and known labels are in the table itself. Throws
 /// Error(output).
-void write_appended(const std::string& path, const OutputOptions& options, const PointSource& points,
-                    const LabelTable& table);
+void write_appended(
+    const std::string& path, const OutputOptions& options, const PointSource& points, const LabelTable& table,
+    const std::function<void()>& before_naming = [] {});
 
 /// Writes the format of the ending of `path`; an array holds only the labels, as int32. The file appears when it is
-/// complete. Throws Error(output).
-void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table);
+/// complete, after `before_naming`, if that does not throw. Throws Error(output).
+void write_labels(
+    const std::string& path, const OutputOptions& options, const LabelTable& table,
+    const std::function<void()>& before_naming = [] {});
 
 /// One line of CSV per row: its id or its number from 0, and a number of each column, in the shortest digits that give
 /// it back. Throws Error(output).
