@@ -171,8 +171,8 @@ OwnedMatrix<T> copied(const Matrix<T>& matrix) {
   return {matrix.rows(), matrix.columns(), {matrix.data(), matrix.data() + matrix.size()}};
 }
 
-Init init_named(const std::string& name, const PointData& points) {
-  if (name.empty()) return default_init(points.rows(), points.columns());
+Init init_named(const std::string& name, const PointData& points, std::int64_t clusters) {
+  if (name.empty()) return default_init(points.rows(), points.columns(), clusters);
   std::string known;
   for (const auto& [rule, init] : kStartRules) {
     if (name == rule) return init;
@@ -294,7 +294,7 @@ bool is_usable(const std::string& backend, std::string* reason, const RunOptions
 
 ClusterResult cluster(const PointData& points, std::int64_t clusters, const ClusterOptions& options) {
   const Metric metric = metric_named(options.metric, true);
-  const Init init = init_named(options.init, points);
+  const Init init = init_named(options.init, points, clusters);
   if (options.runs < 1 || options.max_iterations < 1 || !(options.tolerance >= 0.0)) {
     throw Error(ExitCode::usage,
                 fmt::format("cluster: expected runs and max_iterations of 1 or more and a tolerance of 0 or more, "

@@ -250,7 +250,10 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
     if (!reason.empty()) throw Error(ExitCode::usage, fmt::format("{}: {}", option, reason));
   }
   if (options.orders_by_column()) find_profile_column(*run.source, run.common, "--order", options.order);
-  if (run.set.source("--init") == Source::none) options.init = default_start(*run.source, run.report);
+  if (run.set.source("--init") == Source::none) {
+    const std::int64_t clusters = options.variant.is_bisecting() ? 2 : options.clusters;
+    options.init = default_start(*run.source, clusters, run.report);
+  }
   run.report.seed = run.common.seed;
   const Metric metric = metric_of(run.common);
   ClusterInputs inputs{.start = open_start(options.init, options.init_labels, run.common)};

@@ -25,6 +25,7 @@
 #include "app/run/start.h"
 #include "core/error.h"
 #include "core/kmeans/kmeans.h"
+#include "core/kmeans/start.h"
 #include "core/numbers/metric.h"
 #include "core/scores/cluster_number.h"
 #include "core/scores/internal_scores.h"
@@ -432,7 +433,7 @@ void open_inputs(SweepOptions& options, const std::vector<std::int64_t>& counts,
   take_file_metric({options.points}, run.set, options.common);
   open_points(run, options.points);
   const data::PointSource& points = *run.source;
-  if (run.set.source("--init") == Source::none) options.init = default_start(points, run.report);
+  if (run.set.source("--init") == Source::none) options.init = default_start(points, counts.back(), run.report);
   run.report.seed = run.common.seed;
   if (counts.back() > points.rows()) {
     throw Error(ExitCode::usage, fmt::format("-k {}: {} has only {} rows; expected at most {} clusters",
@@ -547,15 +548,17 @@ void write(const Sweep& sweep, const Suggestion& suggestion, const PointsRun& ru
 }
 
 /// The command for the suggested run.
-std::string next(const Suggestion& suggestion, const SweepOptions& options, const OptionSet& set) {
+std::string next(const Suggestion& suggestion, const SweepOptions& options, const PointsRun& run) {
   const std::string clusters = suggestion.clusters > 0 ? std::to_string(suggestion.clusters) : "K";
-  return set.shown_command("cluster", {{"POINTS", shell_word(options.points)},
-                                       {"--clusters", "-k " + clusters},
-                                       {"--silhouette", ""},
-                                       {"--sample", ""},
-                                       {"--gap", ""},
-                                       {"--warm", ""}}) +
-         " -o clusters.h5";
+  OptionSet::Replacements replaced{{"POINTS", shell_word(options.points)},
+                                   {"--clusters", "-k " + clusters},
+                                   {"--silhouette", ""},
+                                   {"--sample", ""},
+                                   {"--gap", ""},
+                                   {"--warm", ""}};
+  const Init usual = default_init(run.source->rows(), run.source->columns(), suggestion.clusters);
+  if (name_of_start(usual) != options.init) replaced["--init"] = "--init " + shell_word(options.init);
+  return run.set.shown_command("cluster", replaced) + " -o clusters.h5";
 }
 
 }  // namespace
@@ -589,7 +592,7 @@ int run_sweep(const Arguments& arguments) {
     Terminal::instance().say(fmt::format("suggested  k = {}: {}", suggestion.clusters, suggestion.reason));
   }
   if (begin_write(run)) write(sweep, suggestion, run);
-  return finish(run, next(suggestion, options, set));
+  return finish(run, next(suggestion, options, run));
 }
 
 }  // namespace kith::app

@@ -92,16 +92,20 @@ bool is_start_rule(const std::string& init) {
   return std::find(start_rules().begin(), start_rules().end(), init) != start_rules().end();
 }
 
-std::string default_start(const data::PointSource& points, Report& report) {
-  const Init init = default_init(points.rows(), points.columns());
-  const std::string name = std::find_if(std::begin(kStartRules), std::end(kStartRules), [&](const auto& rule) {
-                             return rule.second == init;
-                           })->first;
-  const bool is_large = init == Init::kmeans_parallel;
+std::string name_of_start(Init init) {
+  return std::find_if(std::begin(kStartRules), std::end(kStartRules),
+                      [&](const auto& rule) { return rule.second == init; })
+      ->first;
+}
+
+std::string default_start(const data::PointSource& points, std::int64_t clusters, Report& report) {
+  const Init init = default_init(points.rows(), points.columns(), clusters);
+  const std::string name = name_of_start(init);
   report.decisions.push_back(
       {.subject = "seeding",
        .method = name,
-       .reason = fmt::format("{} than 8.6 billion values (rows x columns)", is_large ? "more" : "not more")});
+       .reason = fmt::format("{} rows x {} columns x {} clusters; k-means++ passes over all rows for each cluster",
+                             points.rows(), points.columns(), clusters)});
   return name;
 }
 

@@ -45,9 +45,11 @@ std::string continuing_command(const std::vector<std::string>& words, const std:
 /// Names of the rules of --init.
 const std::vector<std::string>& start_rules();
 bool is_start_rule(const std::string& init);
-/// --init of a run without it, for these points: a decision of the report.
-std::string default_start(const data::PointSource& points, Report& report);
-inline constexpr const char* kDefaultStart = "k-means++; k-means|| from 2^33 values on";
+/// --init of a run without it, for these points and as many clusters: a decision of the report.
+std::string default_start(const data::PointSource& points, std::int64_t clusters, Report& report);
+/// The name of a rule of --init.
+std::string name_of_start(Init init);
+inline constexpr const char* kDefaultStart = "k-means++; k-means|| for many rows and clusters";
 
 /// Rejects --tolerance below 0.
 Reason negative_tolerance(const double& tolerance);

@@ -30,9 +30,13 @@ void warn_of_duplicates(MatrixView<const double> centroids, Observer& observer) 
 
 }  // namespace
 
-Init default_init(std::int64_t rows, std::int64_t columns) {
+Init default_init(std::int64_t rows, std::int64_t columns, std::int64_t clusters) {
   constexpr std::int64_t kManyValues = std::int64_t{1} << 33;
-  return checked_product(rows, columns, "points") >= kManyValues ? Init::kmeans_parallel : Init::kmeans_plus_plus;
+  constexpr std::int64_t kManyProducts = std::int64_t{1} << 30;
+  constexpr std::int64_t kManyClusters = 64;
+  const std::int64_t values = checked_product(rows, columns, "points");
+  const bool is_long = clusters >= kManyClusters && values >= (kManyProducts + clusters - 1) / clusters;
+  return values >= kManyValues || is_long ? Init::kmeans_parallel : Init::kmeans_plus_plus;
 }
 
 void check_start(const DataPlan& plan, const KMeansOptions& options) {

@@ -15,9 +15,12 @@ inline constexpr std::pair<const char*, Init> kStartRules[] = {{"k-means++", Ini
                                                                {"first", Init::first},
                                                                {"farthest", Init::farthest}};
 
-/// The start without --init, a rule in the shape of the points alone: k-means++, which passes over all points for each
-/// centroid, or from 2^33 values on k-means||, which passes a few times.
-Init default_init(std::int64_t rows, std::int64_t columns);
+/// The start without --init, a rule in the shape of the points (n, d) and the number of clusters k alone, so that a run
+/// has the same start on every machine. k-means++ passes over all rows for each centroid, which is most of a run with
+/// many centroids; k-means|| costs as much as about seven assignments, whatever k is. So k-means|| is the start if
+/// k >= 64 and n d k >= 2^30 (k-means++ then takes more than about 0.2 s on two cores), or if n d >= 2^33 (rows that
+/// may not be in memory). docs/performance.md compares the inertias that they lead to.
+Init default_init(std::int64_t rows, std::int64_t columns, std::int64_t clusters);
 
 /// Throws Error(usage) naming n, d and k for k out of range or centroids of the wrong shape; Error(data) for frozen
 /// centroids so far away that squared distances leave the range of float64.

@@ -1,6 +1,7 @@
 // Initial centroids by k-means||, farthest-first traversal and labels: the same rows on every backend.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -56,13 +57,21 @@ void check_everywhere(Shape shape, const Start& start) {
 
 }  // namespace
 
-TEST_CASE("the default start depends on the number of values alone", "[starts]") {
-  CHECK(default_init(1, 1) == Init::kmeans_plus_plus);
-  CHECK(default_init((std::int64_t{1} << 26) - 1, 128) == Init::kmeans_plus_plus);
-  CHECK(default_init(std::int64_t{1} << 26, 128) == Init::kmeans_parallel);
-  CHECK(default_init(std::int64_t{1} << 33, 1) == Init::kmeans_parallel);
-  CHECK(default_init((std::int64_t{1} << 33) - 1, 1) == Init::kmeans_plus_plus);
-  CHECK(default_init(1'000'000'000, 96) == Init::kmeans_parallel);
+TEST_CASE("the default start depends on the shape and the number of clusters alone", "[starts]") {
+  CHECK(default_init(1, 1, 1) == Init::kmeans_plus_plus);
+  for (const std::int64_t k : {1, 63}) {  // many values
+    CHECK(default_init((std::int64_t{1} << 26) - 1, 128, k) == Init::kmeans_plus_plus);
+    CHECK(default_init(std::int64_t{1} << 26, 128, k) == Init::kmeans_parallel);
+    CHECK(default_init(std::int64_t{1} << 33, 1, k) == Init::kmeans_parallel);
+    CHECK(default_init((std::int64_t{1} << 33) - 1, 1, k) == Init::kmeans_plus_plus);
+  }
+  CHECK(default_init(1 << 24, 1, 63) == Init::kmeans_plus_plus);  // many products
+  CHECK(default_init(1 << 24, 1, 64) == Init::kmeans_parallel);
+  CHECK(default_init((1 << 24) - 1, 1, 64) == Init::kmeans_plus_plus);
+  CHECK(default_init(200'000, 64, 500) == Init::kmeans_parallel);
+  CHECK(default_init(1797, 64, 1797) == Init::kmeans_plus_plus);
+  CHECK(default_init(std::int64_t{1} << 40, 1 << 20, std::numeric_limits<std::int64_t>::max()) ==
+        Init::kmeans_parallel);
 }
 
 TEST_CASE("k-means|| chooses the rows of the definition", "[starts]") {

@@ -105,6 +105,25 @@ TEST_CASE("the report and --verbose say what was decided") {
   }));
 }
 
+TEST_CASE("the start is a decision by the shape and the number of clusters") {
+  const Scratch folder;
+  const std::string points = folder / "x.h5";
+  done({"generate", points, "-n", "262144", "-d", "64", "--type", "uint8", "-q"});
+  const auto start = [&](Words words) -> std::string {
+    words.insert(words.end(), {"--dry-run", "--json", "-q"});
+    const nlohmann::json decisions = done(words).json()["decisions"];
+    for (const auto& decision : decisions) {
+      if (decision["subject"] == "seeding") return decision["method"];
+    }
+    return "";
+  };
+  CHECK(start({"cluster", points, "-k", "64"}) == "k-means||");
+  CHECK(start({"cluster", points, "-k", "63"}) == "k-means++");
+  CHECK(start({"cluster", points, "-k", "64", "--algorithm", "bisecting"}) == "k-means++");
+  CHECK(start({"cluster", points, "-k", "64", "--init", "k-means++"}).empty());
+  CHECK(start({"sweep", points, "-k", "2,64"}) == "k-means||");
+}
+
 TEST_CASE("rows that stay in their file are a decision by memory") {
   const Scratch folder;
   const std::string points = folder / "x.h5";

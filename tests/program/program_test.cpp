@@ -82,7 +82,7 @@ TEST_CASE("the help of a command opens with examples and shows defaults") {
     CHECK(done({"help", command}).out == help.out);
   }
   const std::string cluster = done({"cluster", "-h"}).out;
-  for (const char* text : {"[300]", "[0.0001]", "[k-means++; k-means|| from 2^33 values on]", "[auto]"})
+  for (const char* text : {"[300]", "[0.0001]", "[k-means++; k-means|| for many rows and clusters]", "[auto]"})
     CHECK(unwrapped(cluster).find(text) != std::string::npos);
 }
 
