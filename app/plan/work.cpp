@@ -7,13 +7,14 @@
 namespace kith::app {
 namespace {
 
-/// k-means|| of so many seeds: all rows are weighed by 1, 2 k + 1 and 4 k + 1 candidates.
+/// k-means|| of so many seeds: all rows are weighed by 1, k + 1, 2 k + 1 and 4 k + 1 candidates.
 std::vector<Work> parallel_seeding(std::int64_t seeds, std::int64_t runs) {
-  Work first{.phase = "seed", .operation = Operation::assign, .times = runs, .size = 1, .passes = runs};
-  Work second = first, third = first;
-  second.size = 2 * seeds;
-  third.size = 4 * seeds;
-  return {first, second, third};
+  std::vector<Work> rounds;
+  for (const std::int64_t candidates : {std::int64_t{1}, seeds, 2 * seeds, 4 * seeds}) {
+    rounds.push_back(
+        {.phase = "seed", .operation = Operation::assign, .times = runs, .size = candidates, .passes = runs});
+  }
+  return rounds;
 }
 
 // Operations besides the products and differences of the columns themselves.

@@ -80,12 +80,12 @@ void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t cluster
 
 // Initial centroids for large k: k-means||, which samples many rows per round and then chooses among them.
 //
-// B. Bahmani, B. Moseley, A. Vattani, R. Kumar, S. Vassilvitskii: Scalable k-means++ (2012), with exactly 2 k draws in
-// each of two rounds.
+// B. Bahmani, B. Moseley, A. Vattani, R. Kumar, S. Vassilvitskii: Scalable k-means++ (2012), with exactly k, k and 2 k
+// draws in three rounds.
 
-/// Row numbers of k = `clusters` initial centroids. Each round draws 2 k rows with probability proportional to their D
-/// to the nearest candidate, and costs one assignment to all candidates. More than two rounds follow only while there
-/// are fewer than k candidates. Weighted greedy k-means++ chooses among the candidates; the weight of a candidate is
+/// Row numbers of k = `clusters` initial centroids. Three rounds draw k, k and 2 k rows with probability proportional
+/// to their D to the nearest candidate, and cost one assignment to all candidates each. More rounds follow only while
+/// there are fewer than k candidates. Weighted greedy k-means++ chooses among the candidates; the weight of a candidate is
 /// that of the rows nearest to it. If fewer than k rows are distinct, the lowest rows not yet chosen fill up, with a
 /// warning. given: (g, d) existing centroids, which count as chosen. place: where it continues, after a round or among
 /// the candidates.
