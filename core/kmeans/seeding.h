@@ -85,8 +85,8 @@ void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t cluster
 
 /// Row numbers of k = `clusters` initial centroids. Three rounds draw k, k and 2 k rows with probability proportional
 /// to their D to the nearest candidate, and cost one assignment to all candidates each. More rounds follow only while
-/// there are fewer than k candidates. Weighted greedy k-means++ chooses among the candidates; the weight of a candidate is
-/// that of the rows nearest to it. If fewer than k rows are distinct, the lowest rows not yet chosen fill up, with a
+/// there are fewer than k candidates. Weighted greedy k-means++ chooses among the candidates; the weight of a candidate
+/// is that of the rows nearest to it. If fewer than k rows are distinct, the lowest rows not yet chosen fill up, with a
 /// warning. given: (g, d) existing centroids, which count as chosen. place: where it continues, after a round or among
 /// the candidates.
 std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, std::int64_t clusters,
