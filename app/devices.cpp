@@ -154,8 +154,8 @@ int run_devices(const Arguments& arguments) {
        .usage = "[--json]",
        .examples = {"kith devices", "kith devices --json"}});
   set.begin_common();
-  set.flag({.names = "--json", .help = "Print one JSON object."}, json);
-  set.flag({.names = "--dry-run", .help = "Check the options, and exit."}, dry_run);
+  set.flag({.names = "--json", .help = "Print one JSON object.", .section = Section::messages}, json);
+  set.flag({.names = "--dry-run", .help = "Check the options, and exit.", .section = Section::messages}, dry_run);
   if (!set.parse(arguments) || dry_run) return 0;
   const std::vector<DeviceEntry> all = list_devices();
   print_out(json ? as_json(all) : as_text(all));

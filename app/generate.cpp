@@ -77,7 +77,8 @@ void declare(OptionSet& set, GenerateOptions& options) {
               .stored = Stored::always},
              options.duplicates);
   set.begin_common();
-  set.flag({.names = "-f,--force", .help = "Replace an existing file."}, options.common.force);
+  set.flag({.names = "-f,--force", .help = "Replace an existing file.", .section = Section::output},
+           options.common.force);
   add_seed_option(set, options.common);
   add_thread_option(set, options.common);
   add_message_options(set, options.common);

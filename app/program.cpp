@@ -37,7 +37,7 @@ int run_process(const Arguments& words, int (*run)(const Arguments&)) {
     } catch (const Stopped& stopped) {  // a signal, or the time limit, has asked the run to stop
       signal = stopped.signal;
       if (!stopped.message.empty()) {
-        Terminal::instance().note(stopped.message);
+        Terminal::instance().error(stopped.message);
         print_failure(signal != 0 ? 128 + signal : code, stopped.message);
       }
     }

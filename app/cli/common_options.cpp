@@ -28,9 +28,10 @@ std::vector<std::string> metric_names() {
 }  // namespace
 
 void add_output_options(OptionSet& set, CommonOptions& common, const char* help) {
-  set.text({.names = "-o,--output", .value = "FILE", .help = help}, common.output);
+  set.text({.names = "-o,--output", .value = "FILE", .help = help, .section = Section::output}, common.output);
   set.flag({.names = "-f,--force",
             .help = "Replace an existing output file. Inputs are never replaced.",
+            .section = Section::output,
             .no_effect = {when([&common] { return common.output.empty(); }, "there is no --output")}},
            common.force);
 }
@@ -48,6 +49,7 @@ void add_precision_option(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--precision",
               .value = "P",
               .help = "Type of the values: f32, f64, or auto: f32 if float32 represents every value.",
+              .section = Section::points,
               .stored = Stored::if_used,
               .position = position::kPrecision},
              {"auto", "f32", "f64"}, common.precision);
@@ -58,6 +60,7 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
             .value = "LIST",
             .help = "Columns to use as points, in this order: names, or numbers from 1, as in a,b,3-7, or numeric (all "
                     "columns of numbers). A name that contains a comma is put in double quotes: 'a,\"b, c\"'.",
+            .section = Section::points,
             .shown_default = "all",
             .stored = Stored::if_changed,
             .position = position::kInput},
@@ -65,6 +68,7 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--drop-columns",
             .value = "LIST",
             .help = "Columns to ignore, named as for --columns.",
+            .section = Section::points,
             .stored = Stored::if_changed,
             .position = position::kInput},
            common.drop_columns);
@@ -73,6 +77,7 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
        .value = "NAME",
        .help = "Column of a text file that names the rows. It is not part of the points; text results and knn results "
                "include it.",
+       .section = Section::text,
        .shown_default = "the first column, if it has no name",
        .stored = Stored::if_changed,
        .position = position::kInput},
@@ -80,12 +85,14 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--label-column",
             .value = "NAME",
             .help = "Column of a text file with known labels. It is not part of the points.",
+            .section = Section::text,
             .stored = Stored::if_changed,
             .position = position::kInput},
            common.label_column);
   add_text_options(set, common);
   set.flag({.names = "--transpose",
             .help = "The columns of the file are the points, its rows the features.",
+            .section = Section::points,
             .stored = Stored::if_changed,
             .position = position::kInput},
            common.transpose);
@@ -110,7 +117,8 @@ void add_seed_option(OptionSet& set, CommonOptions& common) {
 void add_thread_option(OptionSet& set, CommonOptions& common) {
   set.integer({.names = "--threads",
                .value = "N",
-               .help = "CPU threads; 0: all that this process may use. Results do not depend on it."},
+               .help = "CPU threads; 0: all that this process may use. Results do not depend on it.",
+               .section = Section::machine},
               {0, 4096}, common.threads);
 }
 
@@ -118,6 +126,7 @@ void add_memory_option(OptionSet& set, CommonOptions& common) {
   set.size({.names = "--memory",
             .value = "SIZE",
             .help = "Maximum memory of the run, as in 4GB or 512MiB.",
+            .section = Section::machine,
             .shown_default = "what is free here"},
            common.memory);
 }
@@ -129,6 +138,7 @@ void add_scratch_option(OptionSet& set, CommonOptions& common) {
        .help = "Folder for temporary files, if memory is short: decoded text, archives and transposed matrices, and "
                "points that are read in passes but not from their file: text, sparse or prepared ones. kith "
                "leaves no files there.",
+       .section = Section::machine,
        .shown_default = "none: such runs are refused"},
       common.scratch);
 }
@@ -137,49 +147,65 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
   common.set = &set;
   set.choice({.names = "--backend",
               .value = "NAME",
-              .help = "Where to compute: auto (the best one that works), cpu or cuda. Results do not depend on it."},
+              .help = "Where to compute: auto (the best one that works), cpu or cuda. Results do not depend on it.",
+              .section = Section::machine},
              {"auto", "cpu", "cuda"}, common.backend);
   set.integer({.names = "--device",
                .value = "N",
-               .help = "Number of the GPU. If the named GPU cannot be used, kith stops with an error."},
+               .help = "Number of the GPU. If the named GPU cannot be used, kith stops with an error.",
+               .section = Section::machine},
               {0, 1023}, common.device);
   set.text({.names = "--devices",
             .value = "LIST",
             .help = "Divide the rows among several GPUs: all, their number, or a list such as 0,2. Results do not "
                     "depend on it.",
+            .section = Section::machine,
             .shown_default = "as many as shorten the run",
             .excludes = {"--device"}},
            common.devices);
   set.size({.names = "--device-memory",
             .value = "SIZE",
             .help = "Maximum memory of each GPU that is used. Rows that do not fit are sent there in blocks.",
+            .section = Section::machine,
             .shown_default = set.command() == "bench" ? "what is free" : "as --memory",
             .needs = &Device::has_own_memory},
            common.device_memory);
   set.choice({.names = "--screen",
               .value = "PATH",
               .help = "Instructions of the GPU's low-precision pass: auto (the best it has), wgmma, mma or float32. "
-                      "Results do not depend on it. If the named screen cannot be used, kith stops with an error."},
+                      "Results do not depend on it. If the named screen cannot be used, kith stops with an error.",
+              .section = Section::machine},
              {"auto", "wgmma", "mma", "float32"}, common.screen);
   set.integer({.names = "--block-rows",
                .value = "N",
-               .help = "Rows per block of work; 0: chosen from sizes. Results do not depend on it."},
+               .help = "Rows per block of work; 0: chosen from sizes. Results do not depend on it.",
+               .section = Section::machine},
               {0, std::int64_t{1} << 40}, common.block_rows);
 }
 
 void add_message_options(OptionSet& set, CommonOptions& common) {
-  set.flag({.names = "-q,--quiet", .help = "Print only warnings and errors."}, common.quiet);
-  set.flag({.names = "-v,--verbose", .help = "Print every phase and iteration."}, common.verbose);
-  set.flag({.names = "--json", .help = "Print the report of the run on standard output as one JSON object."},
+  set.flag({.names = "-q,--quiet", .help = "Print only warnings and errors.", .section = Section::messages},
+           common.quiet);
+  set.flag({.names = "-v,--verbose", .help = "Print every phase and iteration.", .section = Section::messages},
+           common.verbose);
+  set.flag({.names = "--json",
+            .help = "Print the report of the run on standard output as one JSON object.",
+            .section = Section::messages},
            common.json);
   set.choice({.names = "--progress",
               .value = "WHEN",
-              .help = "Show progress on standard error: auto (after a second), always or never."},
+              .help = "Show progress on standard error: auto (after a second), always or never.",
+              .section = Section::messages},
              {"auto", "always", "never"}, common.progress);
   set.flag({.names = "--dry-run",
-            .help = "Check the arguments and files without reading values or writing anything, and exit."},
+            .help = "Check the arguments and files without reading values or writing anything, and exit.",
+            .section = Section::messages},
            common.dry_run);
-  set.text({.names = "--config", .value = "FILE", .help = "Read options from this file (kith.toml)."}, common.config);
+  set.text({.names = "--config",
+            .value = "FILE",
+            .help = "Read options from this file (kith.toml).",
+            .section = Section::messages},
+           common.config);
 }
 
 void add_common_options(OptionSet& set, CommonOptions& common, const char* output_help) {
@@ -194,11 +220,13 @@ void add_common_options(OptionSet& set, CommonOptions& common, const char* outpu
   add_metric_option(set, common);
   add_seed_option(set, common);
   set.flag({.names = "--no-advice",
-            .help = "Omit advice about columns, scales and numbers of clusters that may make a result misleading."},
+            .help = "Omit advice about columns, scales and numbers of clusters that may make a result misleading.",
+            .section = Section::messages},
            common.no_advice);
   set.text({.names = "--json-file",
             .value = "FILE",
             .help = "Also write the report of the run, the object of --json, to this file.",
+            .section = Section::messages,
             .shown_default = "none"},
            common.json_file);
   add_message_options(set, common);

@@ -120,13 +120,11 @@ void print_failure(int code, const std::string& message) {
 
 void show_failure(ExitCode code, const std::string& message) {
   Terminal::instance().error(message);
-  std::string commands;  // each on a line of its own, to be copied
   for (const std::string& options : ready_options(message)) {
-    commands += commands.empty() ? "  kith" : "\n  kith";
-    for (const std::string& word : command_line().words) commands += " " + shell_word(word);
-    commands += " " + options;
+    std::string command = "kith";
+    for (const std::string& word : command_line().words) command += " " + shell_word(word);
+    Terminal::instance().command(command + " " + options);
   }
-  if (!commands.empty()) Terminal::instance().note(commands);
   print_failure(static_cast<int>(code), message);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 
@@ -39,6 +40,63 @@ std::vector<std::string> words_of(std::string_view text, bool quotes) {
   }
   if (words.back().empty() && words.size() > 1) words.pop_back();
   return words;
+}
+
+/// Whether the words are one thing to the eye: a number and what it counts, or an option and its value.
+bool belong_together(const std::string& word, const std::string& next) {
+  const auto is = [](int (*kind)(int), char c) { return kind(static_cast<unsigned char>(c)) != 0; };
+  if (word.empty() || next.empty() || next.front() == '(' || !is(std::isalnum, word.back())) return false;
+  if (word.find_first_not_of("0123456789.") == word.npos) return true;
+  return word.size() > 1 && word.front() == '-' && (word[1] == '-' || is(std::isalpha, word[1])) && next.front() != '-';
+}
+
+/// The words of a text, those that belong together as one.
+std::vector<std::string> bound_words(std::string_view text, std::size_t width) {
+  std::vector<std::string> words;
+  std::string last;  // without what it is bound to
+  for (std::string& word : words_of(text, false)) {
+    const bool bound = !words.empty() && belong_together(last, word) &&
+                       2 * (display_width(words.back()) + display_width(word)) < width;
+    last = word;
+    if (bound) {
+      words.back() += " " + word;
+    } else {
+      words.push_back(std::move(word));
+    }
+  }
+  return words;
+}
+
+/// `text` in which blanks that follow each other, as in the name of a file, cannot be lost.
+std::string with_kept_blanks(std::string text) {
+  for (std::size_t at = text.find("  "); at != text.npos; at = text.find("  ", at)) {
+    const std::size_t end = std::min(text.find_first_not_of(' ', at), text.size());
+    std::string kept;
+    for (std::size_t i = at; i < end; ++i) kept += kNoBreak;
+    text.replace(at, end - at, kept);
+  }
+  return text;
+}
+
+/// Where the command begins with which a message ends, behind ": "; its size if there is none.
+std::size_t command_in(const std::string& message) {
+  std::size_t begin = message.size();
+  for (const char* program : {": kith ", ": python3 -c ", ": iconv ", ": mv "}) {
+    if (const std::size_t at = message.find(program); at != message.npos) begin = std::min(begin, at + 2);
+  }
+  // What stands behind a semicolon outside quotes is another sentence.
+  char quote = '\0';
+  for (std::size_t i = begin; i < message.size(); ++i) {
+    const char c = message[i];
+    if (quote == '\0' && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = '\0';
+    } else if (quote == '\0' && message.compare(i, 2, "; ") == 0) {
+      return message.size();
+    }
+  }
+  return begin;
 }
 
 std::vector<std::string> fill(const std::vector<std::string>& words, std::size_t width, std::string_view line_end) {
@@ -100,7 +158,7 @@ std::string unbreakable(std::string text) {
 }
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
-  std::vector<std::string> lines = fill(words_of(text, false), width, "");
+  std::vector<std::string> lines = fill(bound_words(text, width), width, "");
   for (std::string& line : lines) line = with_blanks(std::move(line));
   return lines;
 }
@@ -125,6 +183,42 @@ std::string hang(std::string_view lead, const std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i > 0) out += std::string(display_width(lead), ' ');
     out += lines[i] + "\n";
+  }
+  return out;
+}
+
+std::string lay_out_message(std::string_view lead, const std::string& message, std::size_t width) {
+  const std::string_view program = "kith: ";  // the further lines are indented by its width
+  const auto narrower = [width](std::size_t by) { return width == std::string::npos ? width : width - by; };
+  const std::size_t command = command_in(message);
+  const std::string before = message.substr(0, command == message.size() ? command : command - 1);
+  std::string out;
+  if (display_width(lead) + display_width(before) <= width) {
+    out = fmt::format("{}{}\n", lead, before);
+  } else {
+    std::string prose(lead.substr(std::min(program.size(), lead.size())));
+    prose += with_kept_blanks(before);
+    out = hang(lead.substr(0, program.size()), wrap(prose, narrower(program.size())));
+  }
+  if (command == message.size()) return out;
+  const std::string line = message.substr(command);
+  return out + hang("  ", width == std::string::npos ? std::vector{line} : wrap_command(line, width - 2));
+}
+
+std::string lay_out_line(const std::string& line, std::size_t width) {
+  if (display_width(line) <= width) return line + "\n";
+  std::size_t begin = line.find_first_not_of(' ');
+  const std::size_t gap = line.find("  ", begin);
+  constexpr std::size_t kWidestName = 12;
+  if (gap != line.npos && gap < kWidestName) begin = line.find_first_not_of(' ', gap);
+  const bool has_name = begin > 0 && gap != line.npos && gap < begin;
+  const std::string lead = line.substr(0, has_name ? begin : 0);
+  const std::size_t indent = has_name ? begin : 2 + begin;
+  const std::vector<std::string> lines = wrap(with_kept_blanks(line.substr(begin)), width - indent);
+  std::string out;
+  for (const std::string& part : lines) {
+    out += out.empty() && !has_name ? std::string(begin, ' ') : out.empty() ? lead : std::string(indent, ' ');
+    out += part + "\n";
   }
   return out;
 }
@@ -211,6 +305,28 @@ constexpr std::pair<const char*, const char*> kExitStatus[] = {
     {"128 + n", "ended by signal n"},
 };
 
+/// The variables that every command reads.
+constexpr std::pair<const char*, const char*> kEnvironment[] = {
+    {"COLUMNS", "Width of tables, messages and help. Without it, that of the terminal, else 80."},
+    {"NO_COLOR", "If it is set, messages have no colours."},
+    {"KITH_CPU",
+     "Instruction set to compute with: one of those that kith devices prints. Results do not depend on it."},
+    {"KITH_HDF5", "inside: the HDF5 library runs in kith itself, not in a process with limits. For debugging."},
+};
+constexpr std::pair<const char*, const char*> kOptionVariable = {
+    "KITH_OPTION",
+    "Value of an option, as KITH_THREADS is that of --threads. Options on the command line override it, and it "
+    "overrides "
+    "the file of --config."};
+constexpr std::pair<const char*, const char*> kConfigFile = {
+    "kith.toml",
+    "Options, if --config names the file: lines such as threads = 4. Those behind [cluster] are for that command "
+    "alone."};
+constexpr std::pair<const char*, const char*> kOutputFile = {
+    ".NAME.PROCESS-RANDOM.part",
+    "The output NAME until it is complete: it is written in the same folder, checked, and then renamed. Another run of "
+    "kith removes what remains of it after kill -9."};
+
 /// Text, in which only no-break spaces are not ASCII, without meaning for roff.
 std::string roff(const std::string& text) {
   std::string out;
@@ -271,8 +387,16 @@ std::string manual_of(const HelpPage& page) {
   out += ".SH EXAMPLES\n.nf\n";
   for (const std::string& example : page.examples) out += roff(example) + "\n";
   out += ".fi\n";
-  out += ".SH EXIT STATUS\n";
-  for (const auto& [code, meaning] : kExitStatus) out += fmt::format(".TP\n{}\n{}\n", roff(code), roff(meaning));
+  const auto section = [&out](const char* title, const auto& entries) {
+    if (title != nullptr) out += fmt::format(".SH {}\n", title);
+    for (const auto& [name, text] : entries) out += fmt::format(".TP\n{}\n{}\n", roff(name), roff(text));
+  };
+  section("EXIT STATUS", kExitStatus);
+  section("ENVIRONMENT", kEnvironment);
+  if (page.takes_config) {
+    section(nullptr, std::array{kOptionVariable});
+    section("FILES", std::array{kConfigFile, kOutputFile});
+  }
   return page.closing.empty() ? out : out + fmt::format(".SH NOTES\n{}\n", roff(page.closing));
 }
 

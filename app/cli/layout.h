@@ -15,8 +15,8 @@ std::size_t display_width(std::string_view text);
 /// `text` with no-break spaces (U+00A0) in place of blanks: wrap() keeps it on one line.
 std::string unbreakable(std::string text);
 
-/// Lines of at most `width` columns, broken at blanks. A longer word gets a line of its own and is not broken.
-/// No-break spaces become blanks.
+/// Lines of at most `width` columns, broken at blanks, but neither between a number and the word behind it nor between
+/// an option and its value. A longer word gets a line of its own and is not broken. No-break spaces become blanks.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 /// The same for a shell command: a line that continues ends in " \", and quoted words and an option and its value stay
@@ -25,6 +25,14 @@ std::vector<std::string> wrap_command(std::string_view command, std::size_t widt
 
 /// `lead` followed by `lines`, each ended by a line feed; the lines after the first are indented to the end of `lead`.
 std::string hang(std::string_view lead, const std::vector<std::string>& lines);
+
+/// A message behind `lead` ("kith: "), ended by a line feed. A command at its end, as in "...; continue with: kith
+/// resume run.kith", has lines of its own, to be copied.
+std::string lay_out_message(std::string_view lead, const std::string& message, std::size_t width);
+
+/// A line of a summary or of other messages that may be too long: what continues it is indented to the value behind its
+/// name ("points     "), else by two columns. Ended by a line feed.
+std::string lay_out_line(const std::string& line, std::size_t width);
 
 /// How cells stand in their column; those of a wrapped column may take several lines.
 enum class Align { left, right, wrapped };
@@ -57,6 +65,7 @@ struct HelpPage {
   std::string usage;
   std::vector<HelpGroup> groups;  // groups without lines are not printed
   std::string closing;            // empty: none
+  bool takes_config = false;      // options also come from the environment and from the file of --config
 };
 
 /// As what the help is written: text for the terminal, as wide as it is (--help, -h); the source of a manual page, man

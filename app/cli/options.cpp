@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "app/cli/layout.h"
 #include "app/cli/option_state.h"
@@ -15,6 +16,13 @@
 
 namespace kith::app {
 namespace {
+
+/// In the order of the enumeration.
+constexpr std::pair<Section, const char*> kSections[] = {
+    {Section::command, "Options"},         {Section::points, "Points"}, {Section::text, "Points in text files"},
+    {Section::preparation, "Preparation"}, {Section::output, "Output"}, {Section::machine, "Machine"},
+    {Section::messages, "Messages"},
+};
 
 std::string first_of(const std::vector<Reason>& reasons) {
   for (const Reason& reason : reasons) {
@@ -191,23 +199,42 @@ std::string OptionSet::State::help_text(HelpForm form) const {
   HelpPage page{fmt::format("kith {}: {}", head.command, head.summary),
                 head.examples,
                 fmt::format("kith {} {}", head.command, head.usage),
-                {{"Arguments", {}}, {"Options", {}}, {"Common options", {}}, head.list},
+                {},
                 !takes_config
                     ? ""
                     : "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
                       "--threads) and in the file of --config. Options on the command line override the environment, "
                       "which overrides the file."};
-  for (const OptionEntry& entry : entries) {
+  const auto line_of = [](const OptionEntry& entry) {
     std::string names = entry.option.names;
     if (const auto comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");
     if (names.rfind("--", 0) == 0) names.insert(0, 4, ' ');
     if (*entry.option.value != '\0') names += fmt::format(" {}", entry.option.value);
     const std::string shown = entry.default_text.empty() ? "" : fmt::format(" [{}]", entry.default_text);
-    page.groups[entry.positional ? 0
-                : entry.common   ? 2
-                                 : 1]
-        .lines.push_back({names, entry.option.help + shown, entry.choices});
+    return HelpLine{names, entry.option.help + shown, entry.choices};
+  };
+  HelpGroup arguments{"Arguments", {}}, main{"Main options", {}};
+  std::vector<HelpGroup> sections;
+  for (const auto& [section, title] : kSections) sections.push_back({title, {}});
+  const auto is_first = [this](const OptionEntry& entry) {
+    return std::ranges::any_of(head.first, [&entry](const char* name) { return entry.is_named(name); });
+  };
+  for (const char* name : head.first) {
+    const auto entry = std::ranges::find_if(entries, [name](const OptionEntry& e) { return e.is_named(name); });
+    if (entry == entries.end()) throw Error(ExitCode::internal, fmt::format("no option {} is declared", name));
+    main.lines.push_back(line_of(*entry));
   }
+  for (const OptionEntry& entry : entries) {
+    if (entry.positional) {
+      arguments.lines.push_back(line_of(entry));
+    } else if (!is_first(entry)) {
+      sections[static_cast<std::size_t>(entry.option.section)].lines.push_back(line_of(entry));
+    }
+  }
+  page.takes_config = takes_config;
+  page.groups = {std::move(arguments), std::move(main)};
+  page.groups.insert(page.groups.end(), sections.begin(), sections.end());
+  page.groups.push_back(head.list);
   return in_form(form, page);
 }
 

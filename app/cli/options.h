@@ -38,6 +38,9 @@ inline constexpr int kTask = 0, kSeed = 10, kLimits = 20, kPrecision = 30, kInpu
                      kMissing = 60, kWeights = 70, kMetric = 80, kVariant = 90, kExtra = 100;
 }  // namespace position
 
+/// The part of a help in which an option stands. Sections without options are not printed.
+enum class Section { command, points, text, preparation, output, machine, messages };
+
 /// Whether the value of an option names a file that the command reads. Outputs never replace such files.
 enum class Input {
   none,
@@ -50,6 +53,7 @@ struct Option {
   const char* names;       // "-k,--clusters"; "POINTS" for a positional
   const char* value = "";  // placeholder of the value in the help: "K"
   const char* help;
+  Section section = Section::command;
   const char* shown_default = "";  // replaces a default that says too little: "all this process may use"
   const char* required = "";       // what is missing without it: "the file to cluster"
   Input input = Input::none;
@@ -68,13 +72,15 @@ enum class Source { none, config_file, environment, command_line };
 class OptionSet {
  public:
   /// `usage` is what follows the command in the help: "POINTS -k K [options]"; `examples` one command line each;
-  /// `list` what the values of an option mean.
+  /// `list` what the values of an option mean; `first` the options that matter most, which stand before the others:
+  /// "-k", "--columns".
   struct Head {
     std::string command;
     std::string summary;
     std::string usage;
     std::vector<std::string> examples;
     HelpGroup list = {};
+    std::vector<const char*> first = {};
   };
 
   explicit OptionSet(Head head);

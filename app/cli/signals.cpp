@@ -71,8 +71,9 @@ extern "C" void end_by_signal(int number) {
 /// The HDF5 library crashes in some of its functions when it gets no memory.
 extern "C" void end_by_crash(int number) {
   const bool removed = data::remove_temporary_files_from_signal();
-  say(removed ? "\nkith: crashed, perhaps out of memory; no output was written; please report it if memory is free\n"
-              : "\nkith: crashed, perhaps out of memory; please report it if memory is free\n");
+  say(removed ? "\nkith: crashed, perhaps out of memory; no output was written;\n"
+                "  please report it if memory is free\n"
+              : "\nkith: crashed, perhaps out of memory; please report it if memory is\n  free\n");
   raise(number);  // with SA_RESETHAND this is the default action
 }
 
@@ -96,7 +97,7 @@ void handle_crash(int number) {
 void end_by_library(int status, void*) {
   if (status != -1 && status != 255) return;
   data::remove_temporary_files_from_signal();
-  say("kith: the HDF5 library ended the program, out of memory; no output was written; free some memory\n");
+  say("kith: the HDF5 library ended the program, out of memory; no output was written;\n  free some memory\n");
   _exit(static_cast<int>(ExitCode::memory));
 }
 
@@ -110,8 +111,8 @@ void end_by_library(int status, void*) {
     _exit(static_cast<int>(ExitCode::memory));
   } catch (...) {  // which the message below names
   }
-  say("kith: out of memory, or an error where none may occur; no output was written; please report it if memory is "
-      "free\n");
+  say("kith: out of memory, or an error where none may occur; no output was written;\n"
+      "  please report it if memory is free\n");
   _exit(static_cast<int>(ExitCode::internal));
 }
 __attribute__((constructor(200))) void prepare_for_exceptions() { std::set_terminate(end_by_exception); }

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "app/cli/layout.h"
 #include "core/error.h"
 #include "data/io/quoted.h"
 
@@ -78,6 +79,12 @@ std::size_t text_width(Stream stream) {
 
 std::size_t prose_width(Stream stream) { return std::min<std::size_t>(text_width(stream), 100); }
 
+std::size_t message_width() {
+  const char* variable = std::getenv("COLUMNS");
+  const bool is_given = variable != nullptr && *variable != '\0';
+  return is_given || isatty(STDERR_FILENO) == 1 ? text_width(Stream::error) : std::string::npos;
+}
+
 bool has_printed() noexcept { return printed.load(); }
 
 void print_out(std::string_view text) {
@@ -117,28 +124,50 @@ bool Terminal::may_feed_pager() const {
 
 void Terminal::set_verbosity(Verbosity verbosity) { verbosity_ = verbosity; }
 
-void Terminal::line(const std::string& prefix, const char* color, const std::string& text) {
+void Terminal::write(const std::string& lines) {
   if (muted_) return;
   const std::lock_guard lock(mutex_);
-  std::string out = status_shown_ ? "\r\033[K" : "";
+  write_error((status_shown_ ? "\r\033[K" : "") + lines);
   status_shown_ = false;
-  out += colors_ && *color != '\0' ? fmt::format("\033[{}m{}\033[0m", color, prefix) : prefix;
-  write_error(out + text + "\n");
+}
+
+void Terminal::lines(const std::string& text) {
+  std::string shown = visible_lines(text), out;
+  if (shown.ends_with('\n')) shown.pop_back();
+  for (std::size_t begin = 0; begin <= shown.size();) {
+    const std::size_t end = std::min(shown.find('\n', begin), shown.size());
+    out += lay_out_line(shown.substr(begin, end - begin), text_width(Stream::error));
+    begin = end + 1;
+  }
+  write(out);
+}
+
+void Terminal::message(const std::string& lead, const char* color, const std::string& text) {
+  std::string out = lay_out_message(lead, visible(text), message_width());
+  const std::string name = lead.substr(0, lead.size() - 1);  // what follows may be a blank or a line feed
+  if (colors_) out.replace(0, name.size(), fmt::format("\033[{}m{}\033[0m", color, name));
+  write(out);
 }
 
 void Terminal::say(const std::string& text) {
-  if (verbosity_ != Verbosity::quiet) line("", "", visible_lines(text));
+  if (verbosity_ != Verbosity::quiet) lines(text);
 }
 
-void Terminal::note(const std::string& text) { line("", "", visible_lines(text)); }
+void Terminal::note(const std::string& text) { lines(text); }
 
 void Terminal::detail(const std::string& text) {
-  if (verbosity_ == Verbosity::verbose) line("", "", visible_lines(text));
+  if (verbosity_ == Verbosity::verbose) lines(text);
 }
 
-void Terminal::warn(const std::string& text) { line("kith: warning: ", "33", visible(text)); }
+void Terminal::warn(const std::string& text) { message("kith: warning: ", "33", text); }
 
-void Terminal::error(const std::string& text) { line("kith: ", "31", visible(text)); }
+void Terminal::error(const std::string& text) { message("kith: ", "31", text); }
+
+void Terminal::command(const std::string& text) {
+  const std::size_t width = message_width();
+  const std::string shown = visible(text);
+  write(hang("  ", width == std::string::npos ? std::vector{shown} : wrap_command(shown, width - 2)));
+}
 
 void Terminal::status(const std::string& text) {
   const std::lock_guard lock(mutex_);

@@ -29,10 +29,15 @@ std::size_t text_width(Stream stream);
 /// The same for prose, which is hard to read in long lines: at most 100.
 std::size_t prose_width(Stream stream);
 
+/// The same for errors and warnings, which stay on one line where nobody sees them at once, so that a log can be
+/// searched for them: the columns of a terminal or $COLUMNS, else no limit (std::string::npos).
+std::size_t message_width();
+
 /// How many messages appear on standard error.
 enum class Verbosity { quiet, normal, verbose };
 
-/// Standard error. Any thread may write. Every message first clears the status line.
+/// Standard error. Any thread may write. Every message first clears the status line, and is wrapped to the width of the
+/// terminal here; texts may contain line feeds.
 class Terminal {
  public:
   static Terminal& instance();
@@ -50,12 +55,16 @@ class Terminal {
   void note(const std::string& text);    // always
   void warn(const std::string& text);    // always
   void error(const std::string& text);   // always
+  /// A command to copy, always: on lines of its own, each but the last with a backslash at its end.
+  void command(const std::string& text);
   /// Replaces the status line; an empty text clears it. For terminals only.
   void status(const std::string& text);
 
  private:
   Terminal();
-  void line(const std::string& prefix, const char* color, const std::string& text);
+  void lines(const std::string& text);
+  void message(const std::string& lead, const char* color, const std::string& text);
+  void write(const std::string& lines);
 
   std::mutex mutex_;
   Verbosity verbosity_ = Verbosity::normal;

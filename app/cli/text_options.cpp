@@ -131,6 +131,7 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
     return Option{.names = names,
                   .value = value,
                   .help = help,
+                  .section = Section::text,
                   .stored = Stored::if_changed,
                   .position = position::kInput,
                   .no_effect = unless_any(set, data::is_read_as_text, "no input that it describes is text")};
@@ -166,6 +167,7 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
                          "place of the text in alphabetical order), date (days since 1970; dmy or mdy if day and month "
                          "are unclear), yesno (1 and 0), none; for all such columns, for some, or both, as in "
                          "date,onehot,size=ordinal.");
+  encode.section = Section::preparation;
   encode.shown_default = "none";
   set.text(encode, common.encode);
 }

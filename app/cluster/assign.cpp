@@ -415,7 +415,8 @@ int run_assign(const Arguments& arguments) {
                  .summary = "the nearest given centroid of every point, by the rules of kith cluster.",
                  .usage = "POINTS --centroids RESULT [options]",
                  .examples = {"kith assign new.h5 --centroids clusters.h5 -o labels.h5",
-                              "kith assign new.h5:/train --centroids means.h5:/means --save-distances -o labels.h5"}});
+                              "kith assign new.h5:/train --centroids means.h5:/means --save-distances -o labels.h5"},
+                 .first = {"--centroids", "-o", "--append", "--columns", "--nan"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));

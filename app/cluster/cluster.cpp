@@ -344,22 +344,28 @@ bool can_resume(const KMeansResult& result, int runs, const ClusterOptions& opti
          (result.stopped_by == "max-iterations" || (result.stopped_by == "interrupted" && is_whole));
 }
 
-void warn_of_limit(const KMeansResult& result, bool resumes, const ClusterOptions& options, PointsRun& run) {
+/// words: of the command, without its name.
+void warn_of_limit(const KMeansResult& result, bool resumes, const ClusterOptions& options, const Arguments& words,
+                   PointsRun& run) {
   const std::string remedy =
-      resumes ? "resume with --init " + shell_word(run.target)
+      resumes ? "continue with: " + continuing_command(words, run.target)
       : options.moves_labels()
           ? "increase --max-iterations: balanced clusters cannot be resumed, --init RESULT starts with their means"
       : !options.order.empty()
           ? "increase --max-iterations: clusters numbered by --order cannot be resumed, --init RESULT starts with them"
-          : "increase --max-iterations, or write a result with -o and resume it with --init RESULT";
-  run.progress.warning(fmt::format("not converged after {}; {}", progress_of(result, 1), remedy));
+          : "increase --max-iterations, or write a result with -o and go on from it with --init RESULT";
+  const std::size_t rows = result.labels.size();
+  const double share =
+      100.0 * static_cast<double>(result.changed) / static_cast<double>(std::max<std::size_t>(rows, 1));
+  run.progress.warning(fmt::format("{} of {} labels ({:.2g} %) still change after {}; {}", result.changed, rows, share,
+                                   progress_of(result, 1), remedy));
 }
 
-void warn_of_interruption(const KMeansResult& result, int runs, bool resumes, PointsRun& run) {
+void warn_of_interruption(const KMeansResult& result, int runs, bool resumes, const Arguments& words, PointsRun& run) {
   const std::string file = run.checkpoint->continued_by();
   run.progress.warning(fmt::format("interrupted after {}; {}", progress_of(result, runs),
                                    !file.empty() ? "continue with: kith resume " + shell_word(file)
-                                   : resumes     ? "resume with --init " + shell_word(run.target)
+                                   : resumes     ? "continue with: " + continuing_command(words, run.target)
                                                  : "give --checkpoint FILE to continue such a run"));
 }
 
@@ -430,7 +436,7 @@ void put_in_order(VariantRun& found, const ClusterOptions& options, PointsRun& r
 }
 
 /// Clusters the points that are held, and reports the result.
-Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, PointsRun& run) {
+Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, const Arguments& words, PointsRun& run) {
   const Metric metric = metric_of(options.common);
   check_counted(inputs.clusters, run);
   if (inputs.start.labels) {
@@ -449,8 +455,10 @@ Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, PointsRun
   if (!result.continues) inputs.start.continuation.reset();
   report_result(found.run, options, inputs.clusters, run);
   found.resumes = can_resume(result, kmeans.runs, options, run);
-  if (result.stopped_by == "max-iterations") warn_of_limit(result, found.resumes, options, run);
-  if (run.checkpoint && run.checkpoint->interrupted()) warn_of_interruption(result, kmeans.runs, found.resumes, run);
+  if (result.stopped_by == "max-iterations") warn_of_limit(result, found.resumes, options, words, run);
+  if (run.checkpoint && run.checkpoint->interrupted()) {
+    warn_of_interruption(result, kmeans.runs, found.resumes, words, run);
+  }
   run.report.explains = options.explain;
   const bool shows = options.profiles() || shows_profile(inputs.clusters, run);
   if (shows || options.orders_by_column()) run.report.profile = profile_of(result, run);
@@ -504,11 +512,10 @@ void write(const VariantRun& found, const ClusterOptions& options, const Cluster
 }
 
 /// A command line that uses the result.
-std::string next(const Clusters& found, const ClusterOptions& options, const PointsRun& run, const Arguments& words) {
+std::string next(const ClusterOptions& options, const PointsRun& run) {
   if (run.target.empty() || options.writes_labels_only()) return "";
   const std::string kept = run.checkpoint ? run.checkpoint->continued_by() : "";
   if (!kept.empty()) return "kith resume " + shell_word(kept);
-  if (found.resumes) return continuing_command(words, run.target);
   return fmt::format("kith assign NEW.h5 --centroids {}", shell_word(run.target));
 }
 
@@ -522,7 +529,8 @@ int run_cluster(const Arguments& arguments) {
                  .examples = {"kith cluster points.h5:/train -k 50 -o clusters.h5",
                               "kith cluster points.h5:/train -k 50 --n-init 10 --seed 1 -o clusters.h5",
                               "kith cluster points.h5:/train --init clusters.h5 --tolerance 0 -o better.h5",
-                              "kith cluster points.h5:/train -k 10        # a table on standard output"}});
+                              "kith cluster points.h5:/train -k 10        # a table on standard output"},
+                 .first = {"-k", "-o", "--columns", "--nan", "--scale"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
@@ -533,7 +541,7 @@ int run_cluster(const Arguments& arguments) {
   if (!begin(run, needs_of(options, inputs, run))) return 0;
   hold_points(run);
   advise(run);
-  const Clusters found = cluster(options, inputs, run);
+  const Clusters found = cluster(options, inputs, arguments, run);
   end_computation(run);
   show(found.run.result, options, run);
   begin_write(run);
@@ -541,7 +549,7 @@ int run_cluster(const Arguments& arguments) {
   if (const std::string file = run.side_file("--profile"); !file.empty()) {
     data::write_text_file(file, run.side_output("--profile"), profile_csv(*run.report.profile));
   }
-  return finish(run, next(found, options, run, arguments));
+  return finish(run, next(options, run));
 }
 
 }  // namespace kith::app

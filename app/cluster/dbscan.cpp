@@ -188,7 +188,8 @@ int run_dbscan(const Arguments& arguments) {
                  .usage = "POINTS --radius R [options]",
                  .examples = {"kith dbscan points.h5:/train                       # suggests a radius",
                               "kith dbscan points.h5:/train --radius 0.3 -o clusters.h5",
-                              "kith dbscan places.csv --radius 0.01 --min-points 10 -o labels.csv"}});
+                              "kith dbscan places.csv --radius 0.01 --min-points 10 -o labels.csv"},
+                 .first = {"--radius", "--min-points", "--columns", "--scale", "-o"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));

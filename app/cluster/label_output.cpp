@@ -34,11 +34,13 @@ void add_label_option(OptionSet& set, std::string& labels, std::string& write_ob
   set.text({.names = "--labels",
             .value = "FILE",
             .help = "Also write the labels alone to this file, .csv or .npy, beside the result of --output.",
+            .section = Section::output,
             .shown_default = "none"},
            labels);
   set.flag({.names = "--append",
             .help = "With --output or --labels to .csv: write the table of the points, with the labels as a further "
                     "column.",
+            .section = Section::output,
             .refused = {when([&] { return !is_csv(common.output) && !is_csv(labels); },
                              "--append: expected an --output or --labels that ends with .csv, which gets the table; "
                              "give -o TABLE.csv"),
@@ -49,6 +51,7 @@ void add_label_option(OptionSet& set, std::string& labels, std::string& write_ob
   set.text({.names = "--write-obs",
             .value = "NAME",
             .help = "Make --output a copy of the points' AnnData file, with the labels in this new column of obs.",
+            .section = Section::output,
             .refused = {when([&common] { return common.output.empty(); },
                              "--write-obs: expected the name of the copy, found no --output; give -o COPY.h5ad"),
                         when([&common] { return common.transpose; },
@@ -85,6 +88,7 @@ void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptio
   };
   set.flag({.names = "--save-distances",
             .help = "Also write every point's distance to its centroid.",
+            .section = Section::output,
             .stored = Stored::if_changed,
             .position = position::kExtra,
             .no_effect = {when([&] { return common.output.empty() && labels.empty(); }, "there is no --output"),

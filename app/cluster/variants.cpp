@@ -28,8 +28,8 @@ void balance_sizes(HeldPoints& held, const RowStore& store, const KMeansOptions&
   for (std::size_t i = 0; i < found.labels.size(); ++i) run.moved += found.labels[i] != result.labels[i] ? 1 : 0;
   run.balancing_steps = found.steps;
   if (!found.converged) {
-    observer.warning(fmt::format("--balance: not converged after {} step{}; increase --max-iterations", found.steps,
-                                 found.steps == 1 ? "" : "s"));
+    observer.warning(fmt::format("--balance: labels still changed after {} step{}; increase --max-iterations",
+                                 found.steps, found.steps == 1 ? "" : "s"));
   }
   run.nearest_inertia = result.inertia;
   KMeansResult balanced = result_from_labels(*held.points, held.plan, found.labels, found.centroids.view(), options);

@@ -398,7 +398,8 @@ int run_evaluate(const Arguments& arguments) {
        .examples = {"kith evaluate clusters.h5 --truth points.h5:/labels",
                     "kith evaluate clusters.h5 --points points.h5:/train --save-silhouette -o scores.h5",
                     "kith evaluate clusters.h5 --truth iris.csv:species -o scores.h5",
-                    "kith evaluate labels.npy --truth classes.npy --json"}});
+                    "kith evaluate labels.npy --truth classes.npy --json"},
+       .first = {"--truth", "--points", "--columns", "-o"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, {".h5"});

@@ -154,6 +154,7 @@ void add_internal_options(OptionSet& set, InternalOptions& options, const Common
       position::kTask, options.silhouette, options.sample);
   set.flag({.names = "--save-silhouette",
             .help = "Also write the silhouette of every row.",
+            .section = Section::output,
             .stored = Stored::if_used,
             .position = position::kPrecision + 2,
             .no_effect = {when([&common] { return common.output.empty(); }, "there is no --output"),

@@ -505,7 +505,7 @@ void warn_of_results(const Sweep& sweep, const Suggestion& suggestion, Progress&
     if (row.result.stopped_by == "max-iterations") stopped.push_back(row.clusters);
   }
   if (!stopped.empty()) {
-    progress.warning(fmt::format("not converged after --max-iterations for k = {}; give a larger --max-iterations",
+    progress.warning(fmt::format("labels still changed at the limit (--max-iterations) for k = {}; give a larger one",
                                  fmt::join(stopped, ", ")));
   }
   if (!suggestion.disagreement.empty()) progress.warning(suggestion.disagreement);
@@ -570,7 +570,8 @@ int run_sweep(const Arguments& arguments) {
                  .usage = "POINTS -k LIST [options]",
                  .examples = {"kith sweep points.h5:/train -k 2-10",
                               "kith sweep points.h5:/train -k 2-64:log --n-init 10 -o sweep.h5",
-                              "kith sweep points.h5:/train -k 2,4,8,16 --silhouette exact --gap 10 -o sweep.csv"}});
+                              "kith sweep points.h5:/train -k 2,4,8,16 --silhouette exact --gap 10 -o sweep.csv"},
+                 .first = {"-k", "--columns", "--nan", "--scale", "-o"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, {".h5", ".csv"});

@@ -317,7 +317,8 @@ int run_image(const Arguments& arguments) {
                               "kith image photo.jpg -k 16 -o few.png --page few.html  # before and after",
                               "kith image *.jpg -k 16 --palette-of-all -o few/    # one palette",
                               "kith image photo.jpg -k 30 --spatial 1 --edges regions -o regions.png",
-                              "kith image scan.png --edges sobel -o edges.png"}});
+                              "kith image scan.png --edges sobel -o edges.png"},
+                 .first = {"-k", "-o", "--edges", "--palette", "--page"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   ImageJob job(set, options);

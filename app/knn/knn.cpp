@@ -359,7 +359,8 @@ int run_knn(const Arguments& arguments) {
                     "kith knn points.h5:/train -k 15 --symmetric -o graph.h5    # edges, as CSR",
                     "kith knn points.h5:/train --radius 0.1 --metric cosine --components -o groups.h5",
                     "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
-                    "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"}});
+                    "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"},
+       .first = {"-k", "--queries", "--radius", "--metric", "-o"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, endings_of(options));

@@ -71,6 +71,7 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
        .value = "NAME",
        .help = "Make --output a copy of BASE's AnnData file, with the distances of the graph as this new matrix of "
                "obsp.",
+       .section = Section::output,
        .excludes = {"--queries", "--components"},
        .refused = {when([&options] { return !options.makes_graph(); },
                         "--write-obsp: expected a graph; give --graph, --symmetric, --mutual or --radius R"),
@@ -170,6 +171,7 @@ void declare(OptionSet& set, KnnOptions& options) {
               .value = "NAME",
               .help = "Format of the lists in the output: kith, ann-benchmarks, bigann, ivecs, or auto: bigann for "
                       ".ibin, ivecs for .ivecs, kith for other names.",
+              .section = Section::output,
               .no_effect = {when([&options] { return options.common.output.empty(); }, "there is no --output")}},
              {"auto", "kith", "ann-benchmarks", "bigann", "ivecs"}, options.format);
   add_checkpoint_options(set, options.checkpoint);

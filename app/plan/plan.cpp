@@ -24,6 +24,8 @@ std::string times_of(const PlannedPhase& phase) {
 
 }  // namespace
 
+std::string shown_phase(const std::string& name) { return name == "seed" ? "choose centroids" : name; }
+
 double Plan::seconds() const {
   double sum = 0.0;
   for (const PlannedPhase& phase : phases) sum += phase.seconds;
@@ -68,7 +70,7 @@ std::string as_text(const Plan& plan, std::size_t width) {
     if (reads) cells.rows[0].emplace_back("passes");
     if (plan.timed) cells.rows[0].insert(cells.rows[0].end(), {"time", "bound by"});
     for (const PlannedPhase& phase : plan.phases) {
-      std::vector<std::string> row{phase.name, times_of(phase)};
+      std::vector<std::string> row{shown_phase(phase.name), times_of(phase)};
       if (reads) row.push_back(std::to_string(phase.passes));
       if (plan.timed) row.insert(row.end(), {phase.seconds > 0.0 ? show_seconds(phase.seconds) : "", phase.bound_by});
       cells.rows.push_back(std::move(row));

@@ -27,6 +27,14 @@ struct PlannedPhase {
   std::string bound_by;     // "computing", "memory", "page cache", "disk"; empty: not known
 };
 
+/// A change of the command line that makes a phase shorter.
+struct Shortcut {
+  std::string phase;     // as in the report
+  std::string activity;  // in words, for "... takes about 86 s"
+  std::string change;    // "with --init k-means||"
+  double share = 1.0;    // of the phase's time that is left
+};
+
 struct Plan {
   std::string command;
   std::string points;  // name, shape and type; empty: none
@@ -43,7 +51,8 @@ struct Plan {
   std::int64_t devices = 1;       // GPUs, which have equal shares of these
   bool timed = false;             // whether the phases have times
   std::string basis;              // where the times come from
-  std::string advice;             // the change that would help most; empty: none is known
+  std::vector<Shortcut> shortcuts = {};
+  std::string advice;  // the change that would help most; empty: none is known
 
   double seconds() const;
   bool is_limit() const;    // whether a phase may end earlier
@@ -52,6 +61,9 @@ struct Plan {
   }
   std::string show_memory() const;  // host_bytes, or both
 };
+
+/// A phase in words, since some names mean something else to people: "choose centroids" for seed.
+std::string shown_phase(const std::string& name);
 
 /// For people, in lines of at most `width` columns.
 std::string as_text(const Plan& plan, std::size_t width);

@@ -100,15 +100,21 @@ void declare(OptionSet& set, ReportOptions& options) {
             .help = "Silhouettes to show: a result of kith evaluate --save-silhouette for the same labels.",
             .shown_default = "simplified silhouettes of the points"},
            options.silhouettes);
-  set.text({.names = "--svg", .value = "FOLDER", .help = "Also write each picture to a file in this folder."},
+  set.text({.names = "--svg",
+            .value = "FOLDER",
+            .help = "Also write each picture to a file in this folder.",
+            .section = Section::output},
            options.svg);
   set.begin_common();
   set.text({.names = "-o,--output",
             .value = "FILE",
             .help = "Write the page to this file, as in -o page.html; it appears only when it is complete.",
+            .section = Section::output,
             .shown_default = "standard output"},
            options.common.output);
-  set.flag({.names = "-f,--force", .help = "Replace existing output files. Inputs are never replaced."},
+  set.flag({.names = "-f,--force",
+            .help = "Replace existing output files. Inputs are never replaced.",
+            .section = Section::output},
            options.common.force);
   add_thread_option(set, options.common);
   add_memory_option(set, options.common);

@@ -96,13 +96,15 @@ void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
       {.names = "--checkpoint",
        .value = "FILE",
        .help = "Save the state of the run in this file, and continue from it if it exists. The result has the same "
-               "bytes as that of an uninterrupted run. kith removes the file when it has written the result."},
+               "bytes as that of an uninterrupted run. kith removes the file when it has written the result.",
+       .section = Section::output},
       options.file);
   set.seconds(
       {.names = "--checkpoint-every",
        .value = "TIME",
        .help = "Minimum time between two checkpoints. kith waits longer if writing one takes more than 1 % of this "
                "time; 0: write after every step.",
+       .section = Section::output,
        .no_effect = {none}},
       options.every);
   set.seconds(
@@ -111,6 +113,7 @@ void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
        .help =
            "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s; 0: no limit. The exit code is "
            "then 124.",
+       .section = Section::output,
        .shown_default = "none",
        .refused = {when([&options] { return options.time_limit > 0.0 && !options.given(); },
                         "--time-limit needs --checkpoint FILE, or cluster --keep-best, so that something "
@@ -120,6 +123,7 @@ void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
             .help = "Continue although the times or inodes of the inputs differ from those that the checkpoint names: "
                     "they were copied, restored, renamed or touched, and have the same bytes. kith still compares "
                     "their sizes and samples.",
+            .section = Section::output,
             .no_effect = {none}},
            options.same_inputs);
 }
@@ -127,7 +131,8 @@ void add_checkpoint_options(OptionSet& set, CheckpointOptions& options) {
 void add_keep_option(OptionSet& set, CheckpointOptions& options) {
   set.flag({.names = "--keep-best",
             .help = "If a signal or --time-limit stops the run, write the result of its iterations so far, marked as "
-                    "interrupted."},
+                    "interrupted.",
+            .section = Section::output},
            options.keep_best);
   set["--time-limit"].help =
       "Stop after the iteration in which the run reaches this time: 2h, 30min, 45s; 0: no limit. The exit code is then "
@@ -190,7 +195,7 @@ void Checkpointing::take(const Checkpoint& found, const std::string& file) {
     refuse_state(file);
   }
   began_ = found.place;
-  advise_after_signal("continue with: kith resume " + shell_word(options_.file));
+  advise_after_signal("continue with:\n  kith resume " + shell_word(options_.file));
   Terminal::instance().say(fmt::format("continues from {}: {}", file, found.place));
 }
 
@@ -291,13 +296,13 @@ void Checkpointing::write(const State& state, const std::string& place) {
   checkpoint.state = packed(finished_);
   finished_.pop_back();
   data::write_checkpoint(options_.file, checkpoint);
-  advise_after_signal("continue with: kith resume " + shell_word(options_.file));
+  advise_after_signal("continue with:\n  kith resume " + shell_word(options_.file));
   cost_ = seconds_since(begin);
 }
 
 void Checkpointing::stop(const std::string& place) const {
-  throw Stopped{signal_, fmt::format("stopped by {} {}; no output was written; continue with: kith resume {}",
-                                     signal_ != 0 ? "a signal" : "--time-limit", place, shell_word(options_.file))};
+  throw Stopped{signal_, fmt::format("stopped {}{}; no output was written; continue with: kith resume {}", place,
+                                     signal_ != 0 ? "" : " by --time-limit", shell_word(options_.file))};
 }
 
 void Checkpointing::close() {

@@ -24,9 +24,13 @@ void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, cons
   common.nan = "error";
   std::vector<std::string> choices{"error", "drop"};
   if (fills) choices.insert(choices.end(), {"mean", "median"});
-  set.choice(
-      {.names = "--nan", .value = "HOW", .help = help, .stored = Stored::if_changed, .position = position::kMissing},
-      choices, common.nan);
+  set.choice({.names = "--nan",
+              .value = "HOW",
+              .help = help,
+              .section = Section::preparation,
+              .stored = Stored::if_changed,
+              .position = position::kMissing},
+             choices, common.nan);
   add_missing_texts_option(set, common);
   set["--na-values"].no_effect = {when([&common] { return common.nan == "error"; }, "without --nan they are refused")};
 }
@@ -35,6 +39,7 @@ void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--na-values",
             .value = "LIST",
             .help = "More words and numbers that mean a missing value in text files, as in -,unknown,-999.",
+            .section = Section::text,
             .stored = Stored::if_changed_and_used,
             .position = position::kMissing},
            common.na_values);

@@ -206,9 +206,13 @@ struct Holding {
 std::unique_ptr<Backend> open_backend(const Holding& h) {
   auto backend = choose_backend(h.job, shape_of(h.source, h.request.work));
   if (h.request.set != nullptr) h.job.warn(*h.request.set);
-  if (h.request.plan != nullptr && h.common().verbose) {
-    h.job.report.plan = estimate(*h.request.plan, h.job);
-    Terminal::instance().detail(as_text(*h.job.report.plan, text_width(Stream::error)));
+  if (h.request.plan != nullptr && (h.common().verbose || h.job.progress.is_shown())) {
+    Plan plan = estimate(*h.request.plan, h.job);
+    if (processes().is_alone()) h.job.progress.expect(plan, !h.common().no_advice);
+    if (h.common().verbose) {
+      Terminal::instance().detail(as_text(plan, text_width(Stream::error)));
+      h.job.report.plan = std::move(plan);
+    }
   }
   return backend;
 }

@@ -128,7 +128,7 @@ Decision precision_decision(const data::PointSource& source, const CommonOptions
                     : metric_of(common) == Metric::cosine ? "directions are float64"
                     : is_narrow ? fmt::format("float32 represents every value of type {}", type)
                                 : fmt::format("float32 does not represent every value of type {}", type);
-  if (is_bytes) decision.reason += ", which are kept as bytes";
+  if (is_bytes) decision.reason += ", which take a byte each in memory";
   return decision;
 }
 

@@ -78,6 +78,7 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
                           "weights."
                         : "Prepare the points: zscore (columns of mean 0 and deviation 1), minmax (columns from 0 "
                           "to 1), unit (rows of length 1) or none.",
+       .section = Section::preparation,
        .stored = Stored::if_changed,
        .position = position::kPreparation,
        .refused = {when(
@@ -90,6 +91,7 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
                .help = weighted ? "After --scale, replace the columns with D principal components. Cannot be combined "
                                   "with weights."
                                 : "After --scale, replace the columns with D principal components.",
+               .section = Section::preparation,
                .shown_default = "none",
                .stored = Stored::if_changed,
                .position = position::kPreparation,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -45,6 +46,10 @@ void Progress::end_stage() {
   if (stage_.name.empty()) return;
   const double seconds = seconds_between(stage_.started, Clock::now());
   report_.phase(stage_.name).seconds += seconds;
+  Done& done = finished_[stage_.name];
+  done.steps += stage_.steps;
+  done.seconds += seconds;
+  done.ended = true;
   Terminal::instance().detail(fmt::format("{:<9}{}", stage_.name, show_seconds(seconds)));
   stage_ = {};
 }
@@ -66,6 +71,7 @@ void Progress::enter(const std::string& name) {
   outer_ = stage_;
   report_.phase(outer_.name);  // before the nested phase in the report
   stage_ = {name, 0, 0, bytes_read(), Clock::now()};
+  nested_ = true;
 }
 
 void Progress::leave() {
@@ -73,6 +79,7 @@ void Progress::leave() {
   const auto spent = Clock::now() - stage_.started;
   report_.phase(stage_.name).seconds += std::chrono::duration<double>(spent).count();
   stage_ = outer_;
+  nested_ = false;
   stage_.started += spent;
 }
 
@@ -91,6 +98,13 @@ void Progress::iteration(const IterationRecord& record) {
                                           pruned >= 1 ? fmt::format(", {:.0f} % of the products pruned", pruned) : ""));
 }
 
+void Progress::expect(const Plan& plan, bool advises) {
+  const std::lock_guard lock(mutex_);
+  if (!plan.timed) return;
+  planned_ = plan.phases;
+  if (advises) shortcuts_ = plan.shortcuts;
+}
+
 void Progress::show_reads(std::shared_ptr<const data::ReadCounts> counts) {
   const std::lock_guard lock(mutex_);
   reads_ = std::move(counts);
@@ -98,13 +112,14 @@ void Progress::show_reads(std::shared_ptr<const data::ReadCounts> counts) {
 
 void Progress::begin_run(int run, int runs) {
   const std::lock_guard lock(mutex_);
-  if (runs > 1) run_ = fmt::format("run {} of {}: ", run + 1, runs);
+  runs_ = runs;
+  if (runs > 1) run_ = fmt::format("run {} of {}", run + 1, runs);
 }
 
 void Progress::end_run(const RunRecord& record) {
   const std::lock_guard lock(mutex_);
   if (run_.empty()) return;
-  Terminal::instance().detail(fmt::format("{}inertia {}, {} iterations, stopped by {}", run_, record.inertia,
+  Terminal::instance().detail(fmt::format("{}: inertia {}, {} iterations, stopped by {}", run_, record.inertia,
                                           record.iterations, record.stopped_by));
   run_.clear();
 }
@@ -122,31 +137,120 @@ void Progress::finish() {
 
 std::int64_t Progress::bytes_read() const { return reads_ ? reads_->bytes + reads_->shared_bytes : 0; }
 
-std::string Progress::describe(Clock::time_point now) const {
-  std::string text = run_ + stage_.name;
+double Progress::share_done(const PlannedPhase& phase) const {
+  const auto found = finished_.find(phase.name);
+  Done done = found == finished_.end() ? Done{} : found->second;
+  std::int64_t all = phase.times;
+  if (stage_.name == phase.name) {
+    done.steps += stage_.reached;
+    all = std::max(all, stage_.steps * runs_);
+  }
+  if (all == 0 || done.steps == 0) return done.ended && stage_.name != phase.name ? 1.0 : -1.0;
+  return std::min(1.0, static_cast<double>(done.steps) / static_cast<double>(all));
+}
+
+double Progress::seconds_of(const std::string& name, Clock::time_point now) const {
+  const auto found = finished_.find(name);
+  const double before = found == finished_.end() ? 0.0 : found->second.seconds;
+  return before + (stage_.name == name ? seconds_between(stage_.started, now) : 0.0);
+}
+
+std::string Progress::time_left(Clock::time_point now) const {
+  constexpr double kWorth = 0.05;  // seconds of a plan from which a comparison with the run says something
+  const auto text = [](double seconds, bool is_limit) {
+    return fmt::format("{} {} left", is_limit ? "at most" : "about", show_seconds(std::max(seconds, 0.0)));
+  };
+  double planned = 0.0, measured = 0.0;  // of what has been computed
+  bool is_known = false;                 // whether the plan has the current phase
+  for (const PlannedPhase& phase : planned_) {
+    is_known |= phase.name == stage_.name;
+    const bool computes = phase.bound_by == "computing" || phase.bound_by == "memory";
+    const double share = share_done(phase);
+    if (!computes || share <= 0.0 || phase.name == "open" || phase.name == "read") continue;
+    planned += share * phase.seconds;
+    measured += seconds_of(phase.name, now);
+  }
+  const double slower = planned > kWorth ? std::clamp(measured / planned, 0.1, 30.0) : 1.0;
+  double left = 0.0;
+  bool is_limit = false;
+  for (const PlannedPhase& phase : is_known ? planned_ : std::vector<PlannedPhase>()) {
+    const bool is_current = phase.name == stage_.name;
+    const double share = share_done(phase), spent = seconds_of(phase.name, now);
+    if (share >= 1.0) continue;
+    if (share > 0.0) {
+      left += spent / share * (1.0 - share);
+    } else if (phase.seconds <= 0.0 && (is_current || phase.times > 0)) {
+      return "";  // nobody knows how long it takes
+    } else {
+      left += std::max(slower * phase.seconds - spent, 0.0);
+    }
+    is_limit |= phase.at_most;
+  }
+  if (is_known) return text(left, is_limit);
+  if (stage_.reached == 0 || stage_.steps <= stage_.reached) return "";
+  const double step = seconds_between(stage_.started, now) / static_cast<double>(stage_.reached);
+  return text(step * static_cast<double>(stage_.steps - stage_.reached), stage_.name == "iterate");
+}
+
+std::string Progress::place() const {
+  constexpr double kShort = 0.01;  // the share of a plan that a phase must take to be counted
+  double all = 0.0;
+  for (const PlannedPhase& phase : planned_) all += phase.seconds;
+  std::vector<std::string> long_ones;
+  for (const PlannedPhase& phase : planned_) {
+    if (phase.seconds > kShort * all || phase.bound_by.empty()) long_ones.push_back(phase.name);
+  }
+  const auto found = std::find(long_ones.begin(), long_ones.end(), stage_.name);
+  std::string text;
+  if (found != long_ones.end() && long_ones.size() > 1) {
+    text = fmt::format("{} of {}, ", found - long_ones.begin() + 1, long_ones.size());
+  }
+  text += (run_.empty() ? "" : run_ + ", ") + shown_phase(stage_.name);
   // No step is reported before the end of the first block; until then "0 of n" would look like a hang.
   if (stage_.steps > 0 && stage_.reached > 0) {
     text += fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);
   }
-  if (stage_.name == "iterate" && stage_.reached > 0) {
-    text += fmt::format(", inertia {:.6g}, {} labels changed", last_.inertia, last_.changed);
-  }
+  return text;
+}
+
+std::string Progress::describe(Clock::time_point now) const {
   const double seconds = seconds_between(stage_.started, now);
-  if (stage_.reached > 0 && seconds > 0.0) {
-    const double rate = static_cast<double>(stage_.reached) / seconds;
-    text += fmt::format(", {:.3g} per second", rate);
-    if (stage_.steps > stage_.reached) {
-      const double left = static_cast<double>(stage_.steps - stage_.reached) / rate;
-      text += fmt::format(", {}{} left", stage_.name == "iterate" ? "at most " : "", show_seconds(left));
-    }
-  } else {
-    text += fmt::format(", {}", show_seconds(seconds));
+  const std::string left = time_left(now);
+  std::vector<std::string> more;  // the most important first
+  if (stage_.name == "iterate" && stage_.reached > 0) {
+    more.push_back(fmt::format("{} labels changed", last_.changed));
+    more.push_back(fmt::format("inertia {:.6g}", last_.inertia));
   }
   if (const std::int64_t bytes = bytes_read() - stage_.bytes; bytes > 0 && seconds > 0.0) {
-    if (reads_->passes > 0) text += fmt::format(", pass {} over the file", reads_->passes.load());
-    text += fmt::format(", {} read, {:.3g} GB/s", show_bytes(bytes), 1e-9 * static_cast<double>(bytes) / seconds);
+    if (reads_->passes > 0) more.push_back(fmt::format("pass {} over the file", reads_->passes.load()));
+    more.push_back(fmt::format("{} read", show_bytes(bytes)));
+    more.push_back(fmt::format("{:.3g} GB/s", 1e-9 * static_cast<double>(bytes) / seconds));
+  }
+  if (stage_.reached > 0 && seconds > 0.0) {
+    more.push_back(fmt::format("{:.3g} per second", static_cast<double>(stage_.reached) / seconds));
+  }
+  std::string text = fmt::format("{} ({})", left.empty() ? show_seconds(seconds) + " so far" : left, place());
+  for (const std::string& part : more) {
+    if (text.size() + 2 + part.size() < text_width(Stream::error)) text += ", " + part;
   }
   return text;
+}
+
+std::string Progress::take_advice(Clock::time_point now) {
+  constexpr double kLong = 30.0, kMeasured = 2.0;  // seconds
+  constexpr double kMuchShorter = 0.5;             // the share that is left
+  for (auto one = shortcuts_.begin(); one != shortcuts_.end(); ++one) {
+    const auto phase = std::ranges::find(planned_, one->phase, &PlannedPhase::name);
+    if (one->phase != stage_.name || phase == planned_.end() || one->share > kMuchShorter) continue;
+    const double share = share_done(*phase), spent = seconds_of(one->phase, now);
+    if (share <= 0.0 || spent < kMeasured || spent < kLong * share) continue;
+    const double all = spent / share;
+    const std::string text = fmt::format("advice: {} takes about {}; {} about {} (--no-advice omits this)",
+                                         one->activity, show_seconds(all), one->change, show_seconds(all * one->share));
+    shortcuts_.erase(one);
+    return text;
+  }
+  return "";
 }
 
 void Progress::watch() {
@@ -154,7 +258,8 @@ void Progress::watch() {
   std::unique_lock lock(mutex_);
   std::chrono::milliseconds wait = kFirst;
   while (!wake_.wait_for(lock, wait, [this] { return done_; })) {
-    if (!stage_.name.empty()) {
+    if (!stage_.name.empty() && !nested_) {
+      if (const std::string advice = take_advice(Clock::now()); !advice.empty()) terminal.say(advice);
       const std::string text = describe(Clock::now());
       terminal.is_terminal() ? terminal.status(text) : terminal.note(text);
     }

@@ -131,7 +131,7 @@ std::string phases_of(const Report& report) {
   constexpr std::int64_t kLeastBytes = 10'000'000;  // the rate of fewer bytes is mostly the time to open a file
   std::string out;
   for (const Phase& phase : report.phases) {
-    std::string text = fmt::format("{} {}", phase.name, show_seconds(phase.seconds));
+    std::string text = fmt::format("{} {}", shown_phase(phase.name), show_seconds(phase.seconds));
     if (phase.busy_seconds > 0.0 && phase.bytes >= kLeastBytes) {
       text += fmt::format(" at {:.3g} GB/s", phase.rate() * 1e-9);
     }
@@ -169,8 +169,7 @@ std::string runs_of(const Report& report) {
 
 std::string points_of(const PointsReport& points) {
   const std::string skipped = show_skipped(points.skipped);
-  return fmt::format("{}, {} {}{}{}", visible(points.name), show_shape(points.rows, points.columns),
-                     visible(points.type), points.kept_as_bytes ? ", kept as bytes" : "",
+  return fmt::format("{}, {} {}{}", visible(points.name), show_shape(points.rows, points.columns), visible(points.type),
                      skipped.empty() ? "" : "; " + skipped);
 }
 

@@ -54,6 +54,7 @@ void add_weight_options(OptionSet& set, CommonOptions& common) {
             .value = "FILE[:DATASET]",
             .help = "Weights of the rows, 0 or more: a vector, or FILE:COLUMN of a text file. A weight of w has the "
                     "same effect as repeating the row w times; rows of weight 0 only get a label.",
+            .section = Section::points,
             .shown_default = "1 for every row",
             .input = Input::table,
             .stored = Stored::if_changed,
@@ -63,6 +64,7 @@ void add_weight_options(OptionSet& set, CommonOptions& common) {
   set.text({.names = "--weight-column",
             .value = "NAME",
             .help = "Column of the points' text file with the weights. It is not part of the points.",
+            .section = Section::text,
             .stored = Stored::if_changed,
             .position = position::kWeights},
            common.weight_column);

@@ -103,14 +103,17 @@ void declare(OptionSet& set, BenchOptions& options) {
            options.radius);
   set.integer({.names = "--repeat", .value = "N", .help = "Timed repetitions. The table shows the median."},
               {1, 1'000'000}, options.repeat);
-  set.flag({.names = "--markdown", .help = "Print the table as Markdown."}, options.markdown);
+  set.flag({.names = "--markdown", .help = "Print the table as Markdown.", .section = Section::output},
+           options.markdown);
   set.begin_common();
   set.text({.names = "-o,--output",
             .value = "FILE",
             .help = "Also write a page with bars against the limits to this file, as in -o bench.html.",
+            .section = Section::output,
             .shown_default = "none"},
            options.common.output);
-  set.flag({.names = "-f,--force", .help = "Replace an existing output file."}, options.common.force);
+  set.flag({.names = "-f,--force", .help = "Replace an existing output file.", .section = Section::output},
+           options.common.force);
   add_backend_options(set, options.common);
   add_thread_option(set, options.common);
   add_message_options(set, options.common);
