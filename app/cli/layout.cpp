@@ -81,7 +81,7 @@ std::string with_kept_blanks(std::string text) {
 /// Where the command begins with which a message ends, behind ": "; its size if there is none.
 std::size_t command_in(const std::string& message) {
   std::size_t begin = message.size();
-  for (const char* program : {": kith ", ": python3 -c ", ": iconv ", ": mv "}) {
+  for (const char* program : {": kith ", ": python3 -c ", ": iconv ", ": mv ", ": tr ", ": awk "}) {
     if (const std::size_t at = message.find(program); at != message.npos) begin = std::min(begin, at + 2);
   }
   // What stands behind a semicolon outside quotes is another sentence.
@@ -178,6 +178,15 @@ std::vector<std::string> wrap_command(std::string_view command, std::size_t widt
   return fill(pieces, width, " \\");
 }
 
+std::string lay_out_command(std::string_view command, std::size_t width) {
+  if (display_width(command) + 2 <= width) return fmt::format("  {}\n", command);
+  std::string out;
+  for (const std::string& line : wrap_command(command, width - 4)) {
+    out += fmt::format("{}{}\n", out.empty() ? "  " : "    ", line);
+  }
+  return out;
+}
+
 std::string hang(std::string_view lead, const std::vector<std::string>& lines) {
   std::string out(lead);
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -201,8 +210,7 @@ std::string lay_out_message(std::string_view lead, const std::string& message, s
     out = hang(lead.substr(0, program.size()), wrap(prose, narrower(program.size())));
   }
   if (command == message.size()) return out;
-  const std::string line = message.substr(command);
-  return out + hang("  ", width == std::string::npos ? std::vector{line} : wrap_command(line, width - 2));
+  return out + lay_out_command(message.substr(command), width);
 }
 
 std::string lay_out_line(const std::string& line, std::size_t width) {
@@ -285,11 +293,7 @@ std::string lay_out_example(std::string example, std::size_t width) {
     out = hang("  # ", wrap(example.substr(comment + 3), width - 4));
     example.resize(example.find_last_not_of(' ', comment) + 1);
   }
-  if (kIndent + example.size() <= width) return fmt::format("{}  {}\n", out, example);
-  for (const std::string& line : wrap_command(example, width - 4)) {
-    out += fmt::format("{}{}\n", line.starts_with("kith ") ? "  " : "    ", line);
-  }
-  return out;
+  return out + lay_out_command(example, width);
 }
 
 /// The exit codes of every command (core/error.h), as docs/commands.md has them.

@@ -23,6 +23,9 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 /// on one line.
 std::vector<std::string> wrap_command(std::string_view command, std::size_t width);
 
+/// A command to copy, in lines of its own that are indented, each ended by a line feed.
+std::string lay_out_command(std::string_view command, std::size_t width);
+
 /// `lead` followed by `lines`, each ended by a line feed; the lines after the first are indented to the end of `lead`.
 std::string hang(std::string_view lead, const std::vector<std::string>& lines);
 

@@ -172,6 +172,12 @@ void OptionSet::State::refuse_rest(const std::vector<std::string>& rest,
   for (auto word = rest.begin(); word != end; ++word) {
     if (word->size() < 2 || word->front() != '-') continue;
     const std::string name = word->substr(0, word->find('='));
+    const bool is_output = name == "-o" || name == "--output";
+    const auto names_output = [](const OptionEntry& entry) { return entry.positional && entry.long_name == "OUT"; };
+    if (is_output && std::ranges::any_of(entries, names_output)) {
+      refuse_usage(fmt::format("unknown option {}; the output, OUT, is named without an option; usage: kith {} {}",
+                               name, head.command, head.usage));
+    }
     const std::string nearest = nearest_option(name);
     refuse_usage(
         fmt::format("unknown option {}{}; {}", name, nearest.empty() ? "" : "; the nearest is " + nearest, hint()));

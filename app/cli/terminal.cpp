@@ -163,11 +163,7 @@ void Terminal::warn(const std::string& text) { message("kith: warning: ", "33", 
 
 void Terminal::error(const std::string& text) { message("kith: ", "31", text); }
 
-void Terminal::command(const std::string& text) {
-  const std::size_t width = message_width();
-  const std::string shown = visible(text);
-  write(hang("  ", width == std::string::npos ? std::vector{shown} : wrap_command(shown, width - 2)));
-}
+void Terminal::command(const std::string& text) { write(lay_out_command(visible(text), message_width())); }
 
 void Terminal::status(const std::string& text) {
   const std::lock_guard lock(mutex_);

@@ -278,9 +278,14 @@ class Server {
     if (socket_ >= 0) close(socket_);
     socket_ = -1;
     const Connection connection(SOCK_SEQPACKET);
+    // A signal that ends this process now must not reach the handlers in the child, which would speak, too.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     const pid_t process = fork();
     if (process == 0) serve_children(connection.theirs);
     const int reason = errno;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     close(connection.theirs);
     if (process < 0) {
       close(connection.ours);

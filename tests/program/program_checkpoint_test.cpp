@@ -200,7 +200,7 @@ TEST_CASE("signals stop a run after its iteration; it continues to the same byte
     const Outcome outcome = run.wait();
     INFO(outcome.err);
     CHECK(outcome.code == 128 + number);
-    CHECK(outcome.says("stopped by a signal"));
+    CHECK(outcome.says("kith: stopped "));
     CHECK(outcome.says("continue with: kith resume"));
     CHECK(!std::filesystem::exists(trial.folder / "parts.h5"));
     CHECK(trial.part({}).code == 0);

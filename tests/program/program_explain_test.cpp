@@ -77,7 +77,7 @@ TEST_CASE("which results a run resumes, which it starts from, and the messages")
   const Scratch folder;
   const std::string part = folder / "part.h5", more = folder / "more.h5";
   const Outcome stopped = cluster({kDigits, "-k", "10"}, {"--max-iterations", "3"}, part);
-  CHECK(stopped.says("warning: not converged after 3 iterations; resume with --init " + part));
+  CHECK(stopped.says("still change after 3 iterations; continue with: kith cluster --init " + part));
   CHECK(stopped.says("iterations 3; stopped at the limit (--max-iterations); "));
   CHECK(stopped.says("kith cluster --init " + part + " -o " + plus(folder / "part", "-more.h5") + " " + kDigits +
                      " -k 10 --max-iterations 3\n"));

@@ -167,7 +167,7 @@ TEST_CASE("balanced clusters have the inertia of constrained k-means") {
     inertia(plain, {});
     CHECK(done({"cluster", one.points, "--init", plain, "-q", "--balance", "--max-size", one.largest,
                 "--max-iterations", "1"})
-              .says("--balance: not converged after 1 step; increase --max-iterations"));
+              .says("--balance: labels still changed after 1 step; increase --max-iterations"));
     CHECK(std::abs(inertia(out, balanced) / one.inertia - 1.0) < 1e-8);
     balanced.insert(balanced.end(), {"--freeze", plain + ":/centroids"});  // one assignment to the same centroids
     CHECK(std::abs(inertia(out, balanced) / one.frozen - 1.0) < 1e-8);
@@ -185,8 +185,8 @@ TEST_CASE("a balanced run that stopped is not offered to go on") {
     if (!written) words.resize(words.size() - 2);
     const Outcome stopped = done(words);
     CHECK(stopped.says(
-        "not converged after 2 iterations; increase --max-iterations: balanced clusters cannot be resumed"));
-    CHECK(!stopped.says("resume with"));
+        "still change after 2 iterations; increase --max-iterations: balanced clusters cannot be resumed"));
+    CHECK(!stopped.says("continue with"));
     CHECK(!stopped.says("kith cluster --init"));
   }
   words.insert(words.end(), {"--init", part, "--json", "-o", more});

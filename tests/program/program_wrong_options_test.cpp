@@ -235,7 +235,7 @@ TEST_CASE("a page is written neither over its points nor under a name of data") 
   write_bytes(folder / "p.html", "x,y\n1,2\n3,4\n5,6\n");
   const Setting here{.folder = folder.path()};
   const Outcome stopped = done({"cluster", "p.html", "-k", "2", "--max-iterations", "1", "-o", "r s.h5"}, here);
-  CHECK(stopped.says("resume with --init 'r s.h5'"));
+  CHECK(stopped.says("continue with: kith cluster --init 'r s.h5'"));
   refuses(5, {"report", "r s.h5", "-o", "p.html", "-f"}, {"p.html: is the input", "never overwritten"}, here);
   refuses(5, {"report", "r s.h5", "-o", "p.csv"}, {"p.csv: expected the name of an HTML page", ".html"}, here);
   CHECK(files_in(folder) == Words{"p.html", "r s.h5"});
