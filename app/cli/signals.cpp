@@ -14,6 +14,7 @@
 #include <new>
 #include <string_view>
 
+#include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "core/error.h"
 #include "data/io/temporary_file.h"
@@ -28,8 +29,12 @@ void say(std::string_view text) {
 std::atomic<bool> deferred{false};
 std::atomic<int> requested{0};
 std::atomic<bool> silent{false};
-std::atomic<const std::string*> advice{nullptr};
-static_assert(std::atomic<const std::string*>::is_always_lock_free, "signal handlers use it");
+/// What is said at the end, laid out before, since a handler cannot.
+struct LastWords {
+  std::string nothing_written, other;
+};
+std::atomic<const LastWords*> last_words{nullptr};
+static_assert(std::atomic<const LastWords*>::is_always_lock_free, "signal handlers use it");
 static_assert(std::atomic<int>::is_always_lock_free, "signal handlers use them");
 
 [[noreturn]] void end_by_default(int number) {
@@ -61,9 +66,14 @@ extern "C" void end_by_signal(int number) {
   // A closed pipe is how `kith ... | head` ends: nothing to say, nobody to hear it.
   if (number != SIGPIPE && !silent.load()) {
     // A file may have taken its name a moment before.
-    say(has_printed() || data::has_named_files() ? "\nkith: stopped" : "\nkith: stopped; nothing was written");
-    if (const std::string* text = advice.load(); text != nullptr) say(*text);
+    const bool wrote = has_printed() || data::has_named_files();
+    const LastWords* words = last_words.load();
     say("\n");
+    if (words != nullptr) {
+      say(wrote ? words->other : words->nothing_written);
+    } else {
+      say(wrote ? "kith: stopped\n" : "kith: stopped; nothing was written\n");
+    }
   }
   end_by_default(number);
 }
@@ -142,8 +152,11 @@ DeferredSignals::~DeferredSignals() { deferred.store(false); }
 int requested_signal() { return requested.load(); }
 
 void advise_after_signal(const std::string& text) {
-  static std::deque<std::string> all;  // a handler may read any of them
-  advice.store(text.empty() ? nullptr : &all.emplace_back(". " + text));
+  static std::deque<LastWords> all;  // a handler may read any of them
+  const auto words = [&text](const char* begin) { return lay_out_message("kith: ", begin + text, message_width()); };
+  last_words.store(text.empty()
+                       ? nullptr
+                       : &all.emplace_back(LastWords{words("stopped; nothing was written. "), words("stopped. ")}));
 }
 
 void end_silently() { silent.store(true); }

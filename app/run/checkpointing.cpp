@@ -195,7 +195,7 @@ void Checkpointing::take(const Checkpoint& found, const std::string& file) {
     refuse_state(file);
   }
   began_ = found.place;
-  advise_after_signal("continue with:\n  kith resume " + shell_word(options_.file));
+  advise_after_signal("continue with: kith resume " + shell_word(options_.file));
   Terminal::instance().say(fmt::format("continues from {}: {}", file, found.place));
 }
 
@@ -296,7 +296,7 @@ void Checkpointing::write(const State& state, const std::string& place) {
   checkpoint.state = packed(finished_);
   finished_.pop_back();
   data::write_checkpoint(options_.file, checkpoint);
-  advise_after_signal("continue with:\n  kith resume " + shell_word(options_.file));
+  advise_after_signal("continue with: kith resume " + shell_word(options_.file));
   cost_ = seconds_since(begin);
 }
 

@@ -270,8 +270,7 @@ PointsRun::PointsRun(const OptionSet& options, const CommonOptions& common_optio
   output.endings = std::move(endings);
   const bool continues = set.could_be_given("--checkpoint"), keeps = set.could_be_given("--keep-best");
   advise_after_signal(fmt::format("{}{}{}", continues ? "--checkpoint FILE lets a run continue" : "",
-                                  continues && keeps ? ",\n  " : "",
-                                  keeps ? "--keep-best keeps its result so far" : ""));
+                                  continues && keeps ? ", " : "", keeps ? "--keep-best keeps its result so far" : ""));
 }
 
 const data::InputMark& PointsRun::mark_of(const std::string& file) {

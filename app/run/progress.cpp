@@ -62,6 +62,7 @@ void Progress::phase(const std::string& name, std::int64_t steps) {
   }
   end_stage();
   stage_ = {name, steps, 0, bytes_read(), Clock::now()};
+  before_ = last_mark_ = {stage_.started, 0};
   Terminal& terminal = Terminal::instance();
   if (show_ == Show::always && !terminal.is_terminal()) terminal.note(describe(stage_.started));
 }
@@ -81,6 +82,8 @@ void Progress::leave() {
   stage_ = outer_;
   nested_ = false;
   stage_.started += spent;
+  before_.at += spent;
+  last_mark_.at += spent;
 }
 
 void Progress::progress(std::int64_t done) {
@@ -155,6 +158,22 @@ double Progress::seconds_of(const std::string& name, Clock::time_point now) cons
   return before + (stage_.name == name ? seconds_between(stage_.started, now) : 0.0);
 }
 
+double Progress::seconds_of_step(Clock::time_point now) const {
+  const Mark from = stage_.reached > before_.reached ? before_ : Mark{stage_.started, 0};
+  return seconds_between(from.at, now) / static_cast<double>(std::max<std::int64_t>(stage_.reached - from.reached, 1));
+}
+
+double Progress::seconds_left(double share, Clock::time_point now) const {
+  const auto done = finished_.find(stage_.name);
+  const std::int64_t steps = stage_.reached + (done == finished_.end() ? 0 : done->second.steps);
+  return seconds_of_step(now) * static_cast<double>(steps) * (1.0 - share) / share;
+}
+
+void Progress::set_mark(Clock::time_point now) {
+  if (now - last_mark_.at < 2s) return;
+  before_ = std::exchange(last_mark_, {now, stage_.reached});
+}
+
 std::string Progress::time_left(Clock::time_point now) const {
   constexpr double kWorth = 0.05;  // seconds of a plan from which a comparison with the run says something
   const auto text = [](double seconds, bool is_limit) {
@@ -167,8 +186,10 @@ std::string Progress::time_left(Clock::time_point now) const {
     const bool computes = phase.bound_by == "computing" || phase.bound_by == "memory";
     const double share = share_done(phase);
     if (!computes || share <= 0.0 || phase.name == "open" || phase.name == "read") continue;
-    planned += share * phase.seconds;
-    measured += seconds_of(phase.name, now);
+    const bool is_current = phase.name == stage_.name;
+    if (is_current && share < 1.0) planned = measured = 0.0;  // it says more than those before it
+    planned += is_current && share < 1.0 ? (1.0 - share) * phase.seconds : share * phase.seconds;
+    measured += is_current && share < 1.0 ? seconds_left(share, now) : seconds_of(phase.name, now);
   }
   const double slower = planned > kWorth ? std::clamp(measured / planned, 0.1, 30.0) : 1.0;
   double left = 0.0;
@@ -178,7 +199,7 @@ std::string Progress::time_left(Clock::time_point now) const {
     const double share = share_done(phase), spent = seconds_of(phase.name, now);
     if (share >= 1.0) continue;
     if (share > 0.0) {
-      left += spent / share * (1.0 - share);
+      left += is_current ? seconds_left(share, now) : spent / share * (1.0 - share);
     } else if (phase.seconds <= 0.0 && (is_current || phase.times > 0)) {
       return "";  // nobody knows how long it takes
     } else {
@@ -188,11 +209,10 @@ std::string Progress::time_left(Clock::time_point now) const {
   }
   if (is_known) return text(left, is_limit);
   if (stage_.reached == 0 || stage_.steps <= stage_.reached) return "";
-  const double step = seconds_between(stage_.started, now) / static_cast<double>(stage_.reached);
-  return text(step * static_cast<double>(stage_.steps - stage_.reached), stage_.name == "iterate");
+  return text(seconds_of_step(now) * static_cast<double>(stage_.steps - stage_.reached), stage_.name == "iterate");
 }
 
-std::string Progress::place() const {
+std::vector<std::string> Progress::places() const {
   constexpr double kShort = 0.01;  // the share of a plan that a phase must take to be counted
   double all = 0.0;
   for (const PlannedPhase& phase : planned_) all += phase.seconds;
@@ -201,16 +221,18 @@ std::string Progress::place() const {
     if (phase.seconds > kShort * all || phase.bound_by.empty()) long_ones.push_back(phase.name);
   }
   const auto found = std::find(long_ones.begin(), long_ones.end(), stage_.name);
-  std::string text;
+  std::string number;
   if (found != long_ones.end() && long_ones.size() > 1) {
-    text = fmt::format("{} of {}, ", found - long_ones.begin() + 1, long_ones.size());
+    number = fmt::format("{} of {}, ", found - long_ones.begin() + 1, long_ones.size());
   }
-  text += (run_.empty() ? "" : run_ + ", ") + shown_phase(stage_.name);
+  const std::string name = shown_phase(stage_.name);
+  std::string steps;
   // No step is reported before the end of the first block; until then "0 of n" would look like a hang.
   if (stage_.steps > 0 && stage_.reached > 0) {
-    text += fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);
+    steps = fmt::format(" {} of {}{}", stage_.reached, stage_.name == "iterate" ? "at most " : "", stage_.steps);
   }
-  return text;
+  const std::string run = run_.empty() ? "" : run_ + ", ";
+  return {number + run + name + steps, run + name + steps, name + steps, name};
 }
 
 std::string Progress::describe(Clock::time_point now) const {
@@ -229,9 +251,14 @@ std::string Progress::describe(Clock::time_point now) const {
   if (stage_.reached > 0 && seconds > 0.0) {
     more.push_back(fmt::format("{:.3g} per second", static_cast<double>(stage_.reached) / seconds));
   }
-  std::string text = fmt::format("{} ({})", left.empty() ? show_seconds(seconds) + " so far" : left, place());
+  const std::size_t width = text_width(Stream::error);
+  std::string text;
+  for (const std::string& place : places()) {
+    text = fmt::format("{} ({})", left.empty() ? show_seconds(seconds) + " so far" : left, place);
+    if (text.size() < width) break;
+  }
   for (const std::string& part : more) {
-    if (text.size() + 2 + part.size() < text_width(Stream::error)) text += ", " + part;
+    if (text.size() + 2 + part.size() < width) text += ", " + part;
   }
   return text;
 }
@@ -243,8 +270,9 @@ std::string Progress::take_advice(Clock::time_point now) {
     const auto phase = std::ranges::find(planned_, one->phase, &PlannedPhase::name);
     if (one->phase != stage_.name || phase == planned_.end() || one->share > kMuchShorter) continue;
     const double share = share_done(*phase), spent = seconds_of(one->phase, now);
-    if (share <= 0.0 || spent < kMeasured || spent < kLong * share) continue;
-    const double all = spent / share;
+    if (share <= 0.0 || spent < kMeasured) continue;
+    const double all = spent + seconds_left(share, now);
+    if (all < kLong) continue;
     const std::string text = fmt::format("advice: {} takes about {}; {} about {} (--no-advice omits this)",
                                          one->activity, show_seconds(all), one->change, show_seconds(all * one->share));
     shortcuts_.erase(one);
@@ -259,6 +287,7 @@ void Progress::watch() {
   std::chrono::milliseconds wait = kFirst;
   while (!wake_.wait_for(lock, wait, [this] { return done_; })) {
     if (!stage_.name.empty() && !nested_) {
+      set_mark(Clock::now());
       if (const std::string advice = take_advice(Clock::now()); !advice.empty()) terminal.say(advice);
       const std::string text = describe(Clock::now());
       terminal.is_terminal() ? terminal.status(text) : terminal.note(text);

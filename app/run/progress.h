@@ -57,6 +57,12 @@ class Progress : public Observer {
     Clock::time_point started;  // moved forward by the time of nested phases
   };
 
+  /// How many steps of the current phase had been done at a time.
+  struct Mark {
+    Clock::time_point at;
+    std::int64_t reached = 0;
+  };
+
   /// What has been done of the phases of a name.
   struct Done {
     std::int64_t steps = 0;  // of stages that have ended, with those that they did not need
@@ -71,11 +77,16 @@ class Progress : public Observer {
   std::string describe(Clock::time_point now) const;
   /// The share of a phase that is done, by its steps; negative if it has none that are known.
   double share_done(const PlannedPhase& phase) const;
+  /// Seconds until the current phase, of which a share is done, has ended, if it goes on as it does now.
+  double seconds_left(double share, Clock::time_point now) const;
   double seconds_of(const std::string& name, Clock::time_point now) const;
+  /// Of the current phase, from its last seconds: the first steps of many phases take longer than the others.
+  double seconds_of_step(Clock::time_point now) const;
+  void set_mark(Clock::time_point now);
   /// Of the whole run, as "at most 25.0 s left"; of the current phase if there is no plan; empty if it is not known.
   std::string time_left(Clock::time_point now) const;
-  /// "2 of 3, iterate 77 of at most 300"
-  std::string place() const;
+  /// "2 of 3, iterate 77 of at most 300", and shorter forms of it, the longest first.
+  std::vector<std::string> places() const;
   /// Advice that has not been given, if the current phase takes long and something makes it much shorter.
   std::string take_advice(Clock::time_point now);
 
@@ -87,6 +98,7 @@ class Progress : public Observer {
   bool nested_ = false;  // between enter() and leave(); what is shown is then that of the outer phase
   Stage stage_;
   Stage outer_;
+  Mark before_, last_mark_;  // of the current phase; two to four seconds ago, and at most two
   IterationRecord last_;
   std::shared_ptr<const data::ReadCounts> reads_;  // null: rows are not read in passes
   std::string run_;                                // "run 2 of 10" if there are several
