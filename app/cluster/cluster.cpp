@@ -149,6 +149,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set.text({.names = "--profile",
             .value = "FILE.csv",
             .help = "Write what --explain prints, of all columns, as a table: a row for each cluster and column.",
+            .section = Section::output,
             .shown_default = "none"},
            options.profile);
   add_label_option(set, options.labels, options.write_obs, options.common);
