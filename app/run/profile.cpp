@@ -456,7 +456,7 @@ std::string shown_cluster(const Profile& profile, std::size_t c) {
 }
 
 std::string profile_text(const Profile& profile, std::size_t width) {
-  constexpr std::size_t kLongest = 40, kShortest = 8;  // texts and names
+  constexpr std::size_t kLongest = 40, kShortest = 12;  // texts and names
   std::string out;
   const std::size_t clusters = profile.clusters.size();
   std::size_t most = kLongest;
