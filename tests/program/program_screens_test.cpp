@@ -248,7 +248,7 @@ TEST_CASE("help begins with the options that matter most, and has sections") {
 TEST_CASE("progress fits the terminal, begins with the time left of the run, and a slow phase causes advice once") {
   const Scratch folder;
   done({"generate", folder / "p.h5", "-n", "300000", "-d", "64", "--kind", "uniform"});
-  const std::string command = "kith cluster p.h5 -k 20000 --threads 1 --backend cpu --memory 4GB";
+  const std::string command = "kith cluster p.h5 -k 20000 --init k-means++ --threads 1 --backend cpu";
   for (const unsigned short width : {60, 80}) {
     const Screen screen = on_terminal(command, width, folder / "", [](const std::string& text) {
       const std::size_t advice = text.find("advice: ");
@@ -270,8 +270,8 @@ TEST_CASE("progress fits the terminal, begins with the time left of the run, and
     CHECK(screen.text.find("advice: choosing") == screen.text.rfind("advice: choosing"));
   }
   // In a log each state is a line.
-  Running running({"cluster", folder / "p.h5", "-k", "20000", "--threads", "1", "--backend", "cpu", "--no-advice",
-                   "--time-limit", "4s", "--keep-best", "--progress", "always"});
+  Running running({"cluster", folder / "p.h5", "-k", "20000", "--init", "k-means++", "--threads", "1", "--backend",
+                   "cpu", "--no-advice", "--time-limit", "4s", "--keep-best", "--progress", "always"});
   std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   kill(running.process(), SIGKILL);
   const Outcome outcome = running.wait();
