@@ -65,6 +65,12 @@ void add_label_common_options(OptionSet& set, CommonOptions& common) {
                      "Write the result to this HDF5 file, or only the labels to .csv or .npy; it appears only when it "
                      "is complete. -: only the labels, one per line, on standard output.");
   const auto prints = [&common] { return common.output == "-"; };
+  const auto writes = [&set](const char* option) { return set.source(option) != Source::none; };
+  set["--force"].no_effect = {when(
+      [=, &common, &set] {
+        return common.output.empty() && !writes("--labels") && !(set.command() == "cluster" && writes("--profile"));
+      },
+      "there is no --output")};
   const auto explains = [&set] { return set.command() == "cluster" && set.source("--explain") != Source::none; };
   set["--output"].refused = {
       when([=, &common] { return prints() && common.json; },

@@ -461,6 +461,9 @@ int finish(PointsRun& run, const std::string& next, ExitCode code) {
   } else if (!run.target.empty()) {
     run.wrote(run.target);
   }
+  for (const SideOutput& side : run.side_outputs) {
+    if (!run.side_file(side.option).empty()) run.report.beside.emplace_back(side.option + 2, side.file);
+  }
   if (run.held.backend) note_device_memory(run.held, run);
   run.progress.finish();
   if (run.report.plan) {

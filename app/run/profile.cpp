@@ -59,6 +59,7 @@ const data::EncodeRule* rule_of(const std::string& feature, const std::vector<da
   for (const data::EncodeRule& rule : rules) {
     if (rule.column.empty()) all = &rule;
     if (!rule.column.empty() && feature.starts_with(rule.column + "=")) return &rule;
+    if (feature == rule.column && data::is_one_number(rule.how)) return &rule;
   }
   return feature.find('=') == feature.npos ? nullptr : all;
 }
@@ -77,6 +78,11 @@ std::vector<SourceColumn> source_columns(const data::PointSource& source, const 
     const data::EncodeRule* rule = rule_of(name, rules);
     if (rule == nullptr || rule->how == data::Encode::none) {
       columns.push_back({.name = name, .first = j});
+      continue;
+    }
+    if (data::is_one_number(rule->how)) {
+      const bool is_answer = rule->how == data::Encode::yesno;
+      columns.push_back({.name = name, .kind = is_answer ? ProfileKind::yesno : ProfileKind::date, .first = j});
       continue;
     }
     const std::size_t sign = rule->column.empty() ? name.find('=') : rule->column.size();

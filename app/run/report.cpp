@@ -271,6 +271,7 @@ std::string to_json(const Report& report) {
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};
   object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);
+  for (const auto& [name, file] : report.beside) object["outputs"][name] = file;
   object["warnings"] = report.warnings;
   // File names need not be UTF-8; JSON must be.
   return printable_json(object.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
@@ -368,6 +369,7 @@ std::string summary(const Report& report, const std::string& next) {
   }
   line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
   if (!report.output.empty()) line("result", result_of(report));
+  for (const auto& [name, file] : report.beside) line(name.c_str(), visible(file));
   if (!next.empty()) add("next", wrap_command(visible(next), width));
   out.pop_back();  // the terminal ends the last line
   return out;

@@ -152,6 +152,7 @@ struct Report {
   std::optional<SweepReport> sweep{};
   std::int64_t device_memory = 0;  // bytes
   std::string output{};
+  std::vector<std::pair<std::string, std::string>> beside{};  // what else was written, and the file: "labels"
   std::vector<std::string> warnings{};
 
   /// The phase of that name, which is added if it is new.

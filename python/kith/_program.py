@@ -28,7 +28,8 @@ FILES = {"freeze", "init", "init_labels", "truth", "weights"}
 # Options that print, or write something else than the result that a call returns.
 COMMAND_LINE = {
     "all_distances", "append", "classify", "components", "dry_run", "explain", "force", "format", "graph", "help",
-    "json", "mutual", "outliers", "output", "quiet", "symmetric", "top", "verbose", "write_obs", "write_obsp",
+    "json", "labels", "mutual", "outliers", "output", "profile", "quiet", "symmetric", "top", "verbose", "write_obs",
+    "write_obsp",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ TEST_CASE("--labels writes what -o to that file would, beside the result") {
   const std::string result = folder / "c.h5", labels = folder / "l.csv", alone = folder / "alone.csv";
   done(with(kRun, {"-o", folder / "plain.h5"}));
   done(with(kRun, {"-o", alone}));
-  done(with(kRun, {"-o", result, "--labels", labels}));
+  CHECK(done(with(kRun, {"-o", result, "--labels", labels})).says("labels     " + labels));
   CHECK(bytes_of(labels) == bytes_of(alone));
   CHECK(bytes_of(result) == bytes_of(folder / "plain.h5"));
   const Words assign{"assign", kIris, "--columns", "1-4", "--centroids", result};

@@ -199,3 +199,24 @@ TEST_CASE("--explain reads values again where the points are other ones, which a
   CHECK(done(words, piped).json()["profile"].size() == 2);
   refuses(2, with(words, {"--metric", "cosine"}), {"--explain", "write it to a file first"}, piped);
 }
+
+TEST_CASE("--explain shows dates as dates, and yes and no as a share") {
+  const Scratch folder;
+  write_bytes(folder / "x.csv",
+              "signup,active,age\n2024-03-01,yes,20\n2024-03-03,no,22\n2024-03-02,yes,21\n2024-03-02,yes,21\n"
+              "2020-01-01,no,60\n2020-02-10,no,62\n,no,61\n2020-03-01,no,61\n");
+  const Words run{"cluster", folder / "x.csv", "-k",    "2",    "--encode", "signup=date,active=yesno",
+                  "--scale", "zscore",         "--nan", "mean", "--explain"};
+  const std::string text = done(run).out;
+  INFO(text);
+  CHECK(text.find("  signup  2024-03-02  all 2022-06-") != std::string::npos);
+  CHECK(text.find("  signup  2020-02-03  all 2022-06-") != std::string::npos);
+  CHECK(text.find("  active  75 % yes    all 38 % yes") != std::string::npos);
+  CHECK(text.find("  active  0 % yes     all 38 % yes") != std::string::npos);
+  done(with(run, {"-o", folder / "c.h5", "--profile", folder / "p.csv"}));
+  const StoredResult stored(folder / "c.h5");
+  CHECK(stored.lines("profile_kinds") == Words{"date", "yesno", "number"});
+  const double days = stored.matrix("profile_means")(0, 0);
+  CHECK((days == 19784.0 || days == Approx(18295.0 + 1.0 / 3)));  // since 1970
+  CHECK(bytes_of(folder / "p.csv").find(",4,signup,date,2024-03-02,19784,,2022-06-") != std::string::npos);
+}
