@@ -12,6 +12,7 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
+#include "app/column_profiles.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/freshness.h"
@@ -20,8 +21,11 @@
 #include "app/run/results.h"
 #include "app/statistics.h"
 #include "core/error.h"
+#include "data/format/column_choice.h"
+#include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/io/quoted.h"
+#include "data/io/stream_bytes.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -30,6 +34,7 @@ namespace {
 /// A dataset and its statistics.
 struct Described {
   data::DatasetInfo info;
+  std::optional<data::TableProfile> profile;  // of a text table
   std::vector<ColumnStatistics> statistics;
   std::vector<std::string> names;  // of these columns, or none
   std::string obstacle;            // why there are no statistics: NaN in row 3, ...
@@ -45,17 +50,44 @@ struct DescribedFile {
 
 bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size() == 1 || info.shape.size() == 2; }
 
+/// What the columns of a text table hold. Where the table cannot be read, the dataset says so already.
+void add_profile(const std::string& file, Described& dataset, const data::ReadOptions& options) {
+  try {
+    dataset.profile = data::profile_table({file, ""}, options);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::data && error.code() != ExitCode::usage) throw;
+    if (dataset.info.unreadable.empty()) dataset.info.unreadable = error.what();
+  }
+}
+
+/// Chooses the columns of numbers for statistics, and the options that read them. Returns false if there are none.
+bool choose_numbers(Described& dataset, data::ReadOptions& options) {
+  if (dataset.profile) {
+    const data::TableProfile& profile = *dataset.profile;
+    options.decimal = profile.numbers.decimal;
+    options.thousands = profile.numbers.thousands;
+    std::vector<std::string> texts;
+    for (const std::int64_t j : profile.points) {
+      if (profile.columns[static_cast<std::size_t>(j)].reads_as_number) continue;
+      texts.push_back(data::option_text(profile.names, j));
+    }
+    dataset.info.text_columns = fmt::format("{}", fmt::join(texts, ","));
+    if (texts.size() == profile.points.size()) return false;
+  }
+  const std::string& texts = dataset.info.text_columns;
+  if (!texts.empty()) options.drop_columns += (options.drop_columns.empty() ? "" : ",") + texts;
+  return true;
+}
+
 void add_statistics(const std::string& file, Described& dataset, data::ReadOptions options, Progress& progress) {
   if (!is_matrix_or_vector(dataset.info)) return;
-  if (dataset.info.is_all_text) {
-    dataset.obstacle = "no column holds numbers";
-    return;
-  }
   try {
     options.vector_as_column = true;
     if (options.fill == data::Fill::none) options.missing = data::Missing::keep;  // they are counted
-    const std::string& text = dataset.info.text_columns;                          // the other columns have statistics
-    if (!text.empty()) options.drop_columns += (options.drop_columns.empty() ? "" : ",") + text;
+    if (!choose_numbers(dataset, options)) {
+      dataset.obstacle = "no column holds numbers";
+      return;
+    }
     const std::string location = dataset.info.path.empty() ? file : fmt::format("{}:{}", file, dataset.info.path);
     const auto source = data::open_points(location, options);
     dataset.names = source->column_names();
@@ -68,6 +100,7 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
 }
 
 struct InfoOptions {
+  bool profile = true;  // what the columns of text tables hold
   bool stats = false;
   bool verify = false;
   bool fresh = false;
@@ -81,10 +114,14 @@ DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, 
   DescribedFile file{location.file, {}};
   if (wanted.verify) file.verified = data::verify_result(location.file);
   for (const data::DatasetInfo& info : data::list_datasets(location, options)) {
-    file.datasets.push_back({info, {}, {}, "", info.is_damaged});
+    file.datasets.push_back({info, {}, {}, {}, "", info.is_damaged});
   }
   if (location.dataset.empty() && data::StoredResult::is_one(location.file)) {
     file.result = result_facts(data::StoredResult(location.file));
+  }
+  // A stream is read once: for the list of its datasets.
+  if (wanted.profile && !data::is_standard_input(location.file) && data::is_text_table(location.file)) {
+    for (Described& dataset : file.datasets) add_profile(location.file, dataset, options);
   }
   if (!wanted.stats) return file;
   for (Described& dataset : file.datasets) add_statistics(location.file, dataset, options, progress);
@@ -184,9 +221,12 @@ std::string as_text(const DescribedFile& file, bool stats) {
   if (file.verified)
     out +=
         "\n" + paragraph(fmt::format("verified: the checksums of {} datasets and of the attributes", *file.verified));
+  for (const Described& dataset : file.datasets) {
+    if (dataset.profile) out += "\n" + profile_table_text(*dataset.profile, text_width(Stream::output));
+  }
   out += obstacles(file);
   for (const Described& dataset : file.datasets) {
-    if (!dataset.info.columns.empty())
+    if (!dataset.info.columns.empty() && !dataset.profile)
       out += "\n" + paragraph("columns " + show_columns(dataset.info.columns, dataset.info.column_types));
   }
   for (const Described& dataset : file.datasets) {
@@ -235,6 +275,7 @@ nlohmann::ordered_json as_json(const Described& dataset) {
     if (s.missing > 0) object["statistics"].back()["missing"] = s.missing;
     if (j < dataset.names.size()) object["statistics"].back()["column"] = dataset.names[j];
   }
+  if (dataset.profile) object["column_profiles"] = profile_json(*dataset.profile);
   if (!info.text_columns.empty()) object["text_columns"] = info.text_columns;
   if (!dataset.obstacle.empty()) object["without_statistics"] = dataset.obstacle;
   return object;
@@ -300,7 +341,8 @@ int run_info(const Arguments& arguments) {
                    .required = "the file to describe",
                    .input = Input::table},
                   names);
-  set.flag({.names = "--stats", .help = "Minimum, maximum, mean and deviation of every column; reads all values."},
+  set.flag({.names = "--stats",
+            .help = "Minimum, maximum, mean and deviation of every column that holds numbers; reads all values."},
            wanted.stats);
   set.flag({.names = "--verify",
             .help = "Results of kith: compare all values with their checksums; exit code 3 if any differs."},
@@ -333,10 +375,11 @@ int run_info(const Arguments& arguments) {
   add_missing_texts_option(set, common);
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;
-  if (common.dry_run) wanted = {};
+  if (common.dry_run) wanted = InfoOptions{.profile = false, .command = {}, .inputs = {}};
   Job job("info", common);
   if (wanted.fresh) return show_freshness(names, wanted, common);
-  const data::ReadOptions options = read_options(common);
+  data::ReadOptions options = read_options(common);
+  options.offers_prepare = true;  // kith cluster has it
   std::vector<DescribedFile> files;
   ExitCode code = ExitCode::done;
   auto errors = nlohmann::ordered_json::array();

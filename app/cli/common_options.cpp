@@ -282,6 +282,7 @@ data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumn
   options.indexed = expected.indexed;
   if (common.index_base != "auto") options.indexed.base = common.index_base == "0" ? 0 : 1;
   read_text_options(common, options);
+  options.offers_prepare = common.has_prepare && common.prepare == "none" && !common.transpose;
   options.transpose = common.transpose;
   options.scratch = common.scratch;
   if (!common.nan.empty()) options.missing = common.nan == "error" ? data::Missing::offer : data::Missing::keep;

@@ -36,11 +36,14 @@ struct CommonOptions {
   std::int64_t skip_lines = 0;  // of text files, before the header
   bool transpose = false;
   std::string scale = "none";
-  std::int64_t pca = 0;   // principal components to keep; 0: none are computed
-  std::string nan;        // of commands that have --nan: error, drop, mean or median
-  std::string encode;     // what becomes of columns of text: a list of rules
-  std::string na_values;  // texts for missing values, with commas between them
-  std::string output;     // empty: none
+  std::string column_weights;  // a list of NAME=W; empty: every column weighs 1
+  std::string prepare = "none";
+  bool has_prepare = false;  // the command has --prepare
+  std::int64_t pca = 0;      // principal components to keep; 0: none are computed
+  std::string nan;           // of commands that have --nan: error, drop, mean or median
+  std::string encode;        // what becomes of columns of text: a list of rules
+  std::string na_values;     // texts for missing values, with commas between them
+  std::string output;        // empty: none
   bool force = false;
   bool quiet = false;
   bool verbose = false;

@@ -96,12 +96,14 @@ std::optional<char> comment_of(const std::string& text) {
   return text[0];
 }
 
+constexpr const char* kOnehotMissing = "onehot+missing";
+
 /// The rules of --encode: "onehot", "city=onehot,ordinal".
 std::vector<data::EncodeRule> encode_rules(const std::string& text) {
   constexpr std::pair<const char*, data::Encode> kWords[] = {
-      {"none", data::Encode::none},  {"ordinal", data::Encode::ordinal},    {"onehot", data::Encode::onehot},
-      {"date", data::Encode::date},  {"dmy", data::Encode::date_day_first}, {"mdy", data::Encode::date_month_first},
-      {"yesno", data::Encode::yesno}};
+      {"none", data::Encode::none},   {"ordinal", data::Encode::ordinal},    {"onehot", data::Encode::onehot},
+      {"date", data::Encode::date},   {"dmy", data::Encode::date_day_first}, {"mdy", data::Encode::date_month_first},
+      {"yesno", data::Encode::yesno}, {kOnehotMissing, data::Encode::onehot}};
   std::vector<data::EncodeRule> rules;
   if (text.empty()) return rules;
   for (const data::ListItem& item : data::split_list("--encode", text)) {
@@ -112,13 +114,13 @@ std::vector<data::EncodeRule> encode_rules(const std::string& text) {
     const auto* known =
         std::find_if(std::begin(kWords), std::end(kWords), [&word](const auto& entry) { return word == entry.first; });
     if (known == std::end(kWords) || equals == 0) {
-      throw Error(
-          ExitCode::usage,
-          fmt::format("--encode: expected onehot, ordinal, date, dmy, mdy, yesno or none, or COLUMN=onehot and so on, "
-                      "found '{}'",
-                      quoted(item.text)));
+      throw Error(ExitCode::usage, fmt::format("--encode: expected onehot, onehot+missing, ordinal, date, dmy, mdy, "
+                                               "yesno or none, or COLUMN=onehot and so on, "
+                                               "found '{}'",
+                                               quoted(item.text)));
     }
     rule.how = known->second;
+    rule.keeps_missing = word == kOnehotMissing;
     rules.push_back(std::move(rule));
   }
   return rules;
@@ -163,7 +165,8 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
   index_base.no_effect = unless_any(set, data::is_svmlight, "no input that it describes is svmlight");
   set.choice(index_base, {"auto", "0", "1"}, common.index_base);
   Option encode = option("--encode", "LIST",
-                         "Make features of columns of text: onehot (for each text a column of 0 and 1), ordinal (the "
+                         "Make features of columns of text: onehot (for each text a column of 0 and 1), onehot+missing "
+                         "(also one for missing values), ordinal (the "
                          "place of the text in alphabetical order), date (days since 1970; dmy or mdy if day and month "
                          "are unclear), yesno (1 and 0), none; for all such columns, for some, or both, as in "
                          "date,onehot,size=ordinal.");

@@ -15,6 +15,7 @@
 #include "app/cluster/label_output.h"
 #include "app/cluster/variants.h"
 #include "app/commands.h"
+#include "app/run/auto_preparation.h"
 #include "app/run/checkpointing.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/held_points.h"
@@ -164,6 +165,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   add_weight_options(set, options.common);
   add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
+  add_prepare_option(set, options.common);
   add_label_common_options(set, options.common);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
   set["--seed"].no_effect = set["--n-init"].no_effect;
@@ -241,6 +243,7 @@ std::string stored_command(const ClusterOptions& options, const ClusterInputs& i
 /// Opens all inputs, settles the options whose defaults depend on them, and refuses what can be known to be wrong
 /// before values are read.
 ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Arguments& words) {
+  choose_preparation(options.points, run.set, options.common);
   take_metric({{"--init", options.init_file()}, {"--freeze", options.variant.freeze}}, {options.points}, run.set,
               options.common);
   open_points(run, options.points, {{}, indexed_columns_of(options.init_file(), 0)});

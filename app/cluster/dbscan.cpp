@@ -9,6 +9,7 @@
 #include "app/cli/words.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
+#include "app/run/auto_preparation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
 #include "app/run/model.h"
@@ -55,6 +56,7 @@ void declare(OptionSet& set, DbscanCommand& options) {
            "--labels needs --radius R; leave it out for a suggestion of a radius, which is printed")};
   add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
+  add_prepare_option(set, options.common);
   add_label_common_options(set, options.common);
   set["--memory"].help = "Maximum memory of the run, as in 4GB or 512MiB.";
   set["--metric"].refused = {when([&options] { return options.metric() == Metric::inner_product; },
@@ -73,6 +75,7 @@ void check_min_points(const DbscanCommand& options, std::int64_t rows, const Poi
 }
 
 void open_inputs(DbscanCommand& options, PointsRun& run) {
+  choose_preparation(options.points, run.set, options.common);
   take_file_metric({options.points}, run.set, options.common);
   if (!options.suggests()) limit_of_radius(options.radius, options.metric());
   open_points(run, options.points);

@@ -17,6 +17,7 @@
 #include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/evaluate/internal_evaluation.h"
+#include "app/run/auto_preparation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
@@ -312,6 +313,7 @@ void declare(OptionSet& set, SweepOptions& options) {
   add_weight_options(set, options.common);
   add_missing_options(set, options.common, true, kFillingHelp);
   add_preparation_options(set, options.common);
+  add_prepare_option(set, options.common);
   add_common_options(set, options.common,
                      "Write the result to this HDF5 file, or only the table to .csv; it appears only when it is "
                      "complete.");
@@ -430,6 +432,7 @@ void add_gaps(HeldPoints& held, const Series& series, Sweep& sweep, Job& job) {
 bool is_csv(const std::string& path) { return data::has_ending(path, ".csv"); }
 
 void open_inputs(SweepOptions& options, const std::vector<std::int64_t>& counts, PointsRun& run) {
+  choose_preparation(options.points, run.set, options.common);
   take_file_metric({options.points}, run.set, options.common);
   open_points(run, options.points);
   const data::PointSource& points = *run.source;

@@ -94,10 +94,10 @@ data::IndexedColumns shared_columns(const data::PointSource& a, const data::Poin
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
                                               const Preparation* given, const ExpectedColumns& expected) {
   data::ReadOptions options = read_options(common, expected);
-  const bool prepares = !PreparationStep{preparation_request(common), given}.is_none();
-  if (prepares) options.keep_bytes = false;
+  const bool is_prepared = given == nullptr ? prepares(common) : !given->is_none();
+  if (is_prepared) options.keep_bytes = false;
   // Prepared rows get their directions after the preparation.
-  if (metric_of(common) == Metric::cosine) options.form = prepares ? data::RowForm::wide : data::RowForm::directions;
+  if (metric_of(common) == Metric::cosine) options.form = is_prepared ? data::RowForm::wide : data::RowForm::directions;
   return data::open_points(location, options);
 }
 
@@ -135,7 +135,7 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   if (has_others(*pair.first)) pair.first = open_input(first, common, nullptr, of_first);
   if (has_others(*pair.second)) pair.second = open_input(second, common, nullptr, of_second);
   // With cosine, all rows are held as float64.
-  const bool unchanged = preparation_request(common).is_none() || metric_of(common) == Metric::cosine;
+  const bool unchanged = !prepares(common) || metric_of(common) == Metric::cosine;
   if (unchanged) return pair;
   const auto in_class_of_run = [&](std::unique_ptr<data::PointSource>& source, const std::string& location,
                                    const ExpectedColumns& expected) {
@@ -379,7 +379,7 @@ HeldPoints hold_points(const HoldRequest& request, Job& job) {
             own ? *own : all,
             all.rows(),
             own ? share.first : 0,
-            {preparation_request(job.common), request.given},
+            {preparation_request(job.common, all), request.given},
             {}};
   HeldPoints& held = h.held;
   held.own = std::move(own);

@@ -56,7 +56,7 @@ std::string why_counted(const CommonOptions& common) {
 
 std::string why_spooled(const data::PointSource& source, const CommonOptions& common, bool prepared) {
   if (const std::string kind = source.only_in_order(); !kind.empty()) return kind;
-  if (prepared || !preparation_request(common).is_none()) return "rows are prepared once, after they have been read";
+  if (prepared || prepares(common)) return "rows are prepared once, after they have been read";
   return why_counted(common);
 }
 

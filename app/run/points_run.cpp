@@ -229,7 +229,7 @@ std::pair<std::int64_t, double> largest_variance(MatrixView<const T> rows, const
 /// of the variance. Looks at rows that are in memory: all of a column whose first values may be an identifier, else a
 /// sample.
 void advise_on_points(const HeldPoints& held, const data::PointSource& source, const CommonOptions& common) {
-  const bool prepared = !preparation_request(common).is_none() || metric_of(common) == Metric::cosine;
+  const bool prepared = prepares(common) || metric_of(common) == Metric::cosine;
   if (common.no_advice || prepared || held.plan.columns < 2) return;
   const std::vector<std::string> names = source.column_names();
   const auto look = [&](const auto& rows) {
@@ -346,6 +346,7 @@ void open_points(PointsRun& run, const std::string& location, const ExpectedColu
   run.source = run.inputs.first.get();
   run.report.points = describe(*run.source);
   say_numeric(*run.source, run.common);
+  preparation_request(run.common, *run.source);  // throws for weights of columns that the points lack
 }
 
 void read_weights(PointsRun& run) {

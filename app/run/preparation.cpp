@@ -1,4 +1,5 @@
-// --scale and --pca: the options, the threads that prepare points, and the parameters in result files.
+// --scale, --column-weights and --pca: the options, the threads that prepare points, and the parameters in result
+// files.
 #include "app/run/preparation.h"
 
 #include <fmt/format.h>
@@ -9,11 +10,14 @@
 #include <numeric>
 #include <utility>
 
+#include "app/cli/units.h"
 #include "app/run/model.h"
 #include "core/error.h"
 #include "core/numbers/metric.h"
 #include "core/points/row_reader.h"
 #include "core/runtime/threads.h"
+#include "data/format/column_choice.h"
+#include "data/io/quoted.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -30,7 +34,62 @@ void write_vector(data::ResultFile& file, const char* name, const std::vector<do
   file.dataset(name, std::span<const double>(values));
 }
 
-bool scales_columns(const Preparation& parameters) { return !parameters.columns.center.empty(); }
+/// One item of --column-weights.
+struct NamedWeight {
+  std::string column;
+  double weight = 1.0;
+};
+
+std::vector<NamedWeight> named_weights(const CommonOptions& common) {
+  std::vector<NamedWeight> weights;
+  if (common.column_weights.empty()) return weights;
+  for (const data::ListItem& item : data::split_list("--column-weights", common.column_weights)) {
+    const std::size_t equals = item.text.rfind('=');
+    if (equals == item.text.npos || equals == 0) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--column-weights: expected COLUMN=W, as in income=2, found '{}'", quoted(item.text)));
+    }
+    const std::string column = item.text.substr(0, equals);
+    const double weight = parse_number(item.text.substr(equals + 1), "--column-weights " + quoted(column));
+    if (!(weight > 0.0)) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--column-weights {0}: expected a number above 0, found {1}{2}", quoted(column), weight,
+                              weight < 0.0 ? "" : "; leave the column out with --drop-columns " + quoted(column)));
+    }
+    weights.push_back({column, weight});
+  }
+  return weights;
+}
+
+std::vector<ColumnWeight> column_weights(const CommonOptions& common, const data::PointSource& points) {
+  std::vector<ColumnWeight> weights;
+  if (common.column_weights.empty()) return weights;
+  // The columns of the file, with the columns of the points that are made of each.
+  std::vector<std::string> names;
+  std::vector<std::vector<std::int64_t>> made;
+  const std::vector<std::string> origins = points.column_origins();
+  for (std::int64_t j = 0; j < points.columns(); ++j) {
+    const auto column = static_cast<std::size_t>(j);
+    if (origins.empty() || j == 0 || origins[column] != origins[column - 1]) {
+      if (!origins.empty()) names.push_back(origins[column]);
+      made.emplace_back();
+    }
+    made.back().push_back(j);
+  }
+  std::vector<bool> is_given(made.size());
+  for (const auto& [column, weight] : named_weights(common)) {
+    const auto place = static_cast<std::size_t>(
+        data::choose_column("--column-weights", column, names, std::ssize(made), points.name()));
+    if (is_given[place]) {
+      throw Error(ExitCode::usage, fmt::format("--column-weights: expected each column once, found {} twice; remove "
+                                               "one of them",
+                                               data::show_column(names, static_cast<std::int64_t>(place))));
+    }
+    is_given[place] = true;
+    weights.push_back({made[place], weight});
+  }
+  return weights;
+}
 
 /// All stored parameters of a preparation, not yet checked.
 Preparation stored_parameters(const data::StoredResult& result, const std::string& scale, std::int64_t components) {
@@ -42,7 +101,7 @@ Preparation stored_parameters(const data::StoredResult& result, const std::strin
                                             result.file(), scale, result.text("kith_version")));
   }
   parameters.scaling = *scaling;
-  if (parameters.scaling == Scaling::zscore || parameters.scaling == Scaling::minmax) {
+  if (result.has("preparation/center")) {
     parameters.columns = {result.vector("preparation/center"), result.vector("preparation/scale")};
   }
   if (components > 0) {
@@ -86,6 +145,19 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
            "--scale zscore and minmax cannot be combined with weights; use --scale unit, or prepare the points "
            "beforehand")}},
       {"none", "zscore", "minmax", "unit"}, common.scale);
+  set.text({.names = "--column-weights",
+            .value = "LIST",
+            .help = "After --scale, multiply columns by weights, as in income=2,city=0.5. The indicators of a onehot "
+                    "column are scaled together: its weight is that of the column, whatever the number of its texts.",
+            .shown_default = "1 each",
+            .stored = Stored::if_changed,
+            .position = position::kPreparation,
+            .refused = {when([&common] { return common.scale == "unit"; },
+                             "--column-weights cannot be combined with --scale unit, which scales rows; leave one of "
+                             "them out"),
+                        when([&common] { return common.transpose; },
+                             "--column-weights cannot be combined with --transpose; leave one of them out")}},
+           common.column_weights);
   set.integer({.names = "--pca",
                .value = "D",
                .help = weighted ? "After --scale, replace the columns with D principal components. Cannot be combined "
@@ -100,8 +172,12 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
               {1, std::numeric_limits<std::int32_t>::max()}, common.pca);
 }
 
-PreparationRequest preparation_request(const CommonOptions& common) {
-  return {scaling_of(common.scale).value_or(Scaling::none), common.pca};
+bool prepares(const CommonOptions& common) {
+  return common.scale != "none" || common.pca > 0 || !common.column_weights.empty();
+}
+
+PreparationRequest preparation_request(const CommonOptions& common, const data::PointSource& points) {
+  return {scaling_of(common.scale).value_or(Scaling::none), common.pca, column_weights(common, points)};
 }
 
 Preparation fit(data::PointSource& source, const CommonOptions& common) {
@@ -117,7 +193,7 @@ Preparation fit(data::PointSource& source, const CommonOptions& common) {
                                   visit({rows, source.name(), {}, first});
                                 }
                               }};
-  return fit_preparation(passes, preparation_request(common), threads);
+  return fit_preparation(passes, preparation_request(common, source), threads);
 }
 
 Preparation prepare(data::Reading& reading, const PreparationStep& step, const CommonOptions& common,
@@ -166,7 +242,10 @@ std::int64_t preparation_bytes(const data::PointSource& points, const CommonOpti
 std::string describe(const Preparation& parameters) {
   std::string text;
   if (parameters.scaling == Scaling::unit) text = "rows scaled to length 1";
-  if (scales_columns(parameters)) text = fmt::format("columns scaled by {}", name_of(parameters.scaling));
+  if (parameters.scales_columns()) {
+    text = parameters.scaling == Scaling::none ? "columns weighted"
+                                               : fmt::format("columns scaled by {}", name_of(parameters.scaling));
+  }
   if (parameters.pca.size() == 0) return text;
   const double share = std::accumulate(parameters.pca.variance_ratio.begin(), parameters.pca.variance_ratio.end(), 0.0);
   return text + fmt::format("{}{} principal components with {:.4g} % of the variance", text.empty() ? "" : ", ",
@@ -176,7 +255,7 @@ std::string describe(const Preparation& parameters) {
 void write_preparation(data::ResultFile& file, const Preparation& parameters) {
   if (parameters.scaling != Scaling::none) file.attribute("scale", std::string(name_of(parameters.scaling)));
   if (parameters.pca.size() > 0) file.attribute("pca", parameters.pca.size());
-  if (scales_columns(parameters)) {
+  if (parameters.scales_columns()) {
     write_vector(file, "preparation/center", parameters.columns.center);
     write_vector(file, "preparation/scale", parameters.columns.scale);
   }
@@ -198,7 +277,7 @@ std::optional<Preparation> read_preparation(const std::string& location) {
   const data::StoredResult result(data::parse_location(location).file);
   const std::string scale = result.text("scale");
   const std::int64_t components = result.whole("pca").value_or(0);
-  if (scale.empty() && components == 0) return std::nullopt;
+  if (scale.empty() && components == 0 && !result.has("preparation/center")) return std::nullopt;
   Preparation parameters = stored_parameters(result, scale, components);
   check(parameters, components, result.file());
   return parameters;
@@ -208,20 +287,35 @@ std::int64_t columns_before(const Preparation& parameters) {
   return static_cast<std::int64_t>(std::max(parameters.columns.center.size(), parameters.pca.mean.size()));
 }
 
+namespace {
+
+/// The value of --column-weights in a stored command; empty if it is not there.
+std::string stored_weights(const std::string& command) {
+  const std::string option = " --column-weights ";
+  const std::size_t at = command.find(option);
+  if (at == command.npos) return "";
+  const std::size_t begin = at + option.size();
+  return command.substr(begin, command.find(" --", begin) - begin);
+}
+
+}  // namespace
+
 void check_same_preparation(const std::string& init, const CommonOptions& common) {
   if (!names_model(init)) return;
-  const PreparationRequest request = preparation_request(common);
   const auto before = read_preparation(init);
-  const Scaling scaling = before ? before->scaling : Scaling::none;
+  const std::string scale = before ? name_of(before->scaling) : "none";
   const std::int64_t components = before ? before->pca.size() : 0;
-  if (scaling == request.scaling && components == request.components) return;
-  const auto show = [](Scaling s, std::int64_t c) {
-    return fmt::format("--scale {}{}", name_of(s), c == 0 ? " without --pca" : fmt::format(" --pca {}", c));
+  const std::string weights = stored_weights(data::StoredResult(data::parse_location(init).file).text("command"));
+  if (scale == common.scale && components == common.pca && weights == common.column_weights) return;
+  const auto show = [](const std::string& s, const std::string& w, std::int64_t c) {
+    return fmt::format("--scale {}{}{}", s, w.empty() ? "" : " --column-weights " + w,
+                       c == 0 ? " without --pca" : fmt::format(" --pca {}", c));
   };
-  throw Error(ExitCode::usage,
-              fmt::format("--init {}: expected centroids of points prepared with {}, found {}; use the options of that "
-                          "run",
-                          init, show(request.scaling, request.components), show(scaling, components)));
+  throw Error(
+      ExitCode::usage,
+      fmt::format("--init {}: expected centroids of points prepared with {}, found {}; use the options of that "
+                  "run",
+                  init, show(common.scale, common.column_weights, common.pca), show(scale, weights, components)));
 }
 
 }  // namespace kith::app

@@ -1,4 +1,4 @@
-// --scale and --pca: preparation of points before any other step, and its parameters in result files.
+// --scale, --column-weights and --pca: preparation of points before any other step, and its parameters in result files.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,12 @@
 
 namespace kith::app {
 
-/// --scale and --pca.
+/// --scale, --column-weights and --pca.
 void add_preparation_options(OptionSet& set, CommonOptions& common);
-PreparationRequest preparation_request(const CommonOptions& common);
+/// Whether these options change the points.
+bool prepares(const CommonOptions& common);
+/// Throws Error(usage) if --column-weights names a column that the points do not have.
+PreparationRequest preparation_request(const CommonOptions& common, const data::PointSource& points);
 
 /// How values that were read become points: with parameters computed from them, or with given ones.
 struct PreparationStep {

@@ -33,6 +33,7 @@ class ChosenColumns final : public SourceFilter {
   std::int64_t columns() const override { return std::ssize(chosen_); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + block_bytes_; }
   bool is_shared() const override { return false; }  // each thread would hold whole rows
+  std::vector<std::string> column_origins() const override { return column_names(); }
   std::vector<std::string> column_names() const override {
     const std::vector<std::string> all = inner_->column_names();
     std::vector<std::string> names;

@@ -36,7 +36,6 @@ struct DatasetInfo {
   std::vector<std::string> columns = {};       // their names, if the file has names
   std::vector<std::string> column_types = {};  // of each of them, if they have types of their own
   std::string text_columns = {};               // the chosen columns that hold text, as a list for --drop-columns
-  bool is_all_text = false;                    // they are all
   SkippedLines skipped = {};
 };
 
@@ -60,6 +59,7 @@ inline bool is_one_number(Encode how) { return how >= Encode::date; }
 struct EncodeRule {
   std::string column;  // its name or number; empty: every column of such texts for which there is no other rule
   Encode how = Encode::none;
+  bool keeps_missing = false;  // of onehot: a missing value is a text like others, "missing"
 };
 
 /// How rows are held: in the type of their class, as float64, or scaled to length 1 and as float64.
@@ -102,6 +102,7 @@ struct ReadOptions {
   /// Text files only: fields that stand for a missing value, besides the usual ones ("NA", "null" ...).
   std::vector<std::string> missing_texts = {};
   std::vector<EncodeRule> encode = {};  // text files only
+  bool offers_prepare = false;          // the command has --prepare auto, which messages about texts propose
 };
 
 /// Columns of a text file that are not part of the points.
@@ -158,6 +159,8 @@ class PointSource {
   virtual bool is_shared() const { return false; }
   /// One name for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
+  /// For each column the name of the column of the file that it is made of, or none: indicators share one.
+  virtual std::vector<std::string> column_origins() const { return column_names(); }
   /// Of the file, whichever columns are chosen, if its columns have indices.
   virtual std::optional<IndexedColumns> indexed_columns() const { return std::nullopt; }
   /// Whether the options about columns have been applied.

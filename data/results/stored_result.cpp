@@ -80,7 +80,12 @@ std::vector<std::int64_t> StoredResult::wholes(const std::string& attribute) con
 }
 
 bool StoredResult::has(const std::string& dataset) const {
-  return std::find(root_.members.begin(), root_.members.end(), dataset) != root_.members.end();
+  const std::size_t slash = dataset.find('/');
+  const std::string member = dataset.substr(0, slash);
+  const bool is_member = std::find(root_.members.begin(), root_.members.end(), member) != root_.members.end();
+  if (!is_member || slash == dataset.npos) return is_member;
+  const std::vector<DatasetInfo> all = list_hdf5({file_, "/" + member}, {});
+  return std::any_of(all.begin(), all.end(), [&](const DatasetInfo& info) { return info.path == "/" + dataset; });
 }
 
 Matrix<double> StoredResult::matrix(const std::string& dataset) const {

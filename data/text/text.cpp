@@ -89,6 +89,16 @@ class TextSource final : public PointSource {
     }
     return names;
   }
+  std::vector<std::string> column_origins() const override {
+    std::vector<std::string> names;
+    if (names_.empty()) return names;
+    for (const std::int64_t j : choice_.points) {
+      const std::int64_t target = target_[static_cast<std::size_t>(j)];
+      const std::int64_t width = target >= 0 ? 1 : encoding(target).width();
+      names.insert(names.end(), static_cast<std::size_t>(width), names_[static_cast<std::size_t>(j)]);
+    }
+    return names;
+  }
   SkippedLines skipped_lines() const override {
     return {head_.skipped.comments + index_.skipped.comments, head_.skipped.blank + index_.skipped.blank};
   }
@@ -201,8 +211,10 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
   const char* expected = encoding.how() == Encode::yesno ? "yes or no"
                          : is_one_number(encoding.how()) ? "a date"
                                                          : "a text";
-  const std::string text = take_text(cursor, place, expected);
-  if (is_missing_category(head_, text, missing_)) {
+  std::string text = take_text(cursor, place, expected);
+  if (encoding.keeps_missing() && is_missing(head_, text)) {
+    text = kMissingCategory;
+  } else if (is_missing_category(head_, text, missing_)) {
     if (missing_ != Missing::keep) refuse_empty(place, expected);
     std::fill_n(features, encoding.width(), std::numeric_limits<T>::quiet_NaN());
     return 0;
@@ -374,7 +386,6 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
     if (!columns.empty()) {
       refuse_lines_before(input, head);
       info.text_columns = column_list(head, columns);
-      info.is_all_text = columns.size() == numbers.size();
       ReadOptions offered = options;  // the message is for the commands that have --nan
       if (options.missing == Missing::refuse) offered.missing = Missing::offer;
       const std::vector<std::int64_t> texts = text_columns(head, numbers, offered.missing);

@@ -174,17 +174,19 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
   std::vector<ColumnEncoding> encodings;
   if (options.encode.empty()) return encodings;
   std::vector<Encode> all;  // for columns without a rule of their own
-  std::unordered_map<std::int64_t, Encode> chosen;
+  bool all_keep_missing = false;
+  std::unordered_map<std::int64_t, const EncodeRule*> chosen;
   std::unordered_set<std::int64_t> is_point(points.begin(), points.end());
   std::vector<std::string> named;
-  std::vector<Encode> hows;
+  std::vector<const EncodeRule*> rules;
   for (const EncodeRule& rule : options.encode) {
     if (rule.column.empty()) {
       all.push_back(rule.how);
+      all_keep_missing = all_keep_missing || rule.keeps_missing;
       continue;
     }
     named.push_back(rule.column);
-    hows.push_back(rule.how);
+    rules.push_back(&rule);
   }
   const std::vector<std::int64_t> columns = choose_each("--encode", named, names, head.columns, table);
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -193,13 +195,14 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
                                                "the column with --columns",
                                                show_column(head.names, columns[i]), table));
     }
-    chosen[columns[i]] = hows[i];
+    chosen[columns[i]] = rules[i];
   }
   for (const std::int64_t column : points) {
     const auto rule = chosen.find(column);
     const bool by_name = rule != chosen.end();
-    const Encode how = by_name ? rule->second : encode_for(head, column, all);
-    if (how != Encode::none) encodings.emplace_back(column, how);
+    const Encode how = by_name ? rule->second->how : encode_for(head, column, all);
+    const bool keeps_missing = by_name ? rule->second->keeps_missing : all_keep_missing && how == Encode::onehot;
+    if (how != Encode::none) encodings.emplace_back(column, how, keeps_missing);
   }
   return encodings;
 }
@@ -242,7 +245,11 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
         if (found == nullptr) continue;
         if (!field.quoted && found->texts.find(field.text) != found->texts.end()) continue;
         std::string text = text_of(field);
-        if (is_missing_category(head, text, options.missing)) continue;
+        if (found->encoding->keeps_missing() && is_missing(head, text)) {
+          text = kMissingCategory;
+        } else if (is_missing_category(head, text, options.missing)) {
+          continue;
+        }
         if (found->encoding->how() == Encode::date) {
           found->dates.add(text, line);
           continue;

@@ -17,15 +17,20 @@
 
 namespace kith::data {
 
+/// The text that stands for missing values where EncodeRule::keeps_missing asks for one.
+inline constexpr const char* kMissingCategory = "missing";
+
 /// The features made of one column.
 class ColumnEncoding {
  public:
-  ColumnEncoding(std::int64_t column, Encode how) : column_(column), how_(how) {}
+  ColumnEncoding(std::int64_t column, Encode how, bool keeps_missing)
+      : column_(column), how_(how), keeps_missing_(keeps_missing) {}
 
   ColumnEncoding(ColumnEncoding&&) = default;  // not copied: places_ refers to texts_
 
   std::int64_t column() const { return column_; }  // of the file, counted from 0
   Encode how() const { return how_; }
+  bool keeps_missing() const { return keeps_missing_; }
   void set_how(Encode how) { how_ = how; }  // once the order of day and month is known
   /// The texts, in ascending order.
   const std::vector<std::string>& texts() const { return texts_; }
@@ -43,6 +48,7 @@ class ColumnEncoding {
  private:
   std::int64_t column_;
   Encode how_;
+  bool keeps_missing_;
   std::vector<std::string> texts_;
   std::unordered_map<std::string_view, std::int64_t> places_;  // of texts_
 };

@@ -233,6 +233,15 @@ std::string StyleChoice::options() const {
   return "";
 }
 
+NumberStyle StyleChoice::style() const {
+  std::uint32_t bit = 1;
+  for (const auto& [style, options] : kStyles) {
+    if ((left_ & bit) != 0) return style;
+    bit <<= 1;
+  }
+  return {};
+}
+
 std::string style_options(std::string_view text) {
   for (const auto& [style, options] : kStyles) {
     if (!plain_number(text, style).empty()) return options;

@@ -95,6 +95,8 @@ class StyleChoice {
   void add(const StyleChoice& others) { left_ &= others.left_; }
   /// Of the first of them, such as "--decimal comma --thousands point"; empty if there is none.
   std::string options() const;
+  /// The first of them; the plain one if there is none.
+  NumberStyle style() const;
 
  private:
   std::uint32_t left_ = ~std::uint32_t{0};  // one bit for each

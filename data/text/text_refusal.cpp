@@ -89,6 +89,15 @@ std::string drop_option(const TextHead& head, const std::vector<std::int64_t>& c
                      column_list(head, columns));
 }
 
+namespace {
+
+/// The option that finds out what columns hold, with a comma behind it, if the command has it.
+std::string or_prepare(const ReadOptions& options) {
+  return options.offers_prepare ? "say --prepare auto, which makes points of the columns that can be used, or " : "";
+}
+
+}  // namespace
+
 void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, std::size_t points,
                          const std::string& name) {
   constexpr std::size_t kShown = 30;
@@ -111,8 +120,8 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
                         remedy_for_dates(head, *date, row.fields[static_cast<std::size_t>(*date)]));
   refuse_input(
       name,
-      fmt::format("expected numbers, found {} in {} (such as '{}' in line {}); {}{}{}{}", dates ? "dates" : "text",
-                  show_list(shown, kShown), quoted(text, 40), row.line, leave_out,
+      fmt::format("expected numbers, found {} in {} (such as '{}' in line {}); {}{}{}{}{}", dates ? "dates" : "text",
+                  show_list(shown, kShown), quoted(text, 40), row.line, all ? "" : or_prepare(head.options), leave_out,
                   dates ? remedy_for_dates(head, columns[0], text)
                   : all ? "make features of the texts with --encode onehot"
                   : several
@@ -522,10 +531,11 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     remedy +=
         fmt::format("; {} holds dates: {}", show_column(head.names, dates), remedy_for_dates(head, dates, date_text));
   const bool reads = dropped.size() < points.size();
-  refuse_input(
-      input.name(),
-      fmt::format("expected numbers, found in {} {} rows {}; {}{}", rows < index.rows ? "the first" : "its", rows,
-                  found, reads ? "this reads it:" : "choose other columns, or correct them", reads ? remedy : ""));
+  const std::string prepare = reads && (may_encode || dates >= 0) ? or_prepare(options) : "";
+  refuse_input(input.name(),
+               fmt::format("expected numbers, found in {} {} rows {}; {}{}{}", rows < index.rows ? "the first" : "its",
+                           rows, found, prepare, reads ? "this reads it:" : "choose other columns, or correct them",
+                           reads ? remedy : ""));
 }
 
 }  // namespace kith::data

@@ -136,7 +136,8 @@ TEST_CASE("info and devices support all formats") {
   const Scratch folder;
   write_bytes(folder / "t.csv", kText);
   const std::string text = unwrapped(done({"info", folder / "t.csv"}).out);
-  for (const char* part : {"4 x 4", "comma-separated", "columns name, x, y, kind", "found text in column 1 ('name')"}) {
+  for (const char* part :
+       {"4 x 4", "comma-separated", "missing  distinct  values", "found text in column 1 ('name')"}) {
     CHECK(text.find(part) != std::string::npos);
   }
   const std::string stats = done({"info", folder / "t.csv", "--stats", "--columns", "x,y"}).out;

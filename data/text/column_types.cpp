@@ -1,0 +1,413 @@
+// Counts the values of each column in one pass over the blocks of a table; what the counts say decides the type.
+//
+// A column keeps its values in a table by their hashes. Once there are too many, it keeps those whose hash ends in a
+// zero bit, then in two, and so on (adaptive sampling: P. Flajolet, On Adaptive Sampling, 1990). Which values are kept
+// in the end, and how often each of them occurs, depends neither on the order of the rows nor on the threads.
+#include "data/text/column_types.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "data/format/column_choice.h"
+#include "data/text/text_columns.h"
+#include "data/text/text_head.h"
+#include "data/text/text_record.h"
+#include "data/text/text_refusal.h"
+#include "data/text/text_values.h"
+
+namespace kith::data {
+namespace {
+
+constexpr std::int64_t kMostCategories = 50;    // texts of a column that may become features
+constexpr std::int64_t kRowsPerCategory = 3;    // on average, at least
+constexpr std::int64_t kLeastConsecutive = 10;  // whole numbers in a column that looks like a count of the rows
+constexpr std::size_t kShownBytes = 60;         // of a value
+constexpr std::size_t kMostValues = 10'000;     // of a column, in its table
+constexpr std::int64_t kAllValues = 400'000;    // of all columns
+constexpr std::size_t kExamples = 3;
+
+/// What a value can be read as; a value may be several of them.
+enum Kind : unsigned { missing, number, whole, styled, yes_no, yes_no_word, day_first, month_first, two_days, points };
+constexpr std::size_t kKinds = 10;
+using Kinds = unsigned;  // a bit for each
+constexpr bool has(Kinds kinds, Kind kind) { return (kinds >> kind & 1) != 0; }
+constexpr Kinds bit(Kind kind) { return 1U << kind; }
+
+struct Range {
+  double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
+  void add(double value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  void add(const Range& other) {
+    least = std::min(least, other.least);
+    most = std::max(most, other.most);
+  }
+};
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+/// The values of one column that one thread has seen.
+class ColumnCount {
+ public:
+  explicit ColumnCount(std::size_t most) : most_(most) {}
+
+  void add(std::string_view text, std::int64_t row, const TextHead& head) {
+    const std::uint64_t hash = std::hash<std::string_view>{}(text);
+    const auto known = values_.find(hash);
+    if (known != values_.end()) {
+      Value& value = known->second;
+      ++value.count;
+      value.first_row = std::min(value.first_row, row);
+      return add(value.kinds);
+    }
+    const Kinds kinds = classify(text, head);
+    add(kinds);
+    if (has(kinds, missing) || !is_sampled(hash)) return;
+    values_.emplace(hash, Value{std::string(text.substr(0, kShownBytes)), 1, row, kinds});
+    thin_out();
+  }
+
+  void add(const ColumnCount& other) {
+    for (std::size_t kind = 0; kind < kKinds; ++kind) counts_[kind] += other.counts_[kind];
+    rows_ += other.rows_;
+    bytes_ += other.bytes_;
+    words_ = std::max(words_, other.words_);
+    numbers_.add(other.numbers_);
+    by_day_.add(other.by_day_);
+    by_month_.add(other.by_month_);
+    styles_.add(other.styles_);
+    level_ = std::max(level_, other.level_);
+    std::erase_if(values_, [this](const auto& entry) { return !is_sampled(entry.first); });
+    for (const auto& [hash, value] : other.values_) {
+      if (!is_sampled(hash)) continue;
+      const auto [entry, is_new] = values_.emplace(hash, value);
+      if (is_new) continue;
+      entry->second.count += value.count;
+      entry->second.first_row = std::min(entry->second.first_row, value.first_row);
+    }
+    thin_out();
+  }
+
+  ColumnProfile profile(const std::string& name) const;
+  /// The styles that read the values which the style of the table does not; nothing unless all others are numbers.
+  std::optional<StyleChoice> other_styles() const {
+    const std::int64_t present = rows_ - counts_[missing];
+    const bool any = counts_[styled] > 0 && counts_[number] + counts_[styled] == present && !styles_.options().empty();
+    return any ? std::optional(styles_) : std::nullopt;
+  }
+
+ private:
+  struct Value {
+    std::string text;
+    std::int64_t count = 0;
+    std::int64_t first_row = 0;
+    Kinds kinds = 0;
+  };
+
+  bool is_sampled(std::uint64_t hash) const { return (hash & ((std::uint64_t{1} << level_) - 1)) == 0; }
+  void thin_out() {
+    while (values_.size() > most_) {
+      ++level_;
+      std::erase_if(values_, [this](const auto& entry) { return !is_sampled(entry.first); });
+    }
+  }
+  void add(Kinds kinds) {
+    ++rows_;
+    for (std::size_t kind = 0; kind < kKinds; ++kind) counts_[kind] += kinds >> kind & 1;
+  }
+  Kinds classify(std::string_view text, const TextHead& head);
+  bool are_all_different() const {
+    return values_.size() > 1 &&
+           std::all_of(values_.begin(), values_.end(), [](const auto& entry) { return entry.second.count == 1; });
+  }
+  void set_type(ColumnProfile& column) const;
+  bool set_date(ColumnProfile& column) const;
+
+  std::size_t most_;
+  int level_ = 0;
+  std::unordered_map<std::uint64_t, Value> values_;
+  std::array<std::int64_t, kKinds> counts_{};
+  std::int64_t rows_ = 0;
+  std::int64_t bytes_ = 0, words_ = 0;  // the longest value that is a text
+  Range numbers_, by_day_, by_month_;
+  StyleChoice styles_;
+};
+
+Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
+  if (is_missing(head, text)) return bit(missing);
+  Kinds kinds = 0;
+  const std::string plain = plain_number(trimmed(text), head.numbers);
+  if (!plain.empty()) {
+    double value = 0.0;
+    parse_number(plain.data(), plain.data() + plain.size(), value);
+    if (!std::isfinite(value)) return bit(missing);
+    numbers_.add(value);
+    kinds |= bit(number) | (value == std::floor(value) ? bit(whole) : 0);
+  } else if (head.numbers.is_plain() && !style_options(text).empty()) {
+    styles_.add(text);
+    kinds |= bit(styled);
+  }
+  if (parse_yes_no(text)) {
+    const bool is_word = std::isalpha(static_cast<unsigned char>(text.front())) != 0;
+    kinds |= bit(yes_no) | (is_word ? bit(yes_no_word) : 0);
+  }
+  if (has(kinds, number)) return kinds;
+  const DateReadings dates = date_readings(text);
+  if (dates.day_first) {
+    by_day_.add(*parse_date(text, DateOrder::day_first));
+    kinds |= bit(day_first);
+  }
+  if (dates.month_first) {
+    by_month_.add(*parse_date(text, DateOrder::month_first));
+    kinds |= bit(month_first);
+  }
+  if (dates.is_ambiguous) kinds |= bit(two_days);
+  if (dates.has_points) kinds |= bit(points);
+  if (kinds != 0) return kinds;
+  bytes_ = std::max(bytes_, std::ssize(text));
+  words_ = std::max(words_, 1 + std::count(text.begin(), text.end(), ' '));
+  return kinds;
+}
+
+/// Whether the name is one that people give to what identifies a row: id, customer_id, orderId, uuid.
+bool names_identifier(const std::string& name) {
+  std::string lower;
+  for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* word : {"id", "uuid", "guid", "rowid", "index", "key"}) {
+    if (lower == word) return true;
+  }
+  for (const char* end : {"_id", "-id", " id", ".id", "_uuid", "_guid", "_key"}) {
+    if (lower.ends_with(end)) return true;
+  }
+  return name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID")) &&
+         std::islower(static_cast<unsigned char>(name[name.size() - 3])) != 0;
+}
+
+bool ColumnCount::set_date(ColumnProfile& column) const {
+  const std::int64_t present = rows_ - counts_[missing];
+  const bool all_by_day = counts_[day_first] == present, all_by_month = counts_[month_first] == present;
+  if (!all_by_day && !all_by_month) return false;
+  column.type = ColumnType::date;
+  const Range& range = all_by_day ? by_day_ : by_month_;
+  column.minimum = range.least;
+  column.maximum = range.most;
+  if (all_by_day && all_by_month && counts_[two_days] > 0 && counts_[points] == 0) {
+    column.date_order = "day and month cannot be told apart";
+  }
+  return true;
+}
+
+void ColumnCount::set_type(ColumnProfile& column) const {
+  const std::int64_t present = rows_ - counts_[missing];
+  const auto different = [&column] {
+    return fmt::format("{}{} different texts", column.has_more_distinct ? "more than " : "", column.distinct);
+  };
+  column.reads_as_number = counts_[number] == present;
+  if (present == 0) {
+    column.why = "missing values only";
+    return;
+  }
+  if (column.distinct == 1) {
+    column.type = ColumnType::constant;
+    column.why = "one value in all rows";
+    if (column.reads_as_number) {
+      column.minimum = numbers_.least;
+      column.maximum = numbers_.most;
+    }
+    return;
+  }
+  if (counts_[yes_no] == present && counts_[yes_no_word] > 0) {
+    column.type = ColumnType::yesno;
+    return;
+  }
+  if (column.reads_as_number) {
+    column.minimum = numbers_.least;
+    column.maximum = numbers_.most;
+    const bool differ = counts_[whole] == present && are_all_different();
+    const bool counts =
+        differ && present >= kLeastConsecutive && numbers_.most - numbers_.least + 1.0 == static_cast<double>(present);
+    const bool named = counts_[whole] == present && names_identifier(column.name) && column.distinct > kMostCategories;
+    column.type =
+        counts || named || (differ && names_identifier(column.name)) ? ColumnType::identifier : ColumnType::number;
+    if (column.type == ColumnType::identifier) {
+      column.why = counts ? "consecutive whole numbers" : differ ? "whole numbers, all different" : "its name says so";
+    }
+    return;
+  }
+  if (set_date(column)) return;
+  if (counts_[number] + counts_[styled] == present && !styles_.options().empty()) {
+    column.type = ColumnType::number;
+    column.number_options = styles_.options();
+    column.why = "with " + column.number_options;
+    return;
+  }
+  const bool few =
+      !column.has_more_distinct && column.distinct <= kMostCategories && kRowsPerCategory * column.distinct <= present;
+  if (few) {
+    column.type = ColumnType::category;
+    column.why = different();
+    return;
+  }
+  constexpr std::int64_t kNameWords = 2, kNameBytes = 40;
+  if (are_all_different() && words_ <= kNameWords && bytes_ <= kNameBytes && present >= kLeastConsecutive) {
+    column.type = ColumnType::identifier;
+    column.why = "texts, all different";
+    return;
+  }
+  column.type = ColumnType::text;
+  const std::int64_t numbers = counts_[number];
+  column.why =
+      2 * numbers > present ? fmt::format("{} of {} values are no numbers", present - numbers, present) : different();
+}
+
+ColumnProfile ColumnCount::profile(const std::string& name) const {
+  ColumnProfile column;
+  column.name = name;
+  column.missing = counts_[missing];
+  column.has_more_distinct = level_ > 0;
+  column.distinct = static_cast<std::int64_t>(level_ > 0 ? most_ : values_.size());
+  std::vector<const Value*> values;
+  for (const auto& [hash, value] : values_) values.push_back(&value);
+  const auto first = [&values](const auto& before) {
+    const auto end = values.begin() + std::min(std::ssize(values), std::ssize(std::array<int, kExamples>()));
+    std::partial_sort(values.begin(), end, values.end(), before);
+    return std::vector<const Value*>(values.begin(), end);
+  };
+  for (const Value* value : first([](const Value*a, const Value*b) { return a->first_row < b->first_row; })) {
+    column.examples.push_back(value->text);
+  }
+  if (level_ == 0) {
+    const auto oftener = [](const Value* a, const Value* b) {
+      return a->count != b->count ? a->count > b->count : a->first_row < b->first_row;
+    };
+    for (const Value* value : first(oftener)) column.commonest.emplace_back(value->text, value->count);
+  }
+  set_type(column);
+  return column;
+}
+
+std::vector<ColumnCount> count_columns(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                                       int threads) {
+  const std::int64_t share = kAllValues / std::max<std::int64_t>(1, head.columns);
+  const auto most = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(share, 4 * kMostCategories, static_cast<std::int64_t>(kMostValues)));
+  std::vector<ColumnCount> all(static_cast<std::size_t>(head.columns), ColumnCount(most));
+  std::mutex mutex;
+  std::vector<std::vector<ColumnCount>> free;  // of threads that are between two blocks
+  read_in_blocks(std::ssize(index.blocks), threads, [&](std::int64_t number, Matrix<std::byte>& buffer) {
+    std::vector<ColumnCount> own;
+    {
+      const std::lock_guard lock(mutex);
+      if (!free.empty()) {
+        own = std::move(free.back());
+        free.pop_back();
+      }
+    }
+    if (own.empty()) own.assign(static_cast<std::size_t>(head.columns), ColumnCount(most));
+    const TextBlock& block = index.blocks[static_cast<std::size_t>(number)];
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t row, std::int64_t line) {
+      FieldCursor cursor(record, head.syntax);
+      for (ColumnCount& column : own) {
+        if (!cursor.more()) refuse_length(input, head, record, line);
+        const Field field = cursor.take();
+        if (field.quoted) {
+          column.add(text_of(field), row, head);
+        } else {
+          column.add(field.text, row, head);
+        }
+      }
+      if (cursor.more() && !ends_empty(head, cursor)) refuse_length(input, head, record, line);
+    });
+    const std::lock_guard lock(mutex);
+    free.push_back(std::move(own));
+  });
+  for (const std::vector<ColumnCount>& own : free) {
+    for (std::size_t j = 0; j < all.size(); ++j) all[j].add(own[j]);
+  }
+  return all;
+}
+
+TableProfile profile_of(const InputBytes& input, const TextHead& head, const TextIndex& index, int threads,
+                        StyleChoice* styles) {
+  TableProfile table{.rows = index.rows,
+                     .columns = {},
+                     .points = {},
+                     .names = head.names,
+                     .number_options = {},
+                     .numbers = head.numbers};
+  std::vector<ColumnCount> counts = count_columns(input, head, index, threads);
+  for (std::size_t j = 0; j < counts.size(); ++j) {
+    const std::string name = head.names.empty() ? std::to_string(j + 1) : head.names[j];
+    table.columns.push_back(counts[j].profile(name));
+    table.columns.back().column = static_cast<std::int64_t>(j);
+    const auto others = counts[j].other_styles();
+    if (others && styles != nullptr) styles->add(*others);
+  }
+  return table;
+}
+
+std::int64_t columns_of_numbers(const TableProfile& table) {
+  return std::count_if(table.columns.begin(), table.columns.end(),
+                       [](const ColumnProfile& column) { return column.reads_as_number; });
+}
+
+}  // namespace
+
+const char* name_of(ColumnType type) {
+  constexpr const char* kNames[] = {"number",     "yes/no",    "date",     "few texts",
+                                    "identifier", "free text", "constant", "empty"};
+  return kNames[static_cast<int>(type)];
+}
+
+std::string date_text(double days) {
+  const std::chrono::sys_days day{std::chrono::days{static_cast<int>(std::floor(days))}};
+  const std::chrono::year_month_day date{day};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                     static_cast<unsigned>(date.day()));
+}
+
+TableProfile profile_table(const Location& location, const ReadOptions& options) {
+  const InputBytes input = open_text_bytes(location, options.scratch);
+  const TextHead head = read_head(input, options);
+  const TextIndex index = index_text(input, head);
+  StyleChoice styles;
+  TableProfile table = profile_of(input, head, index, options.threads, &styles);
+  const std::string other = styles.options();
+  const bool any_styled = std::any_of(table.columns.begin(), table.columns.end(),
+                                      [](const ColumnProfile& column) { return !column.number_options.empty(); });
+  if (any_styled && !other.empty()) {
+    ReadOptions adjusted = options;
+    adjusted.decimal = styles.style().decimal;
+    adjusted.thousands = styles.style().thousands;
+    const TextHead styled_head = read_head(input, adjusted);
+    if (styled_head.columns == head.columns && styled_head.names == head.names) {
+      TableProfile styled = profile_of(input, styled_head, index_text(input, styled_head), options.threads, nullptr);
+      if (columns_of_numbers(styled) > columns_of_numbers(table)) {
+        table = std::move(styled);
+        table.number_options = other;
+      }
+    }
+  }
+  table.points = choose_text_columns(input, head, names_for(head)).points;
+  input.check_unchanged();
+  return table;
+}
+
+}  // namespace kith::data

@@ -1,0 +1,56 @@
+// What the columns of a text table hold, from all of its rows: types, ranges, missing and distinct values, examples.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/format/point_source.h"
+#include "data/io/location.h"
+#include "data/text/text_number.h"
+
+namespace kith::data {
+
+/// number: numbers that distances can use. category: few texts that repeat. identifier: numbers or texts that only name
+/// a row. text: many texts, or texts among numbers. constant: one value. empty: missing values only.
+enum class ColumnType { number, yesno, date, category, identifier, text, constant, empty };
+/// "number", "yes/no", "date", "few texts", "identifier", "free text", "constant", "empty"
+const char* name_of(ColumnType type);
+
+/// The day of so many days since 1970-01-01, as "2024-12-31".
+std::string date_text(double days);
+
+/// One column; missing values count for `missing` alone.
+struct ColumnProfile {
+  std::int64_t column = 0;  // of the file, counted from 0
+  std::string name;         // its number from 1 in a table without names
+  ColumnType type = ColumnType::empty;
+  std::string why;  // of the type, for people: "12 different texts"
+  std::int64_t missing = 0;
+  std::int64_t distinct = 0;            // different values
+  bool has_more_distinct = false;       // `distinct` were counted before counting ended
+  bool reads_as_number = false;         // every value, with the options of the table
+  std::string number_options;           // that read every value as a number, if the options of the table do not
+  std::string date_order;               // of a date, if both orders can be read and differ: "day or month first"
+  double minimum = 0.0, maximum = 0.0;  // of numbers; of dates in days since 1970
+  std::vector<std::pair<std::string, std::int64_t>> commonest;  // up to three values, the most frequent first
+  std::vector<std::string> examples;                            // up to three different values, the first rows first
+};
+
+struct TableProfile {
+  std::int64_t rows = 0;
+  std::vector<ColumnProfile> columns;  // all of the file, in its order
+  std::vector<std::int64_t> points;    // those that the options choose, in their order
+  std::vector<std::string> names;      // of all columns of the file; none without a header
+  /// The options --decimal and --thousands that read the most columns as numbers, "--decimal comma"; empty: those that
+  /// the table is read with.
+  std::string number_options;
+  NumberStyle numbers;  // of these options
+};
+
+/// Reads all rows, in parallel, with memory for some values of each column. Throws as open_text() does for files that
+/// are no tables, but not for columns that hold no numbers. If `options` describe plain numbers, tries other styles.
+TableProfile profile_table(const Location& location, const ReadOptions& options);
+
+}  // namespace kith::data

@@ -1,0 +1,283 @@
+// --prepare auto and --column-weights, and the types of columns that kith info shows, on a table as people have them.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "tests/support/program.h"
+#include "tests/support/proposals.h"
+#include "tests/support/result_values.h"
+
+using namespace kith::testing;
+
+namespace {
+
+/// The same numbers on every machine.
+class Random {
+ public:
+  int below(int count) {
+    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<int>((state_ >> 33) % static_cast<std::uint64_t>(count));
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+constexpr int kRows = 300;
+
+/// Customers of three groups, which follow one another; half of the columns say nothing about the groups.
+std::string customers() {
+  Random random;
+  const auto two = [](int number) { return (number < 10 ? "0" : "") + std::to_string(number); };
+  const auto comma = [](int hundredths) {
+    return std::to_string(hundredths / 100) + "," + std::to_string(hundredths % 100 / 10) +
+           std::to_string(hundredths % 10);
+  };
+  const char* const cities[] = {"Lyon", "Paris", "Nice"};
+  const char* const segments[] = {"student", "basic", "gold"};
+  const int ages[] = {22, 41, 60}, incomes[] = {9000, 90000, 40000};
+  std::string table =
+      "customer_id;name;signup;last seen;active;newsletter;city;segment;age;income;country;notes;ref;plan\n";
+  for (int i = 0; i < kRows; ++i) {
+    const int group = i % 3;
+    const auto gap = [&](const std::string& text) { return random.below(25) == 0 ? (i % 2 == 0 ? "" : "NA") : text; };
+    // One call of random a statement: the order within an expression is the compiler's.
+    table += std::to_string(1000 + i) + ";Customer " + std::to_string(i) + ";";
+    std::string date = std::to_string(2020 + random.below(4));
+    date += "-" + two(1 + random.below(12));
+    date += "-" + two(1 + random.below(28));
+    table += gap(date) + ";";
+    table += two(1 + random.below(28));
+    table += "." + two(1 + random.below(12)) + ".2024;";
+    table += random.below(10) < 2 + 3 * group ? "yes;" : "no;";
+    table += random.below(2) == 0 ? "true;" : "false;";
+    table += gap(cities[random.below(8) == 0 ? random.below(3) : group]) + ";";
+    table += std::string(segments[random.below(12) == 0 ? random.below(3) : group]) + ";";
+    table += gap(std::to_string(ages[group] + random.below(9))) + ";";
+    table += comma(100 * incomes[group] + random.below(10 * incomes[group])) + ";FR;";
+    table += std::string(i < 30 || random.below(3) == 0 ? "" : "called about bill " + std::to_string(i / 2)) + ";";
+    table += "r" + std::to_string(7919 * i % 1009) + (i % 2 == 0 ? ";1\n" : ";1/2/2024\n");
+  }
+  return table;
+}
+
+/// The command that --prepare auto prints, without "kith".
+Words by_hand(const Outcome& outcome) {
+  const std::string text = unwrapped(outcome.err);
+  const std::string mark = "the same by hand: kith ";
+  const std::size_t at = text.find(mark);
+  REQUIRE(at != text.npos);
+  const std::size_t begin = at + mark.size();
+  Words words;
+  for (const auto& [word, ends] : words_of(text.substr(begin, text.find('\n', begin) - begin))) words.push_back(word);
+  return words;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The value of an option in a command.
+std::string value_of(const Words& words, const std::string& option) {
+  const auto at = std::find(words.begin(), words.end(), option);
+  return at == words.end() ? "" : at[1];
+}
+
+}  // namespace
+
+TEST_CASE("kith info shows what the columns of a table hold, from all of its rows") {
+  const Scratch folder;
+  const Setting there{.environment = {"COLUMNS=80"}, .folder = folder / ""};
+  write_bytes(folder / "t.csv", customers());
+  const auto profiles = done({"info", "t.csv", "--json"}, there).json()["files"][0]["datasets"][0]["column_profiles"];
+  std::map<std::string, std::string> types;
+  for (const auto& profile : profiles) types[profile["column"]] = profile["type"];
+  CHECK(types == std::map<std::string, std::string>{{"customer_id", "identifier"},
+                                                    {"name", "identifier"},
+                                                    {"signup", "date"},
+                                                    {"last seen", "date"},
+                                                    {"active", "yes/no"},
+                                                    {"newsletter", "yes/no"},
+                                                    {"city", "few texts"},
+                                                    {"segment", "few texts"},
+                                                    {"age", "number"},
+                                                    {"income", "number"},
+                                                    {"country", "constant"},
+                                                    {"notes", "free text"},
+                                                    {"ref", "identifier"},
+                                                    {"plan", "few texts"}});
+  const auto of = [&](const std::string& name) {
+    return *std::find_if(profiles.begin(), profiles.end(),
+                         [&](const auto& profile) { return profile["column"] == name; });
+  };
+  CHECK(of("city")["distinct"] == 3);
+  CHECK(of("city")["missing"] > 0);
+  CHECK(of("customer_id")["minimum"] == 1000);
+  CHECK(of("customer_id")["maximum"] == 1299);
+  CHECK(of("age")["minimum"] == 22);
+  CHECK(of("age")["maximum"] == 68);
+  CHECK(of("signup")["minimum"].get<std::string>().starts_with("2020-0"));
+  CHECK(of("notes")["examples"].size() == 3);
+  CHECK(of("country")["commonest"][0]["rows"] == kRows);
+  const Outcome shown = done({"info", "t.csv", "--stats"}, there);
+  std::set<std::string> first_words;
+  for (const std::string& line : lines_of(shown.out)) {
+    CHECK(line.size() <= 80);
+    first_words.insert(line.substr(0, line.find(' ', 4)));
+  }
+  for (const char* word : {"  signup", "    age", "    income", "    customer_id"}) CHECK(first_words.count(word) == 1);
+  CHECK(shown.out.find("last seen    date") != std::string::npos);
+}
+
+TEST_CASE("counts of many different values are bounded, and do not depend on threads") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string table = "a,b\n";
+  for (int i = 0; i < 60000; ++i) table += "x" + std::to_string(i) + "," + std::to_string(i % 12000) + "\n";
+  write_bytes(folder / "t.csv", table);
+  const auto profiles = [&](const char* threads) {
+    return done({"info", "t.csv", "--json"},
+                {.environment = {std::string("KITH_THREADS=") + threads}, .folder = folder / ""})
+        .json()["files"][0]["datasets"][0]["column_profiles"];
+  };
+  const auto one = profiles("1");
+  CHECK(one == profiles("5"));
+  CHECK(one[0]["distinct"] == 10000);
+  CHECK(one[0]["has_more_distinct"] == true);
+  CHECK(one[0]["type"] == "identifier");
+  CHECK(one[1]["type"] == "number");
+}
+
+TEST_CASE("--prepare auto finds the groups of a table, and prints a command that gives the same bytes") {
+  const Scratch folder;
+  const Setting there{.environment = {"COLUMNS=80"}, .folder = folder / ""};
+  write_bytes(folder / "t.csv", customers());
+  const Outcome outcome = done({"cluster", "t.csv", "-k", "3", "--prepare", "auto", "-o", "auto.h5"}, there);
+  for (const std::string& line : lines_of(outcome.err)) {
+    if (line.starts_with("  ") && line.find("--") == line.npos) CHECK(line.size() <= 80);
+  }
+  Words again = by_hand(outcome);
+  CHECK(value_of(again, "--drop-columns") == "customer_id,name,country,notes,ref");
+  CHECK(value_of(again, "--encode") ==
+        "signup=date,last seen=date,active=yesno,city=onehot+missing,segment=onehot,plan=onehot");
+  CHECK(value_of(again, "--column-weights") == "city=1,segment=1,plan=1");
+  CHECK(value_of(again, "--decimal") == "comma");
+  CHECK(value_of(again, "--nan") == "median");
+  again.back() = "hand.h5";
+  done(again, there);
+  CHECK(bytes_of(folder / "auto.h5") == bytes_of(folder / "hand.h5"));
+  done({"cluster", "t.csv", "-k", "3", "--prepare", "auto", "-q", "--threads", "1", "-o", "one.h5"}, there);
+  CHECK(bytes_of(folder / "auto.h5") == bytes_of(folder / "one.h5"));
+  const std::vector<double> labels = values(folder / "auto.h5:/labels");
+  REQUIRE(labels.size() == kRows);
+  // A few rows have the city and the segment of another group.
+  CHECK(std::set<double>{labels[0], labels[1], labels[2]}.size() == 3);
+  int others = 0;
+  for (int i = 3; i < kRows; ++i) others += labels[i] != labels[i % 3] ? 1 : 0;
+  CHECK(others <= kRows / 50);
+  const auto sweep =
+      done({"sweep", "t.csv", "-k", "2-10", "--n-init", "10", "--prepare", "auto", "--json"}, there).json();
+  CHECK(sweep["sweep"]["suggested"] == 3);
+}
+
+TEST_CASE("options that are given stay with --prepare auto") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", customers());
+  const auto options = [&](const Words& more) {
+    Words words{"cluster", "t.csv", "-k", "3", "--prepare", "auto"};
+    words.insert(words.end(), more.begin(), more.end());
+    return by_hand(done(words, there));
+  };
+  const std::string encode = value_of(options({"--encode", "segment=ordinal"}), "--encode");
+  CHECK(encode.starts_with("segment=ordinal,"));
+  CHECK(encode.find("segment=onehot") == encode.npos);
+  const Words unscaled = options({"--scale", "none"});
+  CHECK(value_of(unscaled, "--scale").empty());
+  CHECK(value_of(unscaled, "--column-weights").empty());
+  CHECK(value_of(options({"--drop-columns", "age,plan"}), "--drop-columns") ==
+        "age,plan,customer_id,name,country,notes,ref");
+  CHECK(value_of(options({"--encode", "customer_id=none"}), "--drop-columns") == "name,country,notes,ref");
+  CHECK(value_of(options({"--column-weights", "city=2"}), "--column-weights") == "city=2,segment=1,plan=1");
+  CHECK(value_of(options({"--nan", "drop"}), "--nan") == "drop");
+  const Words some = options({"--columns", "customer_id,age,city"});
+  CHECK(value_of(some, "--drop-columns").empty());
+  CHECK(value_of(some, "--encode") == "city=onehot+missing");
+  refuses(2, {"cluster", "-", "-k", "3", "--prepare", "auto"}, {"standard input can be read once"},
+          {.folder = folder / "", .standard_input = folder / "t.csv"});
+  done({"info", "-"}, {.folder = folder / "", .standard_input = folder / "t.csv"});
+  refuses(2, {"cluster", kDigits, "-k", "3", "--prepare", "auto"}, {"expected a text table"}, there);
+}
+
+TEST_CASE("messages about columns of text propose --prepare auto, which works") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", customers());
+  refuses(3, {"cluster", "t.csv", "-k", "3"}, {"say --prepare auto"}, there);
+  done({"cluster", "t.csv", "-k", "3", "--prepare", "auto", "-q"}, there);
+  write_bytes(folder / "texts.csv", "id,kind\n1,a\n2,b\n3,a\n4,b\n5,a\n6,b\n7,a\n8,b\n9,a\n10,b\n");
+  proposes_what_works({"cluster", "texts.csv", "-k", "2"}, 2, there);
+  write_bytes(folder / "names.csv", "id,name\n1,a\n2,b\n3,c\n4,d\n5,e\n6,f\n7,g\n8,h\n9,i\n10,j\n");
+  proposes_what_works({"cluster", "names.csv", "-k", "2"}, 2, there);
+  CHECK(!run_kith({"knn", "t.csv", "-k", "3"}, there).says("--prepare"));
+}
+
+TEST_CASE("--column-weights multiplies columns, and a onehot column counts as one") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string plain = "x,y,kind\n", doubled = "x,y,kind\n";
+  Random random;
+  for (int i = 0; i < 90; ++i) {
+    const int x = random.below(1000), y = random.below(1000);
+    const std::string kind = std::string(1, static_cast<char>('a' + random.below(5))) + "\n";
+    plain += std::to_string(x) + "," + std::to_string(y) + "," + kind;
+    doubled += std::to_string(2 * x) + "," + std::to_string(y) + "," + kind;
+  }
+  write_bytes(folder / "plain.csv", plain);
+  write_bytes(folder / "doubled.csv", doubled);
+  const Words common{"-k", "4", "-q", "-f", "-o"};
+  const auto labels = [&](Words words, const char* output) {
+    words.insert(words.end(), common.begin(), common.end());
+    words.push_back(output);
+    done(words, there);
+    return values(folder / output + ":/labels");
+  };
+  const auto weighted = labels({"cluster", "plain.csv", "--columns", "x,y", "--column-weights", "x=2"}, "w.h5");
+  CHECK(weighted == labels({"cluster", "doubled.csv", "--columns", "x,y"}, "d.h5"));
+  done({"assign", "plain.csv", "--columns", "x,y", "--centroids", "w.h5", "-q", "-o", "again.h5"}, there);
+  CHECK(values(folder / "again.h5:/labels") == weighted);
+  const auto original = values(folder / "w.h5:/centroids_original"), scaled = values(folder / "w.h5:/centroids");
+  REQUIRE(original.size() == 8);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(std::abs(scaled[i] - (i % 2 == 0 ? 2.0 : 1.0) * original[i]) <= 1e-9);
+  const auto scale = [&](const char* weights) {
+    done({"cluster", "plain.csv", "-k", "4", "-q", "-f", "--encode", "onehot", "--scale", "zscore", "--column-weights",
+          weights, "-o", "s.h5"},
+         there);
+    return values(folder / "s.h5:/preparation/scale");
+  };
+  const auto of_x = scale("x=4"), of_kind = scale("kind=1");
+  REQUIRE(of_x.size() == 7);
+  double squares = 0.0;
+  for (std::size_t j = 2; j < 7; ++j) squares += of_x[j] * of_x[j];
+  for (std::size_t j = 2; j < 7; ++j) CHECK(std::abs(of_kind[j] - std::sqrt(squares)) <= 1e-12);
+  CHECK(of_x[0] == of_kind[0] / 4.0);
+  CHECK(of_x[1] == of_kind[1]);
+  refuses(2, {"cluster", "plain.csv", "-k", "4", "--columns", "x,y", "--column-weights", "x=0"},
+          {"--column-weights x: expected a number above 0, found 0; leave the column out with --drop-columns x"},
+          there);
+  refuses(2, {"cluster", "plain.csv", "-k", "4", "--columns", "x,y", "--column-weights", "z=1"}, {"--column-weights"},
+          there);
+  refuses(2, {"cluster", "plain.csv", "-k", "4", "--columns", "x,y", "--column-weights", "x"},
+          {"expected COLUMN=W, as in income=2"}, there);
+  refuses(2, {"cluster", "plain.csv", "-k", "4", "--columns", "x,y", "--column-weights", "x=2", "--scale", "unit"},
+          {"cannot be combined with --scale unit"}, there);
+  refuses(2, {"cluster", "plain.csv", "-k", "4", "--columns", "x,y", "--init", "w.h5"}, {"--column-weights x=2"},
+          there);
+}
