@@ -1,5 +1,6 @@
 // Scaling and PCA: parameters against plain loops, and the same bits for any number of threads and order of rows.
 #include "core/preparation/preparation.h"
+#include "core/preparation/group_means.h"
 
 #include <algorithm>
 #include <cmath>
@@ -335,4 +336,58 @@ TEST_CASE("data that cannot be prepared are refused") {
             apply_preparation({rows, "y"}, actual, alone());
           },
           {"y: row 2", "the range of its class"});
+}
+
+TEST_CASE("group means: missing values and rows without a group count nowhere; a weight is a number of copies") {
+  constexpr std::int64_t kRows = 1000, kColumns = 3, kGroups = 4;
+  kith::Matrix<double> values(kRows, kColumns);
+  std::vector<std::int32_t> labels(kRows);
+  std::vector<double> copies(kRows);
+  std::vector<std::int64_t> repeated;
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    labels[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i * i % 5) - 1;
+    copies[static_cast<std::size_t>(i)] = static_cast<double>(i % 3);
+    for (std::int64_t j = 0; j < kColumns; ++j) values(i, j) = static_cast<double>(i * 31 % 97) * 1e5 + 0.1;
+    if (i % 7 == 0) values(i, 1) = std::numeric_limits<double>::quiet_NaN();
+    values(i, 2) = 1e300;
+    repeated.insert(repeated.end(), static_cast<std::size_t>(i % 3), i);
+  }
+  kith::Matrix<double> copied_rows(std::ssize(repeated), kColumns);
+  std::vector<std::int32_t> copied_labels;
+  for (std::size_t i = 0; i < repeated.size(); ++i) {
+    const auto row = std::as_const(values).row(repeated[i]);
+    std::copy(row.begin(), row.end(), copied_rows.row(static_cast<std::int64_t>(i)).begin());
+    copied_labels.push_back(labels[static_cast<std::size_t>(repeated[i])]);
+  }
+  const kith::RowBlocks in_blocks{
+      kRows, kColumns, [&](const auto& visit) {
+        for (std::int64_t first = 0; first < kRows; first += 256) {
+          visit(std::as_const(values).view().middle(first, std::min<std::int64_t>(256, kRows - first)));
+        }
+      }};
+  kith::Threads alone(1), three(3);
+  const auto weights = kith::checked_weights(copies, "weights");
+  const auto found = kith::group_means(in_blocks, labels, kGroups, weights, three);
+  const auto expected = kith::group_means(kith::one_block(kith::PointsView(std::as_const(copied_rows).view())),
+                                          copied_labels, kGroups, kith::equal_weights(std::ssize(repeated)), alone);
+  for (std::int64_t j = 0; j < kColumns; ++j) {
+    const auto column = static_cast<std::size_t>(j);
+    CHECK(found.all[column] == expected.all[column]);
+    CHECK(found.within[column] == expected.within[column]);
+    for (std::int64_t c = 0; c < kGroups; ++c) {
+      double sum = 0.0, known = 0.0;
+      for (std::size_t i = 0; i < repeated.size(); ++i) {
+        const double value = copied_rows(static_cast<std::int64_t>(i), j);
+        if (copied_labels[i] != c || std::isnan(value)) continue;
+        sum += j == 2 ? value / 1e6 : value;
+        ++known;
+      }
+      const double mean = j == 2 && known > 0 ? 1e300 : sum / known;
+      INFO(c << ", " << j << ", " << known);
+      if (known == 0) CHECK(std::isnan(found.mean(c, j)));
+      if (known > 0) CHECK(found.mean(c, j) == Approx(mean).epsilon(1e-12));
+      if (known > 0) CHECK(found.mean(c, j) == expected.mean(c, j));
+    }
+  }
+  CHECK(found.within[2] == 0.0);
 }
