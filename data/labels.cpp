@@ -252,11 +252,11 @@ void apply_mask(Labels& labels, const std::string& mask) {
 }
 
 Labels labels_of_hdf5(const Location& location) {
-  const std::string path = normal_path(location.dataset.empty() ? "/labels" : location.dataset);
-  const std::string name = fmt::format("{}:{}", location.file, path);
+  const std::string path = location.dataset.empty() ? "/labels" : location.dataset;
+  const std::string name = fmt::format("{}:{}", location.file, normal_path(path));
   const FoundLabels found = Hdf5Child::of(location.file)->call(name, &find_labels, location.file, path);
   Labels labels = labels_of_dataset(location.file, found.values, found.field);
-  labels.name = name;
+  labels.name = fmt::format("{}:{}", location.file, found.path);
   if (!found.mask.empty()) apply_mask(labels, fmt::format("{}:{}", location.file, found.mask));
   if (!found.categories.empty()) name_codes(labels, read_categories(location.file, found.categories), found.from_one);
   return labels;

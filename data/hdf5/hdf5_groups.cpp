@@ -330,13 +330,16 @@ FoundLabels labels_of_group(const Hdf5InputFile& file, const std::string& path, 
 
 }  // namespace
 
-FoundLabels find_labels(const std::string& name, const std::string& path) {
+FoundLabels find_labels(const std::string& name, const std::string& named) {
   const Hdf5InputFile file(name);
+  const std::string path = resolved_path(file, named);
   const auto [folder, column] = parted(path);
   const auto [object, field] = find_object(file, path);
   const bool is_field = !field.empty();
   FoundLabels found{.values = is_field ? folder : path, .field = field};
-  if (H5Iget_type(object.get()) == H5I_GROUP) return labels_of_group(file, path, object.get());
+  if (H5Iget_type(object.get()) == H5I_GROUP) found = labels_of_group(file, path, object.get());
+  found.path = path;
+  if (H5Iget_type(object.get()) == H5I_GROUP) return found;
   // Codes whose names are elsewhere: under uns (AnnData 0.6), or in a folder beside the column (0.7).
   const std::string categories =
       is_field ? fmt::format("/uns/{}_categories", column) : fmt::format("{}/__categories/{}", folder, column);

@@ -80,15 +80,16 @@ struct FoundLabels {
   std::string categories = {};  // the names of the codes
   bool from_one = false;        // the codes count from 1, as in R
   std::string mask = {};        // true: the row has no label
+  std::string path = {};        // of the column, as resolved_path() has it
 };
 template <class Archive>
 void each_field(Archive& archive, FoundLabels& found) {
-  archive(found.values, found.field, found.categories, found.from_one, found.mask);
+  archive(found.values, found.field, found.categories, found.from_one, found.mask, found.path);
 }
 
 /// The labels at `path`: a vector; AnnData's categorical, nullable or older columns; or a factor of h5Seurat. Throws
 /// Error(data) with the missing name, or with what is at `path`.
-FoundLabels find_labels(const std::string& file, const std::string& path);
+FoundLabels find_labels(const std::string& file, const std::string& named);
 
 /// As open_hdf5(), but refuses groups, so that the parts of a sparse matrix cannot be sparse matrices themselves.
 std::unique_ptr<PointSource> open_hdf5_dataset(const Location& location, const ReadOptions& options);

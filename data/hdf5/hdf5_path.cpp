@@ -189,6 +189,35 @@ std::pair<std::string, std::string> parted(const std::string& path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
+namespace {
+
+/// The datasets, links and groups whose paths end with this one, which begins with a slash.
+std::set<std::string> paths_ending_with(const Hdf5InputFile& file, const std::string& ending) {
+  std::set<std::string> paths;
+  for_each_dataset(file, [&](const VisitedObject& visited) {
+    const std::string whole = visited.path + "/";
+    for (auto at = whole.find(ending + "/"); at != whole.npos; at = whole.find(ending + "/", at + 1)) {
+      paths.insert(whole.substr(0, at + ending.size()));
+    }
+  });
+  return paths;
+}
+
+}  // namespace
+
+std::string resolved_path(const Hdf5InputFile& file, const std::string& path) {
+  const std::vector<std::string> names = split(path);
+  const std::string normal = join(names);
+  if (names.empty() || has_link(open_object(file, "/").get(), names.front())) return normal;
+  const std::set<std::string> found = paths_ending_with(file, normal);
+  if (found.size() == 1 && !path.starts_with('/')) return *found.begin();
+  if (found.empty()) return normal;  // who opens it says what the file holds
+  std::vector<std::string> locations;
+  for (const std::string& one : found) locations.push_back(fmt::format("{}:{}", file.name(), one));
+  refuse_input(fmt::format("{}:{}", file.name(), path),
+               fmt::format("no such dataset; name {}{}", locations.size() > 1 ? "one of " : "", show_list(locations)));
+}
+
 bool exists(const Hdf5InputFile& file, const std::string& path) {
   const auto [group, name] = parted(path);
   if (name.empty()) return true;  // the root
@@ -318,6 +347,19 @@ std::string show_datasets(const std::vector<DatasetInfo>& list) {
   return show_list(items);
 }
 
+namespace {
+
+/// The dataset that most users of such a file mean: the points of ann-benchmarks or of a split into two sets, or what
+/// scanpy computes neighbours of; else the first.
+std::string usual_dataset(const std::vector<DatasetInfo>& candidates) {
+  const auto found = std::find_if(candidates.begin(), candidates.end(), [](const DatasetInfo& info) {
+    return info.path == "/obsm/X_pca" || info.path.ends_with("/train");
+  });
+  return (found == candidates.end() ? candidates.begin() : found)->path;
+}
+
+}  // namespace
+
 std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
   const auto all = list_open_file(file);
   const auto refuse_frames = [&] {
@@ -333,7 +375,7 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
     if (candidates.size() > 1) {
       refuse_input(file.name(),
                    fmt::format("expected one {}, found {}: {}; name one, as in {}:{}", describe(kind, "dataset"),
-                               candidates.size(), show_datasets(candidates), file.name(), candidates[0].path));
+                               candidates.size(), show_datasets(candidates), file.name(), usual_dataset(candidates)));
     }
   }
   refuse_frames();
@@ -353,7 +395,7 @@ std::string hard_link_path(hid_t object) {
 std::vector<DatasetInfo> list_file(const std::string& name, const std::string& dataset) {
   const Hdf5InputFile file(name);
   if (dataset.empty()) return list_open_file(file);
-  const std::string path = normal_path(dataset);
+  const std::string path = resolved_path(file, dataset);
   const Handle object = open_object(file, path);
   if (H5Iget_type(object.get()) == H5I_DATASET) return {describe(file, object.get(), path)};
   auto all = list_open_file(file);

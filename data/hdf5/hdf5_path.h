@@ -44,6 +44,11 @@ bool has_attribute(hid_t object, const char* name);
 /// "/group/train" for "group//train/".
 std::string normal_path(const std::string& path);
 
+/// The normal path of what a user names: from the root or, without a slash in front, the only path of the file that
+/// ends with this name where the root has none ("X_pca" for "/obsm/X_pca"). Throws Error(data) with all such paths if
+/// there are several, and as find_object() if there is none.
+std::string resolved_path(const Hdf5InputFile& file, const std::string& path);
+
 /// "/obs" and "kind" for "/obs/kind"; the root is "".
 std::pair<std::string, std::string> parted(const std::string& path);
 

@@ -184,14 +184,14 @@ ChunkPlace find_filtered_chunk(const OpenDataset& open, const hsize_t* offset) {
 
 StoredRows find_rows(const std::string& name, const std::string& dataset, bool vector_as_column) {
   Hdf5InputFile file(name);
-  const std::string path = normal_path(dataset);
+  const std::string path = resolved_path(file, dataset);
   Handle object = open_dataset(file, path);
   return rows_of(std::move(file), std::move(object), path, vector_as_column);
 }
 
 FoundPoints find_points(const std::string& name, const std::string& dataset, bool vector_as_column) {
   Hdf5InputFile file(name);
-  const std::string path = dataset.empty() ? only_dataset(file, vector_as_column) : normal_path(dataset);
+  const std::string path = dataset.empty() ? only_dataset(file, vector_as_column) : resolved_path(file, dataset);
   // AnnData before version 0.7 stores all of obsm as one dataset of records: /obsm/X_pca is a field of it.
   auto [object, field] = find_object(file, path);
   if (!field.empty()) {
