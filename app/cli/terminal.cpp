@@ -45,7 +45,25 @@ std::string visible_lines(std::string_view text, const char* kept = "\n") {
   return out;
 }
 
+/// Whether the user wants colours and the terminal has them; the stream is not looked at.
+bool may_color() {
+  const char* kind = std::getenv("TERM");
+  const char* no_color = std::getenv("NO_COLOR");
+  return kind != nullptr && std::strcmp(kind, "dumb") != 0 && (no_color == nullptr || *no_color == '\0');
+}
+
 }  // namespace
+
+std::string color_block(int red, int green, int blue) {
+  static const bool has_colors = isatty(STDOUT_FILENO) == 1 && may_color();
+  if (!has_colors) return "";
+  const char* kind = std::getenv("COLORTERM");
+  if (kind != nullptr && (std::strcmp(kind, "truecolor") == 0 || std::strcmp(kind, "24bit") == 0)) {
+    return fmt::format("\033[48;2;{};{};{}m    \033[0m ", red, green, blue);
+  }
+  const auto step = [](int value) { return (value + 25) / 51; };  // of the cube of 6 x 6 x 6 colours
+  return fmt::format("\033[48;5;{}m    \033[0m ", 16 + 36 * step(red) + 6 * step(green) + step(blue));
+}
 
 std::string visible(std::string_view text) { return quoted(text, text.size()); }
 
@@ -87,14 +105,16 @@ std::size_t message_width() {
 
 bool has_printed() noexcept { return printed.load(); }
 
-void print_out(std::string_view text) {
+void print_out(std::string_view text, Styles styles) {
   if (Terminal::instance().is_muted()) return;
   static const bool is_terminal = isatty(STDOUT_FILENO) == 1;
   std::string shown;
   if (is_terminal) {
     Terminal::instance().status("");  // else data would continue the status line
-    shown = visible_lines(text, "\n\t");
-    text = shown;
+    if (styles == Styles::show) {
+      shown = visible_lines(text, "\n\t");
+      text = shown;
+    }
   }
   printed.store(true);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) refuse_output();
@@ -111,10 +131,8 @@ Terminal& Terminal::instance() {
 
 Terminal::Terminal() {
   const char* kind = std::getenv("TERM");
-  const char* no_color = std::getenv("NO_COLOR");
-  const bool dumb = kind == nullptr || std::strcmp(kind, "dumb") == 0;
-  terminal_ = isatty(STDERR_FILENO) == 1 && !dumb;
-  colors_ = terminal_ && (no_color == nullptr || *no_color == '\0');
+  terminal_ = isatty(STDERR_FILENO) == 1 && kind != nullptr && std::strcmp(kind, "dumb") != 0;
+  colors_ = terminal_ && may_color();
 }
 
 bool Terminal::may_feed_pager() const {

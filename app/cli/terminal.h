@@ -14,9 +14,16 @@ std::string visible(std::string_view text);
 /// JSON in UTF-8 with DEL and the control characters U+0080 to U+009F, which JSON permits, as \u009b.
 std::string printable_json(std::string_view json);
 
+/// What becomes of control characters on a terminal: they are shown, as in any text from files, or kept: the text has
+/// none but those of color_block().
+enum class Styles { show, keep };
+
 /// Writes data, whole lines, to standard output; for a terminal as visible() shows them, since names and labels of
 /// files may be among them. Throws Error(output) with the system's reason if that fails.
-void print_out(std::string_view text);
+void print_out(std::string_view text, Styles styles = Styles::show);
+/// A block of a colour, with bytes of red, green and blue, and a blank behind it, if standard output is a terminal that
+/// shows colours and NO_COLOR is not set; else nothing.
+std::string color_block(int red, int green, int blue);
 /// Whether anything was printed there, or is about to be. Async-signal-safe.
 bool has_printed() noexcept;
 /// Flushes standard output. Throws Error(output) if that fails. Call it once, at the end.

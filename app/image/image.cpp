@@ -295,7 +295,10 @@ void ImageJob::show() {
     progress.warning(fmt::format("{}{}: {}", kith::quoted(*files.begin()), more, note));
   }
   if (options_.is_sobel()) return;
-  if (target.empty()) print(options_.has_common_palette() ? palette_table(common_palette_) : tables_);
+  // A run that writes the picture prints the colours if it is asked for them.
+  if (target.empty() || !options_.palette.empty()) {
+    print(options_.has_common_palette() ? palette_table(common_palette_) : tables_, Styles::keep);
+  }
   if (!options_.palette.empty()) {
     progress.phase("write", 0);
     write_palette(options_.palette, other_output(palette_endings()), stored_command(), common_palette_);
@@ -313,7 +316,7 @@ int run_image(const Arguments& arguments) {
                  .summary = "fewer colours in pictures by k-means; borders of regions, and edges.",
                  .usage = "PICTURE... [-k K] [-o OUT.png] [options]",
                  .examples = {"kith image photo.jpg -k 16 -o few.png",
-                              "kith image photo.jpg -k 8 --palette colors.gpl     # prints the colours, too",
+                              "kith image photo.jpg -k 8 --palette colors.png     # prints the colours, too",
                               "kith image photo.jpg -k 16 -o few.png --page few.html  # before and after",
                               "kith image *.jpg -k 16 --palette-of-all -o few/    # one palette",
                               "kith image photo.jpg -k 30 --spatial 1 --edges regions -o regions.png",

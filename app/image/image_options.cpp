@@ -61,14 +61,16 @@ void declare(OptionSet& set, ImageOptions& options) {
                              "--palette-of-all cannot be combined with --spatial, whose regions belong to one "
                              "picture; leave one of them out")}},
            options.palette_of_all);
-  set.text({.names = "--palette",
-            .value = "FILE",
-            .help = "Write the colours and their shares: text, .gpl (GIMP) or .h5.",
-            .no_effect = {sobel},
-            .refused = {when([&options] { return !options.has_common_palette() && !options.is_sobel(); },
-                             "--palette names one file, but every picture gets its own colours; add "
-                             "--palette-of-all, or give one picture")}},
-           options.palette);
+  set.text(
+      {.names = "--palette",
+       .value = "FILE",
+       .help = "Write the colours and their shares: text, .gpl (GIMP) or .h5; or squares of the colours, .png. They "
+               "are printed, too, on a terminal beside a block of each.",
+       .no_effect = {sobel},
+       .refused = {when([&options] { return !options.has_common_palette() && !options.is_sobel(); },
+                        "--palette names one file, but every picture gets its own colours; add "
+                        "--palette-of-all, or give one picture")}},
+      options.palette);
   set.text(
       {.names = "--palette-from",
        .value = "FILE",

@@ -9,12 +9,14 @@
 #include <sstream>
 #include <utility>
 
+#include "app/cli/terminal.h"
 #include "app/run/results.h"
 #include "core/points/data_plan.h"
 #include "core/points/weights.h"
 #include "data/io/input_bytes.h"
 #include "data/io/location.h"
 #include "data/io/quoted.h"
+#include "data/picture/picture.h"
 #include "data/reading.h"
 #include "data/results/other_formats.h"
 
@@ -130,6 +132,35 @@ ColorClusters all_colors(const Matrix<float>& rows, const std::vector<double>& c
   return out;
 }
 
+/// A square for each colour, in lines of eight or, if there are many, in as many lines as columns; what remains of the
+/// last line is transparent.
+void write_swatches(const std::string& path, const data::OutputOptions& options,
+                    const std::vector<PaletteColor>& palette) {
+  constexpr std::int64_t kLeastColumns = 8, kSide = 64, kSmallSide = 8, kFewColors = 1024;
+  const auto colors = std::ssize(palette);
+  const auto square = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(colors))));
+  const std::int64_t columns = std::min(colors, std::max(square, kLeastColumns));
+  const std::int64_t side = colors <= kFewColors ? kSide : kSmallSide;
+  const PictureSize size{.width = columns * side, .height = (colors + columns - 1) / columns * side};
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(4 * size.pixels()), 0);
+  std::uint8_t* next = pixels.data();
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    for (std::int64_t x = 0; x < size.width; ++x, next += 4) {
+      const std::int64_t at = y / side * columns + x / side;
+      if (at >= colors) continue;
+      const Pixel& color = palette[static_cast<std::size_t>(at)].color;
+      next[0] = static_cast<std::uint8_t>(byte_of(color.red));
+      next[1] = static_cast<std::uint8_t>(byte_of(color.green));
+      next[2] = static_cast<std::uint8_t>(byte_of(color.blue));
+      next[3] = 255;
+    }
+  }
+  data::PngPicture picture{size};
+  picture.pixels = pixels;
+  picture.channels = 4;
+  data::write_png(path, options, picture);
+}
+
 }  // namespace
 
 std::string hex_of(const Pixel& color) {
@@ -142,7 +173,7 @@ double share_of(const PaletteColor& entry, const std::vector<PaletteColor>& pale
   return all > 0 ? static_cast<double>(entry.pixels) / static_cast<double>(all) : 0.0;
 }
 
-std::vector<std::string> palette_endings() { return {".txt", ".gpl", ".h5"}; }
+std::vector<std::string> palette_endings() { return {".txt", ".gpl", ".h5", ".png"}; }
 
 std::vector<Pixel> read_palette(const std::string& location) {
   const std::string file = data::parse_location(location).file;
@@ -182,6 +213,7 @@ void write_palette(const std::string& path, const data::OutputOptions& options, 
     file.dataset("counts", std::span<const std::int64_t>(counts));
     return file.finish();
   }
+  if (path.ends_with(".png")) return write_swatches(path, options, palette);
   const bool is_gimp = path.ends_with(".gpl");
   std::string text = is_gimp ? fmt::format("{}\nName: kith\n#\n", kGimp) : "";
   for (const PaletteColor& entry : palette) {
@@ -195,9 +227,12 @@ void write_palette(const std::string& path, const data::OutputOptions& options, 
 }
 
 std::string palette_table(const std::vector<PaletteColor>& palette) {
-  std::string out = "color  value      pixels  share\n";
+  std::string out = color_block(0, 0, 0).empty() ? "" : "     ";
+  out += "color  value      pixels  share\n";
   for (std::size_t i = 0; i < palette.size(); ++i) {
-    out += fmt::format("{:>5}  {} {:>9}  {:5.1f} %\n", i, hex_of(palette[i].color), palette[i].pixels,
+    const Pixel& color = palette[i].color;
+    out += color_block(byte_of(color.red), byte_of(color.green), byte_of(color.blue));
+    out += fmt::format("{:>5}  {} {:>9}  {:5.1f} %\n", i, hex_of(color), palette[i].pixels,
                        100.0 * share_of(palette[i], palette));
   }
   return out;

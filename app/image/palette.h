@@ -32,11 +32,12 @@ std::vector<std::string> palette_endings();
 /// the line, and the errors of the readers.
 std::vector<Pixel> read_palette(const std::string& location);
 
-/// Writes the colours with their shares; the ending decides: .gpl (GIMP), .h5 (/colors, /counts), else text.
+/// Writes the colours with their shares; the ending decides: .gpl (GIMP), .h5 (/colors, /counts), .png (a square for
+/// each, eight or more in a line), else text.
 /// command: as stored in results. Throws Error(output).
 void write_palette(const std::string& path, const data::OutputOptions& options, const std::string& command,
                    const std::vector<PaletteColor>& palette);
-/// A line for each colour: its number, colour, pixels and share.
+/// A line for each colour: its number, colour, pixels and share; with color_block() before them.
 std::string palette_table(const std::vector<PaletteColor>& palette);
 
 /// A palette, from the most frequent colour on unless it was given. The labels of the result are numbers of its

@@ -278,10 +278,10 @@ const data::InputMark& PointsRun::mark_of(const std::string& file) {
   return found != marks_.end() ? found->second : marks_.emplace(file, data::mark_of(file)).first->second;
 }
 
-void PointsRun::print(const std::string& text) const {
+void PointsRun::print(const std::string& text, Styles styles) const {
   // A quiet run that writes a file has nothing to say.
   const bool is_written = !target.empty() && target != "-";
-  if (!common.json && !(common.quiet && is_written)) print_out(text);
+  if (!common.json && !(common.quiet && is_written)) print_out(text, styles);
 }
 
 bool PointsRun::prints_result() const { return target == "-" && std::ranges::count(output.endings, target) > 0; }

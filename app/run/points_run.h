@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/terminal.h"
 #include "app/run/checkpointing.h"
 #include "app/run/held_points.h"
 #include "app/run/memory.h"
@@ -64,7 +65,7 @@ struct PointsRun : Job {
   /// data::mark_of(), once per file.
   const data::InputMark& mark_of(const std::string& file);
   /// On standard output, unless --json was given.
-  void print(const std::string& text) const;
+  void print(const std::string& text, Styles styles = Styles::show) const;
   /// Whether the result is written to standard output.
   bool prints_result() const;
 

@@ -129,6 +129,33 @@ TEST_CASE("image takes the colours of a palette in every format") {
   refuses(3, {"image", "p.ppm", "--palette-from", "bad.csv"}, {"bad.csv", "row 2", "300"}, there);
 }
 
+TEST_CASE("image writes squares of its colours, and prints the colours in the same run as the picture") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "p.ppm", stripes(30, 12));
+  const Words words{"image", "p.ppm", "-k", "3", "--space", "srgb", "-f", "-o", "o.png"};
+  CHECK(done(words, there).out.empty());
+  const Outcome run = done(plus(words, {"--palette", "s.png"}), there);
+  for (const char* color : {"#c90a0a       120   33.3 %", "#0ac90a       120", "#0a0ac9       120"}) {
+    CHECK(run.out.find(color) != std::string::npos);
+  }
+  CHECK(run.out.find('\033') == std::string::npos);  // this is no terminal
+  CHECK(done(plus(words, {"-q", "--palette", "s.png"}), there).out.empty());
+  // Three squares of these colours and of equal size.
+  const Outcome squares = done({"image", "s.png", "-k", "9"}, there);
+  CHECK(squares.says("s.png, 64 x 192"));
+  for (const char* color : {"#c90a0a      4096", "#0ac90a      4096", "#0a0ac9      4096"}) {
+    CHECK(squares.out.find(color) != std::string::npos);
+  }
+  // Ten squares in two lines; six places are transparent.
+  std::string many = "P6 10 1 255\n";
+  for (int i = 0; i < 10; ++i) many += {static_cast<char>(10 * i), 0, 0};
+  write_bytes(folder / "m.ppm", many);
+  done({"image", "m.ppm", "-k", "10", "--palette", "m.png"}, there);
+  CHECK(done({"image", "m.png", "-k", "99"}, there).says("m.png, 128 x 512"));
+  CHECK(done({"image", "m.png", "-k", "99"}, there).says("has 10 colours"));
+}
+
 TEST_CASE("image gives several pictures one palette, or one each") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};

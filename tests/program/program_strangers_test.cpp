@@ -110,3 +110,18 @@ TEST_CASE("names are escaped on a terminal, and are as they are in files") {
   REQUIRE(std::system((command + " -o out.csv").c_str()) == 0);
   CHECK(bytes_of(folder / "out.csv").find(name) != std::string::npos);
 }
+
+TEST_CASE("colours are shown as blocks on a terminal alone, unless NO_COLOR is set") {
+  const Scratch folder;
+  write_bytes(folder / "p.ppm", std::string("P6 2 1 255\n\xff\0\0\0\0\xff", 17));
+  const std::string image = std::string(KITH_BINARY) + " image " + (folder / "p.ppm") + " -k 2 --space srgb -q";
+  const std::string plain = "TERM=xterm COLORTERM= " + image;
+  CHECK(on_terminal("TERM=xterm COLORTERM=truecolor " + image).find("\033[48;2;255;0;0m    \033[0m     0  #ff0000") !=
+        std::string::npos);
+  CHECK(on_terminal(plain).find("\033[48;5;196m    \033[0m     0  #ff0000") != std::string::npos);
+  for (const std::string& command : {"NO_COLOR=1 " + plain, "TERM=dumb " + image, plain + " | cat"}) {
+    const std::string shown = on_terminal(command);
+    CHECK(shown.find("\033[48") == std::string::npos);
+    CHECK(shown.find("#ff0000") != std::string::npos);
+  }
+}
