@@ -14,6 +14,7 @@
 #include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
 #include "data/io/stream_bytes.h"
+#include "data/row_texts.h"
 #include "data/text/text_columns.h"
 
 namespace kith::data {
@@ -84,7 +85,8 @@ std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOpti
   const FormatEntry& format = format_of(location.file);
   std::unique_ptr<PointSource> source = with_columns(format.open(location, options), options);
   if (options.transpose) source = transposed(std::move(source), options.scratch);
-  return in_form(filled(std::move(source), options.fill), options);
+  source = in_form(filled(std::move(source), options.fill), options);
+  return options.ids.empty() ? std::move(source) : with_row_ids(std::move(source), options);
 }
 
 std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header) {

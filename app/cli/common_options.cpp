@@ -36,6 +36,21 @@ void add_output_options(OptionSet& set, CommonOptions& common, const char* help)
            common.force);
 }
 
+void add_ids_option(OptionSet& set, CommonOptions& common) {
+  set.text({.names = "--ids",
+            .value = "FILE[:COLUMN]",
+            .help = "File with a text for each row of the points, for formats that have none: FILE.csv or "
+                    "FILE.csv:COLUMN, a dataset, or a text file with an identifier a line. Outputs name the rows by "
+                    "it.",
+            .section = Section::points,
+            .shown_default = "none",
+            .input = Input::table,
+            .stored = Stored::if_changed,
+            .position = position::kInput,
+            .excludes = {"--id-column"}},
+           common.ids);
+}
+
 void add_points(OptionSet& set, std::string& points, const char* required) {
   set.positional({.names = "POINTS",
                   .help = "FILE:DATASET with n rows, or FILE if it contains one matrix.",
@@ -277,6 +292,8 @@ data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumn
   options.drop_columns = common.drop_columns;
   if (!common.transpose) options.like = expected.names;
   options.id_column = common.id_column;
+  if (!expected.are_queries) options.ids = common.ids;
+  if (!expected.are_queries || common.ids.empty()) options.joined = common.join;
   options.label_column = common.label_column;
   options.weight_column = common.weight_column;
   options.indexed = expected.indexed;

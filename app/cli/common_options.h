@@ -26,6 +26,7 @@ struct CommonOptions {
   std::string precision = "auto";
   std::string metric = "euclidean";
   std::string columns, drop_columns, id_column, label_column;  // empty: none named
+  std::string ids, join;                                       // texts of rows; empty: none named
   std::string index_base = "auto";                             // of svmlight files
   std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
@@ -61,11 +62,14 @@ struct CommonOptions {
 struct ExpectedColumns {
   std::vector<std::string> names = {};  // to be found in the points; empty: not known
   data::IndexedColumns indexed = {};    // of svmlight files
+  bool are_queries = false;             // --ids names the rows of the other input
 };
 
 /// Groups of common options; a command declares those it needs, after OptionSet::begin_common().
 inline constexpr const char* kOutputHelp = "Write the result to this HDF5 file; it appears only when it is complete.";
 void add_output_options(OptionSet& set, CommonOptions& common, const char* help = kOutputHelp);
+/// --ids, the file that names the rows of the points.
+void add_ids_option(OptionSet& set, CommonOptions& common);
 /// POINTS, the positional of commands that cluster or assign. required: its description if it is missing.
 void add_points(OptionSet& set, std::string& points, const char* required);
 void add_precision_option(OptionSet& set, CommonOptions& common);

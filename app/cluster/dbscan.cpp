@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "app/cli/words.h"
@@ -12,9 +11,9 @@
 #include "app/run/auto_preparation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
-#include "app/run/model.h"
 #include "app/run/points_run.h"
 #include "app/run/preparation.h"
+#include "app/run/radius.h"
 #include "app/run/results.h"
 #include "core/neighbors/graph.h"
 #include "core/neighbors/neighbors.h"
@@ -26,25 +25,23 @@ constexpr std::int64_t kSampleRows = 10'000;  // at most, whose neighbours sugge
 
 struct DbscanCommand {
   std::string points;
-  double radius = std::numeric_limits<double>::quiet_NaN();  // NaN: not given
+  RadiusChoice radius;
   std::int64_t min_points = 5;
   std::string labels;  // a file; empty: none
   std::string write_obs;
   CommonOptions common;
 
-  bool suggests() const { return std::isnan(radius); }
+  bool suggests() const { return !radius.given(); }
   Metric metric() const { return metric_of(common); }
 };
 
 void declare(OptionSet& set, DbscanCommand& options) {
   add_points(set, options.points, "the file to cluster");
-  set.number({.names = "--radius",
-              .value = "R",
-              .help = "Points within this distance of each other are neighbours, R included. Without it, kith prints "
-                      "how far neighbours are and suggests a radius.",
-              .shown_default = "none",
-              .stored = Stored::always},
-             options.radius);
+  add_radius_options(
+      set, options.common, options.radius,
+      "Points within this distance of each other are neighbours, R included (for cosine: sqrt(2 - 2 "
+      "cos); 0.1 is a cosine of 0.995, 0.447 one of 0.9). Without it, kith prints how far neighbours are "
+      "and suggests a radius.");
   set.integer({.names = "--min-points",
                .value = "N",
                .help = "Number of points within the radius, the point itself included, that make a core point.",
@@ -76,8 +73,11 @@ void check_min_points(const DbscanCommand& options, std::int64_t rows, const Poi
 
 void open_inputs(DbscanCommand& options, PointsRun& run) {
   choose_preparation(options.points, run.set, options.common);
-  take_file_metric({options.points}, run.set, options.common);
-  if (!options.suggests()) limit_of_radius(options.radius, options.metric());
+  take_metric_of_radius(options.radius, {options.points}, run.set, options.common);
+  if (!options.suggests()) {
+    options.radius.limit(options.metric());
+    run.report.radius = report_of(options.radius, options.metric());
+  }
   open_points(run, options.points);
   check_label_output(run.common, options.write_obs, *run.source);
   if (options.suggests()) check_min_points(options, run.source->rows(), run);
@@ -136,13 +136,16 @@ RadiusSuggestion suggest(const DbscanCommand& options, PointsRun& run) {
     suggestion.text += fmt::format("{:>3} % of the points  {:.6g}\n", percent,
                                    ascending[static_cast<std::size_t>((count - 1) * percent / 100)]);
   }
-  suggestion.text += fmt::format("suggested --radius   {:.6g}\n", suggestion.radius);
+  const std::string cosine = options.metric() == Metric::cosine
+                                 ? fmt::format(", a cosine of {:.6g}", cosine_of_radius(suggestion.radius))
+                                 : "";
+  suggestion.text += fmt::format("suggested --radius   {:.6g}{}\n", suggestion.radius, cosine);
   return suggestion;
 }
 
 DbscanResult cluster(const DbscanCommand& options, PointsRun& run) {
   DbscanResult result = dbscan(*run.held.points, run.held.values->values(),
-                               {.limit = limit_of_radius(options.radius, options.metric()),
+                               {.limit = options.radius.limit(options.metric()),
                                 .measure = measure_of(options.metric()),
                                 .min_points = options.min_points,
                                 .block_queries = run.common.block_rows},
@@ -166,7 +169,7 @@ void write(const DbscanResult& result, const KMeansResult& rows, const DbscanCom
   }
   data::ResultFile file(run.target, run.output);
   write_head(file, {"kith-dbscan", run.needs.stored_command, run.source->value_class(), options.metric()}, *run.source);
-  file.attribute("radius", options.radius);
+  file.attribute("radius", options.radius.value());
   file.attribute("min_points", options.min_points);
   file.attribute("noise", result.noise);
   write_dropped_rows(file, run.common, *run.held.values);

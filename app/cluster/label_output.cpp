@@ -48,6 +48,7 @@ void add_label_option(OptionSet& set, std::string& labels, std::string& write_ob
                              "--append cannot be combined with --transpose, whose points are not the rows of the "
                              "table; leave one of them out")}},
            common.append);
+  add_ids_option(set, common);
   set.text({.names = "--write-obs",
             .value = "NAME",
             .help = "Make --output a copy of the points' AnnData file, with the labels in this new column of obs.",

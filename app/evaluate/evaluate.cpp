@@ -12,6 +12,7 @@
 #include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/evaluate/internal_evaluation.h"
+#include "app/evaluate/list_evaluation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
@@ -130,14 +131,14 @@ void declare(OptionSet& set, EvaluateOptions& options) {
   set.positional({.names = "LABELS",
                   .help = "A label for each row: a result of kith, whose metric and preparation --points use, "
                           "FILE:DATASET of whole numbers or text, or FILE:COLUMN of a text file. Empty or -1: no "
-                          "label.",
+                          "label. Or lists of neighbours (FILE: its /neighbors), to compare with those of --truth.",
                   .required = "the file with the labels",
                   .input = Input::table,
                   .stored = Stored::always},
                  options.labels);
   set.text({.names = "--truth",
             .value = "CLASSES",
-            .help = "The known classes of the same rows, in the same forms.",
+            .help = "The known classes of the same rows, in the same forms; or the true lists of neighbours.",
             .input = Input::table,
             .stored = Stored::if_changed},
            options.truth);
@@ -387,6 +388,32 @@ void write(const Evaluation& result, const EvaluateOptions& options, PointsRun& 
   file.finish();
 }
 
+/// The command where LABELS are lists of neighbours.
+int evaluate_lists(const EvaluateOptions& options, PointsRun& run) {
+  if (options.truth.empty()) {
+    throw Error(ExitCode::usage, fmt::format("{}: expected --truth with the true lists of neighbours; kith knn BASE "
+                                             "--queries QUERIES --truth {} finds them and compares",
+                                             options.labels, options.labels));
+  }
+  if (!names_lists(options.truth)) {
+    throw Error(ExitCode::data, fmt::format("--truth {}: expected lists of neighbours, as {} has, found labels; give "
+                                            "FILE:/neighbors of a result of kith knn",
+                                            options.truth, options.labels));
+  }
+  if (!options.internal.points.empty() || !run.target.empty()) {
+    throw Error(ExitCode::usage,
+                fmt::format("{} cannot be combined with lists of neighbours, whose comparison is printed; leave it out "
+                            "(--json-file FILE keeps the numbers)",
+                            run.target.empty() ? "--points" : "--output"));
+  }
+  if (!begin(run, {.stored_command = run.set.stored_command({}), .writes_result = false})) return 0;
+  run.progress.phase("compare", 0);
+  const std::string verdict = compare_lists(options.labels, options.truth, run);
+  end_computation(run);
+  run.print(verdict);
+  return finish(run, "");
+}
+
 }  // namespace
 
 int run_evaluate(const Arguments& arguments) {
@@ -398,12 +425,14 @@ int run_evaluate(const Arguments& arguments) {
        .examples = {"kith evaluate clusters.h5 --truth points.h5:/labels",
                     "kith evaluate clusters.h5 --points points.h5:/train --save-silhouette -o scores.h5",
                     "kith evaluate clusters.h5 --truth iris.csv:species -o scores.h5",
-                    "kith evaluate labels.npy --truth classes.npy --json"},
+                    "kith evaluate labels.npy --truth classes.npy --json",
+                    "kith evaluate theirs.hdf5 --truth neighbors.h5:/neighbors    # recall, without a search"},
        .first = {"--truth", "--points", "--columns", "-o"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, {".h5"});
   check_outputs(run);
+  if (names_lists(options.labels)) return evaluate_lists(options, run);
   LabelInputs inputs = open_inputs(options, run);
   if (!begin(run, needs_of(options, inputs, run))) return 0;
   if (run.source != nullptr) hold_points(run);

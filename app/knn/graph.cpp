@@ -33,7 +33,8 @@ class GraphMaker {
                  .edges = name_of_edges(),
                  .ids = run.ids,
                  .write_obsp = options_.write_obsp,
-                 .each_once = options_.edges() != GraphEdges::directed} {}
+                 .each_once = options_.edges() != GraphEdges::directed,
+                 .are_pairs = options_.pairs} {}
 
   std::unique_ptr<GraphOutput> from_lists() {
     NeighborGraph lists;
@@ -51,18 +52,19 @@ class GraphMaker {
         },
         run_.job.progress);
     if (options_.edges() != GraphEdges::directed) lists = with_edges(lists, options_.edges());
+    if (options_.pairs) lists = upper_part(lists);
     if (!options_.components) return write(lists);
     write_components_of(lists);
     return nullptr;
   }
 
   std::unique_ptr<GraphOutput> from_radius() {
-    const RadiusOptions search{.limit = limit_of_radius(options_.radius, options_.metric()),
+    const RadiusOptions search{.limit = options_.radius.limit(options_.metric()),
                                .measure = measure_of(options_.metric()),
                                .base_is_queries = run_.queries == nullptr,
                                .include_self = options_.include_self,
                                .block_queries = options_.common.block_rows,
-                               .pairs_once = options_.components && run_.queries == nullptr,
+                               .pairs_once = (options_.components && run_.queries == nullptr) || options_.pairs,
                                .sorted = !options_.components,
                                .max_buffered_pairs = run_.spare_bytes / 4 / kBufferedPairBytes};
     if (options_.components) {
@@ -84,10 +86,7 @@ class GraphMaker {
       return write(graph);
     }
     graph = {};
-    std::vector<std::int64_t> begin{0};
-    const std::vector<std::int64_t> counts =
-        count_radius_neighbors(*run_.held.points, run_.query_values, search, run_.job.progress);
-    for (const std::int64_t count : counts) begin.push_back(begin.back() + count);
+    const std::vector<std::int64_t> begin = count_edges(search);
     warn_if_large(begin.back());
     auto out = open(begin);
     search_all(search, [&](std::int64_t first, const NeighborGraph& part) {
@@ -104,11 +103,12 @@ class GraphMaker {
     const double bytes = static_cast<double>(edges) * (run_.head.value_class == ValueClass::f32 ? 12 : 16);
     if (bytes < kLarge) return;
     run_.job.progress.warning(
-        fmt::format("the graph has {} edges, about {:.1f} GB; a smaller --radius has fewer, and "
+        fmt::format("the graph has {} edges, about {:.1f} GB; a smaller radius has fewer, and "
                     "--components writes only the groups of rows",
                     edges, bytes * 1e-9));
   }
   const char* name_of_edges() const {
+    if (options_.pairs) return "pairs";
     if (options_.has_radius()) return "radius";
     if (options_.symmetric) return "symmetric";
     return options_.mutual ? "mutual" : "directed";
@@ -127,11 +127,43 @@ class GraphMaker {
         run_.job.progress);
   }
 
+  /// (rows + 1) Where the edges of each row begin.
+  std::vector<std::int64_t> count_edges(const RadiusOptions& search) const {
+    std::vector<std::int64_t> begin{0};
+    if (search.pairs_once) {  // the other way counts both rows of a pair
+      search_all(search, [&begin](std::int64_t, const NeighborGraph& part) {
+        for (std::int64_t i = 0; i < part.rows(); ++i) {
+          begin.push_back(begin.back() + part.begin[i + 1] - part.begin[i]);
+        }
+        return true;
+      });
+      return begin;
+    }
+    const std::vector<std::int64_t> counts =
+        count_radius_neighbors(*run_.held.points, run_.query_values, search, run_.job.progress);
+    for (const std::int64_t count : counts) begin.push_back(begin.back() + count);
+    return begin;
+  }
+
+  /// The edges from lower rows to higher ones.
+  static NeighborGraph upper_part(const NeighborGraph& graph) {
+    NeighborGraph part;
+    for (std::int64_t i = 0; i < graph.rows(); ++i) {
+      for (std::int64_t e = graph.begin[i]; e < graph.begin[i + 1]; ++e) {
+        if (graph.row[e] <= i) continue;
+        part.row.push_back(graph.row[e]);
+        part.distance.push_back(graph.distance[e]);
+      }
+      part.begin.push_back(part.edges());
+    }
+    return part;
+  }
+
   /// Reports the number of edges before any is written. Null if they are not written.
   std::unique_ptr<GraphOutput> open(std::span<const std::int64_t> begin) {
     const std::int64_t edges = begin.back();
     run_.job.report.edges = edges;
-    Terminal::instance().detail(fmt::format("edges      {}, {:.1f} for each row", edges,
+    Terminal::instance().detail(fmt::format("{:<11}{}, {:.1f} for each row", options_.pairs ? "pairs" : "edges", edges,
                                             static_cast<double>(edges) / static_cast<double>(begin.size() - 1)));
     if (request_.path.empty() && options_.common.json) return nullptr;
     return open_graph_output(request_, begin);
@@ -323,6 +355,9 @@ class EdgeLines final : public GraphOutput {
         matrix_(data::has_ending(request.path, ".mtx")),
         once_(request.each_once && !matrix_),
         ids_(request.ids) {
+    const std::string names = request.are_pairs
+                                  ? fmt::format("{},{},distance", ids_.base_name("_a"), ids_.base_name("_b"))
+                                  : std::string("source,target,distance");
     if (request.path.empty()) return;
     constexpr std::int64_t kUsualLine = 20;  // bytes, or more
     const std::int64_t edges = begin.back();
@@ -330,7 +365,7 @@ class EdgeLines final : public GraphOutput {
     file_->require_space(kUsualLine * (once_ ? edges / 2 : edges));
     file_->write(matrix_ ? fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", begin.size() - 1,
                                        request.base->rows(), edges)
-                         : "source,target,distance\n");
+                         : fmt::format("{}{}\n", names, ids_.joined_header(request.are_pairs)));
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     const char between = file_ ? ',' : '\t';
@@ -344,7 +379,9 @@ class EdgeLines final : public GraphOutput {
           const std::string source = ids_.query_row(row, between);
           for (std::size_t e = 0; e < to.size(); ++e) {
             if (once_ && to[e] < row) continue;
-            text += fmt::format("{}{}{}{}{}\n", source, between, ids_.base_row(to[e], between), between, distances[e]);
+            text += fmt::format("{}{}{}{}{}", source, between, ids_.base_row(to[e], between), between, distances[e]);
+            ids_.append_joined(text, row, to[e], between);
+            text += '\n';
           }
           file_ ? file_->write(text) : print_out(text);
         });
@@ -376,14 +413,16 @@ void write_component_rows(const GraphOutputRequest& request, std::span<const std
   data::OutputBytes file(request.path, request.options);
   const bool csv = format == data::LabelFormat::csv;
   file.write(
-      csv ? fmt::format("{},component,keep\n", request.ids.base_name())
+      csv ? fmt::format("{},component,keep{}\n", request.ids.base_name(), request.ids.joined_header())
           : data::numpy_head(data::record_type<std::int64_t, bool>({"component", "keep"}), {std::ssize(labels)}));
   for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
     const std::int64_t component = labels[static_cast<std::size_t>(i)];
     std::string record;
     if (csv) {
-      record = fmt::format("{},{},{:d}\n", request.ids.base_row(i, ','), request.ids.base_row(component, ','),
-                           component == i);
+      record =
+          fmt::format("{},{},{:d}", request.ids.base_row(i, ','), request.ids.base_row(component, ','), component == i);
+      request.ids.append_joined(record, i, ',');
+      record += '\n';
     } else {
       data::append_record(record, component, component == i);
     }
@@ -437,8 +476,10 @@ std::int64_t write_components(const GraphOutputRequest& request, std::span<const
   } else if (shown) {
     std::string text;
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      text += fmt::format("{}\t{}\n", request.ids.base_row(static_cast<std::int64_t>(i), '\t'),
+      text += fmt::format("{}\t{}", request.ids.base_row(static_cast<std::int64_t>(i), '\t'),
                           request.ids.base_row(labels[i], '\t'));
+      request.ids.append_joined(text, static_cast<std::int64_t>(i), '\t');
+      text += '\n';
       if (text.size() < (1U << 16) && i + 1 < labels.size()) continue;
       print_out(text);
       text.clear();

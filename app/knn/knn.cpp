@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/cli/terminal.h"
 #include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/knn/knn.h"
@@ -19,7 +20,9 @@
 #include "core/neighbors/radius.h"
 #include "core/numbers/distance.h"
 #include "core/runtime/threads.h"
+#include "data/format/column_choice.h"
 #include "data/results/anndata_copy.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {
@@ -94,18 +97,30 @@ struct KnnInputs {
   const data::PointSource& base;
   const data::PointSource& queries;  // the base itself without --queries
   std::optional<TruthComparison> truth = {};
-  data::Labels classes = {};  // of --classify
+  data::Labels classes = {};               // of --classify
+  std::optional<data::Labels> known = {};  // classes of the queries
   RowIds ids = {};
   /// With several processes each has some rows of the base, and all of them as queries.
   bool reads_base_again = false;
 };
 
+std::vector<std::string> joined_columns(const CommonOptions& common) {
+  std::vector<std::string> columns;
+  if (common.join.empty()) return columns;
+  for (data::ListItem& item : data::split_list("--join", common.join)) columns.push_back(std::move(item.text));
+  return columns;
+}
+
 KnnInputs open_all(KnnOptions& options, PointsRun& run) {
   if (options.neighbors == 0 && !options.has_radius()) {
     run.set.refuse_missing("-k, the number of neighbours, or --radius,");
   }
-  take_file_metric({options.base, options.queries}, run.set, options.common);
-  if (options.has_radius()) limit_of_radius(options.radius, options.metric());
+  take_metric_of_radius(options.radius, {options.base, options.queries}, run.set, options.common);
+  if (options.has_radius()) {
+    options.radius.limit(options.metric());
+    run.report.radius = report_of(options.radius, options.metric());
+  }
+  run.report.has_pairs = options.pairs;
   run.inputs = open_inputs(options.base, options.queries, run);
   run.source = run.inputs.first.get();
   const data::PointSource* second = run.inputs.second.get();
@@ -124,9 +139,12 @@ KnnInputs open_all(KnnOptions& options, PointsRun& run) {
     data::check_obsp(data::parse_location(base.name()).file, options.write_obsp, base.rows());
   }
   if (!run.target.empty()) check_list_format(options.list_format(), options.metric(), base, second);
-  if (!run.common.id_column.empty()) inputs.ids = RowIds(base, second);
-  if (!options.classify.empty()) inputs.classes = read_classes(options, base);
-  if (!options.truth.empty()) {
+  const bool named = !run.common.id_column.empty() || !run.common.ids.empty();
+  if (named || !run.common.join.empty()) inputs.ids = RowIds(base, second, named, joined_columns(run.common));
+  if (!options.classify.empty()) {
+    inputs.classes = read_classes(options.classify, base, options);
+    if (!options.truth.empty()) inputs.known = read_classes(options.truth, queries, options);
+  } else if (!options.truth.empty()) {
     inputs.truth.emplace(options.truth, queries.rows(), options.neighbors);
     warn_of_truth_metric(options.truth, run.set, run.common, run.progress);
   }
@@ -227,11 +245,11 @@ std::unique_ptr<NeighborOutput> open_lists(const KnnRun& search, const KnnInputs
                                       .base_values = search.base_values,
                                       .query_values = search.query_values,
                                       .ids = search.ids};
-  const bool shown = !options.common.json;
+  const bool shown = !options.common.json && (search.target.empty() || !options.common.quiet);
   if (options.outliers) return find_outliers(request, shown);
   if (!options.classify.empty()) {
     const VoteWeight weight = options.vote == "equal" ? VoteWeight::equal : VoteWeight::distance;
-    return classify(request, inputs.classes, weight, shown, report);
+    return classify(request, inputs.classes, inputs.known ? &*inputs.known : nullptr, weight, shown, report);
   }
   if (search.target.empty() && (inputs.truth || !shown)) return nullptr;
   return open_neighbor_output(search.target.empty() ? ListFormat::kith : options.list_format(), request);
@@ -270,7 +288,7 @@ void search_with_checkpoint(const KnnRun& search, NeighborOptions options, Check
 /// Lists of k nearest neighbours, for the output and for --truth. Returns the output to be finished, or null.
 std::unique_ptr<NeighborOutput> make_lists(const KnnRun& search, KnnInputs& inputs, PointsRun& run) {
   std::unique_ptr<NeighborOutput> lists = open_lists(search, inputs, run.report);
-  if (inputs.truth) inputs.truth->measure_with(definition_for(search));
+  if (inputs.truth) inputs.truth->measure_with(measure_of(search.options.metric()), definition_for(search));
   const bool all_kept = search.held.values->kept_rows().empty() && search.queried.kept_rows().empty();
   const auto take = [&](std::int64_t first, const NeighborLists& result) {
     const PhaseWithin phase(run.progress, "write");
@@ -336,6 +354,33 @@ KnnOutput search(const KnnOptions& options, KnnInputs& inputs, PointsRun& run) {
   return output;
 }
 
+/// A command line that goes on from this run; empty: there is none. Names of files that do not exist yet are in
+/// capitals where the user has them, and in small letters where the command makes them.
+std::string next_step(const KnnOptions& options, const PointsRun& run) {
+  const auto same = [&run](const std::string& more, const OptionSet::Replacements& words = {}) {
+    return run.set.shown_command("knn", words) + more;
+  };
+  if (!options.classify.empty()) {
+    if (run.report.accuracy.empty()) return "";
+    const bool equal = options.vote == "equal";
+    const auto best = std::ranges::max_element(run.report.accuracy, {}, [equal](const AccuracyReport& accuracy) {
+      return equal ? accuracy.equal : accuracy.by_distance;
+    });
+    return same(" --queries NEW.csv -o classes.csv", {{"--neighbors", fmt::format("-k {}", best->neighbors)}});
+  }
+  if (run.target.empty() || options.outliers || options.components || !options.truth.empty()) return "";
+  if (!options.queries.empty()) {
+    if (options.has_radius() || data::label_format(run.target) == data::LabelFormat::csv) return "";
+    return fmt::format("kith evaluate THEIRS.hdf5 --truth {}", shell_word(run.target));
+  }
+  if (options.makes_graph()) {
+    if (!options.write_obsp.empty()) return "";
+    // The groups that pairs connect.
+    return same(" --components -o groups.csv", {{"--pairs", options.has_radius() ? "" : "--graph"}});
+  }
+  return options.include_self ? "" : same(" --outliers -o outliers.csv", {{"--join", ""}});
+}
+
 }  // namespace
 
 NeighborOptions search_options(const KnnRun& run) {
@@ -356,8 +401,11 @@ int run_knn(const Arguments& arguments) {
        .examples = {"kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5",
                     "kith knn points.h5:/train -k 5 -o neighbors.h5     # the set against itself",
                     "kith knn points.h5:/train --queries points.h5:/test -k 100 --truth points.h5",
+                    "kith knn known.csv --label-column kind --classify known.csv:kind --queries test.csv -k 5 --truth "
+                    "test.csv:kind",
                     "kith knn points.h5:/train -k 15 --symmetric -o graph.h5    # edges, as CSR",
-                    "kith knn points.h5:/train --radius 0.1 --metric cosine --components -o groups.h5",
+                    "kith knn vectors.npy --min-cosine 0.95 --pairs --ids texts.txt -o pairs.csv",
+                    "kith knn points.h5:/train --min-cosine 0.95 --components -o groups.h5",
                     "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
                     "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"},
        .first = {"-k", "--queries", "--radius", "--metric", "-o"}});
@@ -373,11 +421,10 @@ int run_knn(const Arguments& arguments) {
   advise(run);
   KnnOutput output = search(options, inputs, run);
   end_computation(run);
-  if (inputs.truth) run.print(inputs.truth->verdict() + "\n");
+  if (inputs.truth) run.print(inputs.truth->verdict(text_width(Stream::output)));
   if (run.target.empty() && options.uses_lists()) output.lists->finish();
   if (begin_write(run)) output.finish();
-  const bool is_result = !run.target.empty() && !inputs.truth;
-  return finish(run, is_result ? fmt::format("kith info {}", shell_word(run.target)) : "",
+  return finish(run, next_step(options, run),
                 inputs.truth && !inputs.truth->all_right() ? ExitCode::internal : ExitCode::done);
 }
 

@@ -1,9 +1,7 @@
 // The state of a run of kith knn, shared by the files that compute lists and graphs.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +11,7 @@
 #include "app/knn/neighbor_output.h"
 #include "app/run/checkpointing.h"
 #include "app/run/held_points.h"
+#include "app/run/radius.h"
 #include "app/run/report.h"
 #include "app/run/results.h"
 #include "core/neighbors/graph.h"
@@ -24,10 +23,10 @@ namespace kith::app {
 
 struct KnnOptions {
   std::string base;
-  std::string queries;                                       // empty: the base against itself
-  std::int64_t neighbors = 0;                                // 0: not given
-  double radius = std::numeric_limits<double>::quiet_NaN();  // NaN: not given
-  bool graph = false, symmetric = false, mutual = false, components = false;
+  std::string queries;         // empty: the base against itself
+  std::int64_t neighbors = 0;  // 0: not given
+  RadiusChoice radius;
+  bool graph = false, symmetric = false, mutual = false, components = false, pairs = false;
   std::string write_obsp;  // the name of a matrix; empty: none
   bool include_self = false;
   bool squared = false;
@@ -39,10 +38,10 @@ struct KnnOptions {
   CheckpointOptions checkpoint;
   CommonOptions common;
 
-  bool has_radius() const { return !std::isnan(radius); }
-  bool makes_graph() const { return has_radius() || graph || symmetric || mutual; }
+  bool has_radius() const { return radius.given(); }
+  bool makes_graph() const { return has_radius() || graph || symmetric || mutual || pairs; }
   GraphEdges edges() const {
-    if (symmetric) return GraphEdges::symmetric;
+    if (symmetric || (pairs && !has_radius())) return GraphEdges::symmetric;
     return mutual ? GraphEdges::mutual : GraphEdges::directed;
   }
   ListFormat list_format() const { return app::list_format(format, common.output); }
@@ -72,10 +71,11 @@ struct GraphOutputRequest {
   Unit unit = Unit::root;
   const data::PointSource* base = nullptr;
   const data::PointSource* queries = nullptr;  // null: the base itself
-  std::string edges;                           // "directed", "symmetric", "mutual", "radius"
+  std::string edges;                           // "directed", "symmetric", "mutual", "radius", "pairs"
   const RowIds& ids;
   std::string write_obsp = {};  // the name of a matrix in a copy of the AnnData file of `base`; empty: none
   bool each_once = false;       // write the edge x - y without y - x, for x < y
+  bool are_pairs = false;       // the edges have no direction, and a row those to later rows only
 };
 
 /// begin (rows + 1): index of each row's first edge. Throws Error(output) if the output cannot be written, or lacks
@@ -86,14 +86,15 @@ std::unique_ptr<GraphOutput> open_graph_output(const GraphOutputRequest& request
 /// the lowest row of each row's component. Returns the number of components.
 std::int64_t write_components(const GraphOutputRequest& request, std::span<const std::int64_t> labels, bool shown);
 
-/// The labels of --classify, one for each row of the base. Throws Error(data) if their number differs.
-data::Labels read_classes(const KnnOptions& options, const data::PointSource& base);
+/// The labels in this file, one for each row of the points. Throws Error(data) if their number differs.
+data::Labels read_classes(const std::string& location, const data::PointSource& points, const KnnOptions& options);
 
 /// Classes of the queries by the votes of their neighbours, to the output or, without one, to standard output if
 /// `shown`. Without queries: of each row by its neighbours, and the share of rows whose own label wins, for each number
-/// of neighbours up to k, in `report`.
+/// of neighbours up to k, in `report`. known: the classes of the queries, with which those that were found are compared
+/// in `report` and, if `shown`, in tables; null: they are not known.
 std::unique_ptr<NeighborOutput> classify(const NeighborOutputRequest& request, const data::Labels& labels,
-                                         VoteWeight weight, bool shown, Report& report);
+                                         const data::Labels* known, VoteWeight weight, bool shown, Report& report);
 
 /// The distance of each row to its k-th neighbour, and its local outlier factor, to the output or, without one, to
 /// standard output if `shown`: then most outlying rows first.

@@ -5,6 +5,7 @@
 
 #include "app/run/dropped_rows.h"
 #include "app/run/preparation.h"
+#include "data/results/other_formats.h"
 
 namespace kith::app {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 /// cannot.
 std::string unsupported_drop(const KnnOptions& options) {
   const char* result = options.makes_graph()                       ? "a graph"
-                       : !options.truth.empty()                    ? "--truth"
                        : options.uses_lists()                      ? "--classify or --outliers"
+                       : !options.truth.empty()                    ? "--truth"
                        : options.list_format() != ListFormat::kith ? "another --format"
                                                                    : nullptr;
   if (options.common.nan != "drop" || result == nullptr) return "";
@@ -37,35 +38,53 @@ std::string unused_squared(const KnnOptions& options) {
   return options.list_format() != ListFormat::kith ? "the output format defines its distances" : "";
 }
 
+/// Texts stand beside answers in text alone.
+std::string unjoined_format(const KnnOptions& options) {
+  const std::string& output = options.common.output;
+  const bool is_text = output.empty() || data::label_format(output) == data::LabelFormat::csv;
+  if (is_text && options.list_format() == ListFormat::kith) return "";
+  return fmt::format("--join: expected an --output that ends with .csv, or none, found {}; give -o ANSWERS.csv",
+                     output);
+}
+
 void declare_graph(OptionSet& set, KnnOptions& options) {
   constexpr int kGraph = position::kTask + 1;
   set.flag({.names = "--graph",
             .help = "Write the neighbour lists of BASE as a graph: compressed sparse rows (CSR).",
             .stored = Stored::if_changed,
             .position = kGraph,
-            .excludes = {"--radius", "--queries"}},
+            .excludes = {"--radius", "--min-cosine", "--queries"}},
            options.graph);
   set.flag({.names = "--symmetric",
             .help = "Add an edge between two rows if either lists the other.",
             .stored = Stored::if_changed,
             .position = kGraph,
-            .excludes = {"--mutual", "--radius", "--queries"}},
+            .excludes = {"--mutual", "--radius", "--min-cosine", "--queries"}},
            options.symmetric);
   set.flag({.names = "--mutual",
             .help = "Add an edge between two rows if each lists the other.",
             .stored = Stored::if_changed,
             .position = kGraph,
-            .excludes = {"--radius", "--queries"}},
+            .excludes = {"--radius", "--min-cosine", "--queries"}},
            options.mutual);
-  set.flag({.names = "--components",
-            .help = "Write the connected components of the graph or of --radius, and the lowest row of each, instead "
-                    "of edges.",
+  set.flag({.names = "--pairs",
+            .help = "Write each pair of rows within --radius once, the lower row first; with -k, each pair of which "
+                    "one row lists the other.",
             .stored = Stored::if_changed,
             .position = kGraph,
-            .excludes = {"--queries"},
-            .refused = {when([&options] { return !options.makes_graph(); },
-                             "--components: expected --radius R or --graph, whose edges connect rows")}},
-           options.components);
+            .excludes = {"--graph", "--symmetric", "--mutual", "--components", "--queries", "--include-self",
+                         "--write-obsp"}},
+           options.pairs);
+  set.flag(
+      {.names = "--components",
+       .help = "Write the connected components of the graph or of --radius, and the lowest row of each, instead "
+               "of edges.",
+       .stored = Stored::if_changed,
+       .position = kGraph,
+       .excludes = {"--queries"},
+       .refused = {when([&options] { return !options.makes_graph(); },
+                        "--components: expected --radius R, --min-cosine C or --graph, whose edges connect rows")}},
+      options.components);
   set.text(
       {.names = "--write-obsp",
        .value = "NAME",
@@ -89,11 +108,11 @@ void declare_uses(OptionSet& set, KnnOptions& options) {
        .value = "FILE[:DATASET]",
        .help = "Instead of lists: the class of each query by the votes of its neighbours, whose labels are here: a "
                "vector, a result, or FILE:COLUMN of a text file. Without --queries: how often the neighbours of a "
-               "row have its class, for 1 to K of them.",
+               "row have its class, for 1 to K of them. With --truth: accuracy, precision, recall and F1.",
        .input = Input::file,
        .stored = Stored::if_changed,
-       .excludes = {"--graph", "--symmetric", "--mutual", "--radius", "--truth", "--format", "--include-self",
-                    "--checkpoint", "--outliers"}},
+       .excludes = {"--graph", "--symmetric", "--mutual", "--pairs", "--radius", "--min-cosine", "--join", "--format",
+                    "--include-self", "--checkpoint", "--outliers"}},
       options.classify);
   set.choice({.names = "--vote",
               .value = "HOW",
@@ -106,8 +125,8 @@ void declare_uses(OptionSet& set, KnnOptions& options) {
             .help = "Instead of lists: the distance of each row of BASE to its K-th neighbour, and its local outlier "
                     "factor: about 1 inside a cluster, larger for outliers.",
             .stored = Stored::if_changed,
-            .excludes = {"--graph", "--symmetric", "--mutual", "--radius", "--truth", "--format", "--include-self",
-                         "--checkpoint", "--queries"}},
+            .excludes = {"--graph", "--symmetric", "--mutual", "--pairs", "--radius", "--min-cosine", "--join",
+                         "--truth", "--format", "--include-self", "--checkpoint", "--queries"}},
            options.outliers);
 }
 
@@ -127,13 +146,10 @@ void declare(OptionSet& set, KnnOptions& options) {
                .shown_default = "none",
                .stored = Stored::if_changed},
               {1, std::numeric_limits<std::int64_t>::max()}, options.neighbors);
-  set.number({.names = "--radius",
-              .value = "R",
-              .help = "Instead of -k: all rows within this distance, R included; for inner-product, of at least R.",
-              .shown_default = "none",
-              .stored = Stored::if_changed,
-              .excludes = {"-k"}},
-             options.radius);
+  add_radius_options(set, options.common, options.radius,
+                     "Instead of -k: all rows within this distance, R included (for cosine: sqrt(2 - 2 cos); 0.1 is a "
+                     "cosine of 0.995, 0.447 one of 0.9); for inner-product, of at least R.",
+                     {"-k"});
   set.text({.names = "--queries",
             .value = "FILE[:DATASET]",
             .help = "Points to find neighbours for. Without --queries, kith finds each row's neighbours in BASE, "
@@ -151,6 +167,20 @@ void declare(OptionSet& set, KnnOptions& options) {
            options.include_self);
   declare_graph(set, options);
   declare_uses(set, options);
+  add_ids_option(set, options.common);
+  set["--ids"].excludes = {"--id-column", "--transpose"};
+  set.text(
+      {.names = "--join",
+       .value = "COLUMNS",
+       .help = "Columns of the table of BASE, or of --ids, to write beside each answer for both of its rows, named "
+               "as for --columns; also columns of text. They are not part of the points unless --columns names "
+               "them.",
+       .section = Section::points,
+       .shown_default = "none",
+       .stored = Stored::if_changed,
+       .position = position::kInput,
+       .refused = {[&options] { return unjoined_format(options); }}},
+      options.common.join);
   set.flag({.names = "--squared",
             .help = "Write squared distances.",
             .stored = Stored::if_changed,
@@ -161,9 +191,13 @@ void declare(OptionSet& set, KnnOptions& options) {
       {.names = "--truth",
        .value = "FILE[:DATASET]",
        .help = "Compare the neighbours with these lists (FILE: its /neighbors) from kith, ann-benchmarks, BIGANN or "
-               "an .ivecs file; exit with 1 if a list differs in more than the order of ties.",
+               "an .ivecs file; exit with 1 if a list differs in more than the order of ties. With --classify: the "
+               "known classes of the queries.",
        .input = Input::file,
-       .refused = {when([&options] { return options.makes_graph(); },
+       .refused = {when([&options] { return !options.classify.empty() && options.queries.empty(); },
+                        "--truth: expected --queries, whose known classes it gives; without them, --classify compares "
+                        "each row with its own label; leave --truth out"),
+                   when([&options] { return options.makes_graph(); },
                         "--truth cannot be combined with a graph: it compares the lists of -k; leave --truth "
                         "out")}},
       options.truth);

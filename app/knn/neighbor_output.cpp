@@ -13,6 +13,7 @@
 #include "data/io/output_file.h"
 #include "data/io/quoted.h"
 #include "data/results/other_formats.h"
+#include "data/row_texts.h"
 
 namespace kith::app {
 namespace {
@@ -128,7 +129,7 @@ class ListLines final : public NeighborOutput {
   explicit ListLines(const NeighborOutputRequest& request, bool to_file) : unit_(request.unit), ids_(request.ids) {
     if (!to_file) return;
     file_ = std::make_unique<data::OutputBytes>(request.path, request.options);
-    file_->write("query,neighbor,distance\n");
+    file_->write(fmt::format("query,neighbor,distance{}\n", ids_.joined_header(false)));
   }
   void append(std::int64_t first, const NeighborLists& lists) override {
     const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
@@ -138,9 +139,11 @@ class ListLines final : public NeighborOutput {
       std::string text;
       for (std::int64_t j = 0; j < distances.columns(); ++j) {
         const std::int64_t row = lists.index(i, j);
-        text += file_ && row < 0 ? fmt::format("{},-1,\n", query)
-                                 : fmt::format("{}{}{}{}{}\n", query, between, ids_.base_row(row, between), between,
-                                               distances(i, j));
+        text += file_ && row < 0
+                    ? fmt::format("{},-1,", query)
+                    : fmt::format("{}{}{}{}{}", query, between, ids_.base_row(row, between), between, distances(i, j));
+        ids_.append_joined(text, first + i, row, between);
+        text += '\n';
       }
       file_ ? file_->write(text) : print_out(text);
     }
@@ -221,9 +224,8 @@ void write_texts(data::ResultFile& file, const std::string& name, const std::vec
   if (longest->size() <= 64) return write_as<64>(file, name, ids);
   if (longest->size() <= 256) return write_as<256>(file, name, ids);
   throw Error(ExitCode::data,
-              fmt::format("--id-column: row {} (counted from 1): expected at most 256 bytes for a result "
-                          "in HDF5, found {} ('{}'); shorten it, or leave the column out with "
-                          "--drop-columns",
+              fmt::format("identifiers of rows: row {} (counted from 1): expected at most 256 bytes for a result in "
+                          "HDF5, found {} ('{}'); shorten it, or write a .csv file",
                           longest - ids.begin() + 1, longest->size(), quoted(*longest, 40)));
 }
 
@@ -270,13 +272,57 @@ std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const Ne
   }
 }
 
-RowIds::RowIds(const data::PointSource& base, const data::PointSource* queries)
-    : base_(base.kept(data::Kept::id)),
-      queries_(queries == nullptr ? std::vector<std::string>() : queries->kept(data::Kept::id)),
-      base_name_(base.id_name()) {}
+RowIds::RowIds(const data::PointSource& base, const data::PointSource* queries, bool named,
+               const std::vector<std::string>& joined)
+    : are_same_(queries == nullptr) {
+  if (named) {
+    base_ = base.kept(data::Kept::id);
+    if (queries != nullptr) queries_ = queries->kept(data::Kept::id);
+    base_name_ = base.id_name();
+  }
+  for (const std::string& column : joined) {
+    data::RowTexts texts = data::texts_beside(base, column);
+    Joined one{texts.name.empty() ? fmt::format("column {}", column) : texts.name, std::move(texts.texts), {}};
+    const auto form = queries == nullptr ? std::nullopt : queries->table_form();
+    one.has_queries = form && std::ranges::count(form->names, one.name) > 0;
+    if (one.has_queries) one.queries = queries->texts_of(column).texts;
+    joined_.push_back(std::move(one));
+  }
+}
 
-std::string RowIds::base_name() const {
-  return base_.empty() ? "row" : base_name_.empty() ? "id" : data::csv_field(base_name_);
+std::string RowIds::base_name(const std::string& suffix) const {
+  return data::csv_field((base_.empty() ? "row" : base_name_.empty() ? "id" : base_name_) + suffix);
+}
+
+std::string RowIds::joined_header(bool are_pairs) const {
+  std::string header;
+  const auto add = [&header](const std::string& name) { header += "," + data::csv_field(name); };
+  for (const Joined& column : joined_) {
+    if (are_same_ || column.has_queries) add(are_pairs ? column.name + "_a" : "query_" + column.name);
+    add(are_pairs ? column.name + "_b" : "neighbor_" + column.name);
+  }
+  return header;
+}
+
+void RowIds::append_joined(std::string& line, std::int64_t query, std::int64_t row, char delimiter) const {
+  const auto add = [&](const std::vector<std::string>& texts, std::int64_t at) {
+    line += delimiter;
+    if (at >= 0) line += text_of(texts, at, delimiter);
+  };
+  for (const Joined& column : joined_) {
+    if (are_same_ || column.has_queries) add(column.has_queries ? column.queries : column.base, query);
+    add(column.base, row);
+  }
+}
+
+std::string RowIds::joined_header() const {
+  std::string header;
+  for (const Joined& column : joined_) header += "," + data::csv_field(column.name);
+  return header;
+}
+
+void RowIds::append_joined(std::string& line, std::int64_t row, char delimiter) const {
+  for (const Joined& column : joined_) (line += delimiter) += text_of(column.base, row, delimiter);
 }
 
 void RowIds::write(data::ResultFile& file) const {

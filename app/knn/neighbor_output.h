@@ -13,32 +13,51 @@
 
 namespace kith::app {
 
-/// How results name rows: by the texts of --id-column, or by their numbers.
+/// How results name rows: by the texts of --id-column or --ids, or by their numbers; and the columns of --join beside
+/// them.
 class RowIds {
  public:
   /// Row numbers.
   RowIds() = default;
-  /// The texts of --id-column of both inputs; `queries` null: the base itself. Throws Error(data), for lack of memory
-  /// too.
-  RowIds(const data::PointSource& base, const data::PointSource* queries);
+  /// The texts of --id-column or --ids of both inputs if `named`, and columns of the base, which the queries may have,
+  /// too; `queries` null: the base itself. Throws Error(data), for lack of memory too.
+  RowIds(const data::PointSource& base, const data::PointSource* queries, bool named,
+         const std::vector<std::string>& joined);
 
-  /// What a table calls the column of the rows of the base: the name of --id-column, "id", or "row" without ids.
-  std::string base_name() const;
+  /// What CSV calls the column of the rows of the base: the name of --id-column, "id", or "row" without ids; followed
+  /// by `suffix`.
+  std::string base_name(const std::string& suffix = "") const;
   bool empty() const { return base_.empty(); }
   /// A row of the base or of the queries as a field of CSV, or between tabs; its number if there are no ids, or if the
   /// row is -1.
   std::string base_row(std::int64_t row, char delimiter) const { return text_of(base_, row, delimiter); }
   std::string query_row(std::int64_t row, char delimiter) const {
-    return text_of(queries_.empty() ? base_ : queries_, row, delimiter);
+    return text_of(are_same_ ? base_ : queries_, row, delimiter);
   }
+  /// The joined columns as further columns of CSV: their names with "query_" and "neighbor_" in front, or with "_a" and
+  /// "_b" behind for pairs, and their texts.
+  std::string joined_header(bool are_pairs) const;
+  /// A row that is -1 has empty texts.
+  void append_joined(std::string& line, std::int64_t query, std::int64_t row, char delimiter) const;
+  /// The same for single rows of the base.
+  std::string joined_header() const;
+  void append_joined(std::string& line, std::int64_t row, char delimiter) const;
   /// Datasets `ids` and, with queries, `query_ids`, if there are ids.
   void write(data::ResultFile& file) const;
 
  private:
+  /// A column of --join: the texts of the base and of the queries, which may not have it.
+  struct Joined {
+    std::string name;
+    std::vector<std::string> base, queries;
+    bool has_queries = false;
+  };
   static std::string text_of(const std::vector<std::string>& ids, std::int64_t row, char delimiter);
 
   std::vector<std::string> base_, queries_;
   std::string base_name_;
+  std::vector<Joined> joined_;
+  bool are_same_ = true;  // the base is the queries
 };
 
 enum class ListFormat { kith, ann_benchmarks, bigann, ivecs };

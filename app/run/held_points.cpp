@@ -123,7 +123,7 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   InputPair pair{open_input(first, common), nullptr};
   say_numeric(*pair.first, common);
   if (second.empty()) return pair;
-  ExpectedColumns of_first, of_second{pair.first->column_names()};
+  ExpectedColumns of_first, of_second{.names = pair.first->column_names(), .are_queries = true};
   if (const auto indexed = pair.first->indexed_columns(); indexed && !common.columns.empty()) {
     of_second.indexed.count = indexed->count;  // so that the columns can be chosen
   }

@@ -103,6 +103,29 @@ Json to_object(const EvaluationReport& evaluation) {
   return object;
 }
 
+Json to_object(const ClassScores& scores) {
+  return {{"precision", scores.precision}, {"recall", scores.recall}, {"f1", scores.f1}, {"rows", scores.rows}};
+}
+
+Json to_object(const ClassificationReport& report) {
+  Json object{{"truth", report.truth},
+              {"rows", report.scores.rows},
+              {"right", report.scores.right},
+              {"accuracy", report.scores.accuracy()},
+              {"macro", to_object(report.scores.mean)},
+              {"classes", Json::array()},
+              {"confusion", Json::array()}};
+  for (std::size_t c = 0; c < report.names.size(); ++c) {
+    Json one = to_object(report.scores.classes[c]);
+    one["name"] = report.names[c];
+    object["classes"].push_back(one);
+  }
+  for (const Contingency::Cell& cell : report.confusion) {
+    object["confusion"].push_back({{"known", cell.cluster}, {"found", cell.class_label}, {"rows", cell.rows}});
+  }
+  return object;
+}
+
 Json to_object(const SweepReport& sweep) {
   Json object{{"silhouette", sweep.silhouette}, {"rows", Json::array()}, {"criteria", Json::object()}};
   for (const SweepReport::Row& row : sweep.rows) {
@@ -261,13 +284,18 @@ std::string to_json(const Report& report) {
                        {"recall_with_ties", report.truth->recall_with_ties},
                        {"largest_excess", report.truth->largest_excess}};
   }
-  if (report.edges) object["edges"] = *report.edges;
+  if (report.radius) {
+    object["radius"] = report.radius->radius;
+    if (report.radius->cosine) object["cosine"] = *report.radius->cosine;
+  }
+  if (report.edges) object[report.has_pairs ? "pairs" : "edges"] = *report.edges;
   if (report.components) object["components"] = *report.components;
   for (const AccuracyReport& one : report.accuracy) {
     object["accuracy"].push_back(
         {{"neighbors", one.neighbors}, {"equal", one.equal}, {"by_distance", one.by_distance}});
   }
   if (report.sweep) object["sweep"] = to_object(*report.sweep);
+  if (report.classification) object["classification"] = to_object(*report.classification);
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
   object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};
   object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);
@@ -360,7 +388,15 @@ std::string summary(const Report& report, const std::string& next) {
     line("truth", fmt::format("{} of {} lists equal, {} with ties; recall {:.6f}", report.truth->equal,
                               report.truth->lists, report.truth->ties, report.truth->recall));
   }
-  if (report.edges) line("edges", std::to_string(*report.edges));
+  if (report.classification) {
+    const ClassificationReport& c = *report.classification;
+    line("truth", fmt::format("{}; accuracy {:.6g}, {} of {} right", visible(c.truth), c.scores.accuracy(),
+                              c.scores.right, c.scores.rows));
+  }
+  if (report.radius && report.radius->cosine) {
+    line("radius", fmt::format("{:.6g}, a cosine of {:.6g}", report.radius->radius, *report.radius->cosine));
+  }
+  if (report.edges) line(report.has_pairs ? "pairs" : "edges", std::to_string(*report.edges));
   if (report.components) line("components", std::to_string(*report.components));
   if (report.evaluation) {
     const EvaluationReport& e = *report.evaluation;

@@ -11,6 +11,7 @@
 #include "app/run/profile.h"
 #include "core/points/decision.h"
 #include "core/points/observer.h"
+#include "core/scores/agreement.h"
 #include "data/format/point_source.h"
 
 namespace kith::app {
@@ -63,6 +64,12 @@ struct DensityReport {
   std::int64_t core = 0, border = 0, noise = 0;  // points
 };
 
+/// A search of all rows within a distance.
+struct RadiusReport {
+  double radius = 0.0;           // in the unit of displayed distances
+  std::optional<double> cosine;  // the same, with --metric cosine
+};
+
 struct TruthReport {
   std::int64_t lists = 0;
   std::int64_t equal = 0;
@@ -76,6 +83,14 @@ struct TruthReport {
 struct AccuracyReport {
   std::int64_t neighbors = 0;
   double equal = 0.0, by_distance = 0.0;
+};
+
+/// Classes that were found, compared with the known ones.
+struct ClassificationReport {
+  std::string truth;               // where the known ones come from
+  std::vector<std::string> names;  // of the classes
+  Classification scores;
+  std::vector<Contingency::Cell> confusion;  // rows of a known class (`cluster`) and a found one
 };
 
 /// Labels compared with known classes, and with the points.
@@ -145,9 +160,12 @@ struct Report {
   std::optional<Profile> profile{};  // of the clusters, in the units of the file
   bool explains = false;             // it was asked for, so that the summary need not have it
   std::optional<TruthReport> truth{};
+  std::optional<RadiusReport> radius{};
   std::optional<std::int64_t> edges{};       // of a graph, or rows within a radius
+  bool has_pairs = false;                    // the edges are pairs, each of which counts once
   std::optional<std::int64_t> components{};  // groups of connected rows
   std::vector<AccuracyReport> accuracy{};    // of --classify
+  std::optional<ClassificationReport> classification{};
   std::optional<EvaluationReport> evaluation{};
   std::optional<SweepReport> sweep{};
   std::int64_t device_memory = 0;  // bytes

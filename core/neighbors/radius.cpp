@@ -25,6 +25,15 @@ double limit_of_radius(double radius, Metric metric) {
   return measure_of(metric) == Measure::squared_euclidean ? radius * radius : radius;
 }
 
+double radius_of_cosine(double cosine) {
+  // A direction has a relative error of some roundings in each value (core/numbers/metric.h), and one of up to half a
+  // rounding for each column in its length, which the distance has too. 10^4 columns stay below these.
+  constexpr double kRelative = 1e-12, kAbsolute = 1e-14;
+  return std::sqrt(2.0 - 2.0 * cosine) * (1.0 + kRelative) + kAbsolute;
+}
+
+double cosine_of_radius(double radius) { return 1.0 - radius * radius / 2.0; }
+
 namespace {
 
 using Lists = std::vector<std::vector<Neighbor>>;

@@ -16,6 +16,12 @@ namespace kith {
 /// except for inner products, at least 0.
 double limit_of_radius(double radius, Metric metric);
 
+/// The least radius that holds every pair of directions whose cosine is at least `cosine` (-1 to 1): sqrt(2 - 2
+/// cosine), and what the rounding of directions in float64 may add to their distance.
+double radius_of_cosine(double cosine);
+/// The cosine of directions at this distance: 1 - radius^2 / 2.
+double cosine_of_radius(double radius);
+
 struct RadiusOptions {
   double limit = 0.0;  // inclusive limit of D
   Measure measure = Measure::squared_euclidean;

@@ -220,4 +220,32 @@ Agreement agreement(const Contingency& table) {
   return out;
 }
 
+Classification classification(const Contingency& table) {
+  const auto share = [](std::int64_t part, std::int64_t all) {
+    return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
+  };
+  Classification result{.rows = table.rows, .classes = std::vector<ClassScores>(table.clusters.size()), .mean = {}};
+  std::vector<std::int64_t> right(table.clusters.size(), 0);
+  for (const Contingency::Cell& cell : table.cells) {
+    if (cell.cluster == cell.class_label) right[static_cast<std::size_t>(cell.cluster)] = cell.rows;
+  }
+  std::int64_t counted = 0;
+  for (std::size_t c = 0; c < table.clusters.size(); ++c) {
+    const std::int64_t known = table.clusters[c], found = c < table.classes.size() ? table.classes[c] : 0;
+    ClassScores& scores = result.classes[c];
+    scores = {share(right[c], found), share(right[c], known), share(2 * right[c], known + found), known};
+    result.right += right[c];
+    if (known + found == 0) continue;
+    ++counted;
+    result.mean.precision += scores.precision;
+    result.mean.recall += scores.recall;
+    result.mean.f1 += scores.f1;
+  }
+  for (double* sum : {&result.mean.precision, &result.mean.recall, &result.mean.f1}) {
+    *sum /= static_cast<double>(counted);
+  }
+  result.mean.rows = table.rows;
+  return result;
+}
+
 }  // namespace kith

@@ -41,6 +41,28 @@ struct Agreement {
   double purity = 0.0;  // share of rows in the largest class of their cluster
 };
 
+/// How well one class was found: precision is the share of the rows found as this class that are of it, recall the
+/// share of its rows that were found as it, and f1 their harmonic mean. A share of no rows is 0.
+struct ClassScores {
+  double precision = 0.0;
+  double recall = 0.0;
+  double f1 = 0.0;
+  std::int64_t rows = 0;  // of the class
+};
+
+/// The scores of a classifier, as scikit-learn's classification_report defines them.
+struct Classification {
+  std::int64_t rows = 0;
+  std::int64_t right = 0;
+  std::vector<ClassScores> classes;
+  ClassScores mean;  // macro: each class with rows, known or found, counts the same
+
+  double accuracy() const { return static_cast<double>(right) / static_cast<double>(rows); }
+};
+
+/// Of a table of known classes (`clusters`) and the classes that were found (`classes`), both numbered in the same way.
+Classification classification(const Contingency& table);
+
 /// The scores of a table. Pairs of rows are counted in integers; the rest is computed in long double and rounded once.
 Agreement agreement(const Contingency& table);
 

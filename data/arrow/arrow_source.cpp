@@ -96,6 +96,12 @@ class ArrowSource final : public PointSource {
     if (column < 0) return {};
     return field_texts(*file_, field_of_column(records_, column));
   }
+  RowTexts texts_of(const std::string& column) const override {
+    std::vector<std::string> names;
+    for (const RecordField& field : records_.fields) names.push_back(field.name);
+    const std::int64_t field = choose_column("--join", column, names, std::ssize(names), name_);
+    return {names[static_cast<std::size_t>(field)], field_texts(*file_, static_cast<int>(field))};
+  }
   std::string id_name() const override {
     constexpr std::string_view kUnnamed = "__index_level_";  // as pandas calls an index without a name
     if (choice_.id < 0) return "";

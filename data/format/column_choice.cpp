@@ -221,6 +221,10 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   if (!options.weight_column.empty()) choice.weight = parser.one("--weight-column", options.weight_column);
   std::vector<std::int64_t> dropped;
   if (!options.drop_columns.empty()) dropped = parser.list("--drop-columns", options.drop_columns);
+  if (!options.joined.empty() && options.ids.empty() && options.columns.empty()) {
+    const std::vector<std::int64_t> joined = parser.list("--join", options.joined);
+    dropped.insert(dropped.end(), joined.begin(), joined.end());
+  }
   if (!options.columns.empty()) {
     const auto all = [columns] {
       std::vector<std::int64_t> found(static_cast<std::size_t>(columns));

@@ -80,7 +80,9 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
   const std::vector<std::string> names = source->column_names();
   const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
   if (!chooses && names == options.like) return source;
-  ColumnChoice choice = choose_columns(options, names, source->columns(), source->name());
+  ReadOptions of_numbers = options;  // joined columns hold texts, which are elsewhere
+  of_numbers.joined.clear();
+  ColumnChoice choice = choose_columns(of_numbers, names, source->columns(), source->name());
   if (std::ssize(choice.points) == source->columns() && std::is_sorted(choice.points.begin(), choice.points.end())) {
     return source;
   }

@@ -36,6 +36,7 @@ class SourceFilter : public PointSource {
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
   std::vector<std::string> kept(Kept which) const override { return inner_->kept(which); }
   std::string id_name() const override { return inner_->id_name(); }
+  RowTexts texts_of(const std::string& column) const override { return inner_->texts_of(column); }
   std::optional<IndexedColumns> indexed_columns() const override { return inner_->indexed_columns(); }
   std::optional<TableForm> table_form() const override { return inner_->table_form(); }
   void visit_text(const std::function<void(TextPart, std::string_view)>& visit) const override {

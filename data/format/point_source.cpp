@@ -24,6 +24,12 @@ constexpr Number kNumberOf = std::is_same_v<T, float>          ? Number::float32
 void PointSource::read(std::int64_t, MatrixView<std::uint8_t>) { refuse_bytes(*this); }
 void PointSource::read(std::int64_t, MatrixView<std::int8_t>) { refuse_bytes(*this); }
 
+RowTexts PointSource::texts_of(const std::string& column) const {
+  throw Error(ExitCode::usage, fmt::format("--join {}: expected a table with columns of text, found {}; give a table "
+                                           "that has a row for each of its rows with --ids FILE.csv",
+                                           column, name()));
+}
+
 template <class T>
 void check_request(const PointSource& source, std::int64_t first, const MatrixView<T>& out) {
   const Number by_class = source.value_class() == ValueClass::f32 ? Number::float32 : Number::float64;

@@ -80,6 +80,11 @@ struct ReadOptions {
   std::vector<std::string> like = {};
   // Text files only: columns that are kept as text and are not part of the points.
   std::string id_column = {}, label_column = {}, weight_column = {};
+  /// Tables only: columns that are shown beside answers. They are not part of the points unless `columns` names them.
+  std::string joined = {};
+  /// A file with the identifiers of the rows, and perhaps further columns, for formats that have none
+  /// (data/row_texts.h); empty: the file of the points has them.
+  std::string ids = {};
   /// svmlight only: the index of the first column (-1: 0 if that index occurs, else 1), and how many columns there are
   /// at least.
   IndexedColumns indexed = {};
@@ -116,6 +121,12 @@ enum class TextPart { header, row, between };
 struct TableForm {
   char delimiter = ',';  // ' ': runs of blanks
   std::vector<std::string> names = {};
+};
+
+/// A text for each row.
+struct RowTexts {
+  std::string name;  // of the column; empty: it has none
+  std::vector<std::string> texts;
 };
 
 /// An open dataset of n rows and d columns.
@@ -172,6 +183,9 @@ class PointSource {
   virtual std::vector<std::string> kept(Kept) const { return {}; }
   /// The name of ReadOptions::id_column in the file; empty if it has none.
   virtual std::string id_name() const { return ""; }
+  /// The fields of any column of the table, which `column` gives by name or by number from 1. Throws Error(usage) if it
+  /// does not exist, or if the source has no columns of text.
+  virtual RowTexts texts_of(const std::string& column) const;
   /// The form of a text table, if the source is one.
   virtual std::optional<TableForm> table_form() const { return std::nullopt; }
   /// Calls visit(part, bytes) for the parts of a text table, in order, until all its bytes have been visited.

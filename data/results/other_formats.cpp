@@ -199,13 +199,14 @@ std::string quoted_field(const std::string& text) {
 /// The name of the column that names the rows: that of the ids, if they have one that no other column gets.
 std::string row_column(const std::vector<std::string>& ids, const std::string& id_name) {
   if (ids.empty()) return "row";
-  constexpr std::string_view kTaken[] = {"", "label", "known", "distance"};
+  constexpr std::string_view kTaken[] = {"", "label", "known", "distance", "share"};
   return std::ranges::count(kTaken, id_name) > 0 ? "id" : csv_field(id_name);
 }
 
 void write_csv(OutputBytes& writer, const LabelTable& table) {
-  writer.write(fmt::format("{},label{}{}\n", row_column(table.ids, table.id_name), table.known.empty() ? "" : ",known",
-                           table.distances.empty() ? "" : ",distance"));
+  writer.write(fmt::format("{},label{}{}{}\n", row_column(table.ids, table.id_name),
+                           table.known.empty() ? "" : ",known", table.distances.empty() ? "" : ",distance",
+                           table.shares.empty() ? "" : ",share"));
   for (std::size_t i = 0; i < table.labels.size(); ++i) {
     std::string line = table.ids.empty() ? std::to_string(i) : csv_field(table.ids[i]);
     const std::int32_t label = table.labels[i];
@@ -213,6 +214,7 @@ void write_csv(OutputBytes& writer, const LabelTable& table) {
                                              : "," + csv_field(table.names[static_cast<std::size_t>(label)]);
     if (!table.known.empty()) line += fmt::format(",{}", csv_field(table.known[i]));
     if (!table.distances.empty()) line += label < 0 ? "," : fmt::format(",{}", table.distances[i]);
+    if (!table.shares.empty()) line += fmt::format(",{}", table.shares[i]);
     writer.write(line + "\n");
   }
 }

@@ -33,6 +33,7 @@ struct LabelTable {
   std::string id_name = {};                 // of their column; empty: "id"
   std::vector<std::string> known = {};      // the labels of --label-column
   std::vector<std::string> distances = {};  // as text, rounded to their class
+  std::span<const double> shares = {};      // of the votes for the label
   std::span<const std::string> names = {};  // of the labels; empty: their numbers. Arrays hold numbers only.
 };
 

@@ -108,6 +108,7 @@ class TextSource final : public PointSource {
   std::string id_name() const override {
     return choice_.id < 0 || names_.empty() ? "" : names_[static_cast<std::size_t>(choice_.id)];
   }
+  RowTexts texts_of(const std::string& column) const override;
   std::optional<TableForm> table_form() const override { return TableForm{column_delimiter(), head_.names}; }
   void visit_text(const std::function<void(TextPart, std::string_view)>& visit) const override {
     data::visit_text(input_, head_, index_, visit);
@@ -349,6 +350,12 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
 std::vector<std::string> TextSource::kept(Kept which) const {
   const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
   return column < 0 ? std::vector<std::string>() : column_texts(input_, head_, index_, column);
+}
+
+RowTexts TextSource::texts_of(const std::string& column) const {
+  const std::int64_t chosen = choose_column("--join", column, head_.names, head_.columns, input_.name());
+  return {head_.names.empty() ? "" : head_.names[static_cast<std::size_t>(chosen)],
+          column_texts(input_, head_, index_, chosen)};
 }
 
 }  // namespace

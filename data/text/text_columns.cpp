@@ -417,7 +417,8 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
   const InputBytes input = open_text_bytes({location.file, ""}, options.scratch);
   const TextHead head = read_head(input, options);
   const std::int64_t column = column_of(what, head, location, input);
-  TextColumn result{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size()};
+  const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
+  TextColumn result{fmt::format("{}:{}", input.name(), option_text(head.names, column)), {}, input.size(), header};
   const TextIndex index = index_text(input, head);
   result.texts = column_texts(input, head, index, column, [&](const std::string& text, std::int64_t line) {
     if (text.empty() && !fields.may_be_empty) {
@@ -427,7 +428,6 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
     }
   });
   input.check_unchanged();
-  const std::string header = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
   const bool ambiguous = options.header == Header::automatic && !header.empty();
   if (ambiguous && std::find(result.texts.begin(), result.texts.end(), header) != result.texts.end()) {
     refuse_input(input.name(),

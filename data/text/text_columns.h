@@ -100,6 +100,7 @@ struct TextColumn {
   std::string name;  // "iris.csv:species"
   std::vector<std::string> texts;
   std::int64_t file_bytes = 0;
+  std::string header = {};  // the name of the column, "species"; empty: it has none
 };
 
 /// Reads one column. `location.dataset` is its name or number from 1, optional if there is one column or one named

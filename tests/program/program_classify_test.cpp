@@ -101,7 +101,7 @@ TEST_CASE("neighbours vote for the class of a row, ties to the lowest class") {
   const Outcome run = done(with({"--classify", "texts.csv", "--queries", "x.h5", "-k", "1"}), there);
   CHECK(run.out.substr(0, 12) == "0\ta\t1\n1\tb\t1\n");
   done(with({"--classify", "texts.csv", "--queries", "x.h5", "-k", "1", "-o", "o.csv"}), there);
-  CHECK(bytes_of(folder / "o.csv").substr(0, 22) == "row,label\n0,a\n1,b\n2,a\n");
+  CHECK(bytes_of(folder / "o.csv").starts_with("row,label,share\n0,a,1\n1,b,1\n2,a,1\n"));
   refuses(2, with({"--classify", "texts.csv", "-o", "o.npy"}), {".csv or .h5", "texts.csv"}, there);
   write_bytes(folder / "few.csv", "class\n1\n2\n");
   refuses(3, with({"--classify", "few.csv"}), {"a label for each of the 90 rows", "found 2"}, there);
@@ -138,4 +138,89 @@ TEST_CASE("local outlier factors are those of the definition") {
   done({"knn", "x.h5", "-k", "7", "--outliers", "-o", "o.csv"}, there);
   CHECK(bytes_of(folder / "o.csv").starts_with("row,kth_distance,local_outlier_factor\n0,"));
   refuses(2, {"knn", "x.h5", "-k", "7", "--outliers", "--queries", "x.h5"}, {"--outliers", "--queries"}, there);
+}
+
+// The numbers are those of scikit-learn 1.x: classification_report(known, found, zero_division=0, digits=4).
+TEST_CASE("--classify with --truth compares the classes of queries with the known ones") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "base.csv", "name,x,kind\nR,0,cat\nS,10,dog\nT,20,eel\nU,30,fox\n");
+  // Found: cat cat cat dog dog eel eel eel; no query is found to be a fox, and no row of the base is a gnu.
+  write_bytes(folder / "q.csv",
+              "name,x,kind\nA,0,cat\nB,1,cat\nC,2,dog\nD,9,dog\nE,11,cat\nF,19,eel\nG,21,eel\nH,22,gnu\n");
+  const Words words{"knn", "base.csv",  "--label-column", "kind",      "--classify", "base.csv:kind", "-k",
+                    "1",   "--queries", "q.csv",          "--columns", "x",          "--truth",       "q.csv:kind"};
+  const auto with = [&](const Words& more) {
+    Words all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const std::string shown =
+      "accuracy 0.6250, 5 of 8 right\n"
+      "\n"
+      "class       precision  recall      F1  rows\n"
+      "cat            0.6667  0.6667  0.6667     3\n"
+      "dog            0.5000  0.5000  0.5000     2\n"
+      "eel            0.6667  1.0000  0.8000     2\n"
+      "gnu            0.0000  0.0000  0.0000     1\n"
+      "macro mean     0.4583  0.5417  0.4917     8\n"
+      "\n"
+      "rows of each known class that were found as\n"
+      "known  cat  dog  eel  gnu\n"
+      "cat      2    1    0    0\n"
+      "dog      1    1    0    0\n"
+      "eel      0    0    2    0\n"
+      "gnu      0    0    1    0\n";
+  const Outcome run = done(with({}), there);
+  CHECK(run.out == shown);
+  CHECK(run.says("q.csv:kind; accuracy 0.625, 5 of 8 right"));
+  CHECK(done(with({"--id-column", "name", "-o", "o.csv"}), there).out == shown);
+  CHECK(bytes_of(folder / "o.csv").starts_with("name,label,known,share\nA,cat,cat,1\nB,cat,cat,1\nC,cat,dog,1\n"));
+  CHECK(done(with({"-q", "-o", "o.h5"}), there).out.empty());
+  CHECK(stored(folder / "o.h5:/confusion") ==
+        std::vector<double>{2, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0});
+  CHECK(stored(folder / "o.h5:/recall") == std::vector<double>{2.0 / 3.0, 0.5, 1.0, 0.0, 0.0});
+  CHECK(stored(folder / "o.h5:/labels") == std::vector<double>{0, 0, 0, 1, 1, 2, 2, 2});
+  const nlohmann::json report = done(with({"--json"}), there).json()["classification"];
+  CHECK(report["accuracy"] == 0.625);
+  CHECK(report["classes"][2]["f1"] == 0.8);
+  CHECK(std::abs(report["macro"]["precision"].get<double>() - 11.0 / 24.0) < 1e-15);
+  refuses(2,
+          {"knn", "base.csv", "--label-column", "kind", "--classify", "base.csv:kind", "-k", "1", "--truth",
+           "base.csv:kind"},
+          {"--truth", "--queries"}, there);
+  write_bytes(folder / "few.csv", "kind\ncat\ndog\n");
+  refuses(3, with({"--truth", "few.csv"}), {"few.csv", "each of the 8 rows of q.csv", "found 2"}, there);
+}
+
+TEST_CASE("the tables of many classes, and of long names, stay within 80 columns") {
+  const Scratch folder;
+  const Setting there{.environment = {"COLUMNS=80"}, .folder = folder / ""};
+  for (const int classes : {11, 60}) {
+    std::string base = "x,kind\n", queries = base;
+    for (int c = 0; c < classes; ++c) {
+      const std::string name =
+          "a kind whose name is longer than what a table has room for, number " + std::to_string(c);
+      base += std::to_string(10 * c) + "," + "\"" + name + "\"\n";
+      queries += std::to_string(10 * (c % 7 == 3 ? c + 1 : c)) + ",\"" + name + "\"\n";
+    }
+    write_bytes(folder / "b.csv", base);
+    write_bytes(folder / "q.csv", queries);
+    const Outcome run = done({"knn", "b.csv", "--label-column", "kind", "--classify", "b.csv:kind", "-k", "1",
+                              "--queries", "q.csv", "--truth", "q.csv:kind"},
+                             there);
+    std::size_t longest = 0;
+    for (std::size_t begin = 0, end = 0; (end = run.out.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      longest = std::max(longest, end - begin);
+    }
+    INFO(run.out);
+    CHECK(longest <= 80);
+    CHECK(run.out.find("...") != std::string::npos);
+    CHECK(run.out.find("number 4 ") != std::string::npos);  // what tells the names apart is at their end
+    CHECK(
+        run.out.starts_with(classes == 11 ? "accuracy 0.9091, 10 of 11 right\n" : "accuracy 0.8667, 52 of 60 right\n"));
+    const bool is_list = run.out.find("most frequent confusions, 8 of 8") != std::string::npos;
+    CHECK(is_list == (classes == 60));
+    CHECK((run.out.find("the 20 of 60 classes with the lowest F1") != std::string::npos) == (classes == 60));
+  }
 }

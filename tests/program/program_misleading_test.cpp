@@ -90,7 +90,7 @@ TEST_CASE("knn names rows by --id-column in lists, edges and components, and bes
   CHECK(texts(out, "ids") == std::vector<std::string>{"x, 1", "y", "#z"});
   write_bytes(base, "id,a\n" + std::string(300, 'x') + ",0\ny,1\n");
   refuses(3, {"knn", base, "-k", "1", "--id-column", "id", "-o", folder / "new.h5"},
-          {"--id-column: row 1", "at most 256 bytes"});
+          {"identifiers of rows: row 1", "at most 256 bytes"});
   CHECK(files_in(folder) == std::vector<std::string>{"b.csv", "o.csv", "out.h5", "q.csv"});
 }
 
