@@ -91,6 +91,19 @@ std::vector<std::string> ready_options(const std::string& message) {
   }
 }
 
+/// The options with which a file can be read, as in "; this reads it: --nan drop --decimal comma (or ...)"; empty: the
+/// message names none.
+std::string reading_options(const std::string& message) {
+  constexpr std::string_view kReads = "; this reads it: ";
+  const auto reads = message.rfind(kReads);
+  if (reads == message.npos) return "";
+  const std::size_t begin = reads + kReads.size();
+  static const std::regex kOptions("--[a-z-]+ ('[^']*'|[^ ';()]+)( --[a-z-]+ ('[^']*'|[^ ';()]+))*");
+  std::smatch options;
+  const std::string rest = message.substr(begin);
+  return std::regex_search(rest, options, kOptions, std::regex_constants::match_continuous) ? options.str() : "";
+}
+
 std::string message_with_remedy(const Error& error) {
   const std::string remedy = remedy_for(error.cause());
   return remedy.empty() ? error.what() : error.what() + ("; " + remedy);
@@ -120,7 +133,9 @@ void print_failure(int code, const std::string& message) {
 
 void show_failure(ExitCode code, const std::string& message) {
   Terminal::instance().error(message);
-  for (const std::string& options : ready_options(message)) {
+  std::vector<std::string> all = ready_options(message);
+  if (const std::string options = reading_options(message); all.empty() && !options.empty()) all.push_back(options);
+  for (const std::string& options : all) {
     std::string command = "kith";
     for (const std::string& word : command_line().words) command += " " + shell_word(word);
     Terminal::instance().command(command + " " + options);

@@ -194,6 +194,23 @@ TEST_CASE("errors fit the terminal, and the command that they propose has lines 
         "  kith cluster points.h5:/train -k 50 -o clusters.h5\n");
 }
 
+TEST_CASE("the command that reads a messy table stands below the error, and works as it is copied") {
+  const Scratch folder;
+  std::filesystem::copy(kRoot + "/samples", folder / "samples");
+  for (const unsigned short width : kWidths) {
+    const Screen screen = on_terminal("kith cluster samples/orders.csv -k 2", width, folder / "");
+    CHECK(screen.code == 3);
+    const std::string text = std::regex_replace(screen.text, std::regex("\r|\x1b\\[[0-9;]*m"), "");
+    const std::size_t begin = text.find("\n  kith cluster samples/orders.csv -k 2 ");
+    INFO(text);
+    REQUIRE(begin != text.npos);
+    const Screen again = on_terminal(text.substr(begin + 1), width, folder / "");
+    INFO(again.text);
+    CHECK(again.code == 0);
+    CHECK(again.says("clusters   2; "));
+  }
+}
+
 TEST_CASE("in a log, an error is one line that can be searched for; what is not an error has 80 columns") {
   const Scratch folder;
   const Outcome outcome = run_kith({"cluster", kRoot + "/samples/iris.csv", "-k", "3"});
