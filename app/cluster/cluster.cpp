@@ -534,7 +534,7 @@ int run_cluster(const Arguments& arguments) {
                               "kith cluster points.h5:/train -k 50 --n-init 10 --seed 1 -o clusters.h5",
                               "kith cluster points.h5:/train --init clusters.h5 --tolerance 0 -o better.h5",
                               "kith cluster points.h5:/train -k 10        # a table on standard output"},
-                 .first = {"-k", "-o", "--columns", "--nan", "--scale"}});
+                 .first = {"-k", "-o", "--columns", "--prepare", "--nan", "--scale"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));

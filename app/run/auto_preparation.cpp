@@ -161,6 +161,7 @@ void add_prepare_option(OptionSet& set, CommonOptions& common) {
               .help = "auto: look at all rows of a text table, leave out columns that name rows or hold free text, "
                       "make numbers of dates, yes or no and few texts, fill in missing values, scale, and print the "
                       "options that do the same; options that are given stay.",
+              .section = Section::preparation,
               .refused = {when([&common] { return common.prepare == "auto" && common.transpose; },
                                "--prepare auto cannot be combined with --transpose; leave one of them out")}},
              {"none", "auto"}, common.prepare);

@@ -149,6 +149,7 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
             .value = "LIST",
             .help = "After --scale, multiply columns by weights, as in income=2,city=0.5. The indicators of a onehot "
                     "column are scaled together: its weight is that of the column, whatever the number of its texts.",
+            .section = Section::preparation,
             .shown_default = "1 each",
             .stored = Stored::if_changed,
             .position = position::kPreparation,
