@@ -111,7 +111,7 @@ Contingency contingency_of(const data::Labels& labels, const data::Labels& truth
 }
 
 constexpr std::int64_t kMostTableCells = std::int64_t{1} << 27;  // of a stored table, 1 GiB
-constexpr std::int64_t kMostShown = 10'000;                      // cells of a table in the report
+constexpr std::int64_t kMostShownCells = 10'000;                 // cells of a table in the report
 
 struct EvaluateOptions {
   std::string labels;
@@ -228,7 +228,7 @@ EvaluationReport report_of(const Evaluation& evaluation) {
   report.truth = truth.name;
   report.classes = size(truth.values);
   for (const Score& score : scores_for(ScoreUse::classes)) report.scores.emplace_back(score.name, scores.*score.value);
-  if (!is_small(table, kMostShown)) return report;
+  if (!is_small(table, kMostShownCells)) return report;
   for_rows(table, [&](std::int64_t, const Matrix<std::int64_t>& block) {
     for (std::int64_t c = 0; c < block.rows(); ++c) {
       report.contingency.emplace_back(block.row(c).begin(), block.row(c).end());
