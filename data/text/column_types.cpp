@@ -209,7 +209,7 @@ bool ColumnCount::set_date(ColumnProfile& column) const {
   column.minimum = range.least;
   column.maximum = range.most;
   if (all_by_day && all_by_month && counts_[two_days] > 0 && counts_[points] == 0) {
-    column.date_order = "day and month cannot be told apart";
+    column.date_order = "day and month are unclear";
   }
   return true;
 }
