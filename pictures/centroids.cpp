@@ -14,9 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxMarks = 3000;  // more rows than this become a density map
 constexpr int kAcross = 100, kUp = 76;   // cells
-constexpr double kLeft = 58, kRight = 466, kTop = 26, kBottom = 336;
-
-const std::string kGrey = "7";
+constexpr double kTop = 26, kBottom = 300;
 
 /// Circles for the first clusters, other shapes where colours repeat.
 std::string mark(std::int64_t cluster, double x, double y) {
@@ -33,21 +31,22 @@ std::string mark(std::int64_t cluster, double x, double y) {
 }
 
 void draw_marks(Canvas& canvas, const Plane& plane, const Scale& x, const Scale& y,
-                std::span<const std::int32_t> labels) {
-  std::map<std::int32_t, std::string> marks;
-  for (std::size_t i = 0; i < labels.size(); ++i) marks[labels[i]] += mark(labels[i], x(plane.x[i]), y(plane.y[i]));
-  for (const auto& [label, data] : marks) {
-    const bool circles = std::max(label, 0) / kColours % 4 == 0;
-    const std::string colour = label < 0 ? kGrey : std::to_string(label % kColours);
-    canvas.path(data, circles ? "dots s" + colour : "c" + colour);
+                std::span<const std::int64_t> clusters) {
+  std::map<std::int64_t, std::string> marks;  // those of the others come first, behind all
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    marks[clusters[i]] += mark(clusters[i], x(plane.x[i]), y(plane.y[i]));
+  }
+  for (const auto& [cluster, data] : marks) {
+    const bool circles = std::max<std::int64_t>(cluster, 0) / kColours % 4 == 0;
+    canvas.path(data, circles ? "dots " + stroke_of(cluster) : colour_of(cluster));
   }
 }
 
 /// The rows in one cell of the density map.
 struct Cell {
   std::int64_t rows = 0;
-  std::map<std::int32_t, std::int64_t> clusters;
-  std::int32_t majority() const {  // the cluster with most rows; ties: the lower number
+  std::map<std::int64_t, std::int64_t> clusters;
+  std::int64_t majority() const {  // the cluster with most rows; ties: the lower number
     return std::max_element(clusters.begin(), clusters.end(),
                             [](const auto& a, const auto& b) { return a.second < b.second; })
         ->first;
@@ -57,11 +56,11 @@ struct Cell {
 /// Draws each cell in the colour of its majority cluster; opacity grows with the number of rows. Returns the maximum
 /// number of rows in a cell.
 std::int64_t draw_cells(Canvas& canvas, const Plane& plane, const Scale& x, const Scale& y,
-                        std::span<const std::int32_t> labels) {
-  const double width = (kRight - kLeft) / kAcross, height = (kBottom - kTop) / kUp;
+                        std::span<const std::int64_t> labels) {
+  const double left_end = x.from, width = (x.to - left_end) / kAcross, height = (kBottom - kTop) / kUp;
   std::vector<Cell> cells(static_cast<std::size_t>(kAcross) * kUp);
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const int column = std::clamp(static_cast<int>((x(plane.x[i]) - kLeft) / width), 0, kAcross - 1);
+    const int column = std::clamp(static_cast<int>((x(plane.x[i]) - left_end) / width), 0, kAcross - 1);
     const int row = std::clamp(static_cast<int>((y(plane.y[i]) - kTop) / height), 0, kUp - 1);
     Cell& cell = cells[static_cast<std::size_t>(row) * kAcross + column];
     ++cell.rows;
@@ -74,12 +73,11 @@ std::int64_t draw_cells(Canvas& canvas, const Plane& plane, const Scale& x, cons
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].rows == 0) continue;
     const int opacity = std::min(static_cast<int>(5 * std::log1p(static_cast<double>(cells[i].rows)) / most), 4);
-    const std::int32_t cluster = cells[i].majority();
-    const double left = kLeft + width * static_cast<double>(i % kAcross);
+    const std::int64_t cluster = cells[i].majority();
+    const double left = left_end + width * static_cast<double>(i % kAcross);
     const double top = kTop + height * static_cast<double>(i / kAcross);
-    shapes[{cluster < 0 ? "c" + kGrey : colour_of(cluster), opacity}] +=
-        fmt::format("M{} {}h{}v{}h-{}z", coordinate(left), coordinate(top), coordinate(width), coordinate(height),
-                    coordinate(width));
+    shapes[{colour_of(cluster), opacity}] += fmt::format("M{} {}h{}v{}h-{}z", coordinate(left), coordinate(top),
+                                                         coordinate(width), coordinate(height), coordinate(width));
   }
   for (const auto& [style, data] : shapes) {
     canvas.path(data,
@@ -88,22 +86,20 @@ std::int64_t draw_cells(Canvas& canvas, const Plane& plane, const Scale& x, cons
   return fullest->rows;
 }
 
-/// Draws cluster numbers at the centroids, larger clusters first, skipping overlaps. Returns the number drawn.
+/// Draws the numbers of clusters at the centroids, larger clusters first, skipping overlaps. Returns how many it drew.
 std::int64_t draw_numbers(Canvas& canvas, const Plane& plane, const Scale& x, const Scale& y,
-                          const std::vector<std::int64_t>& counts) {
-  std::vector<std::int64_t> order(counts.size());
-  std::iota(order.begin(), order.end(), 0);
+                          const std::vector<std::int64_t>& counts, std::vector<std::int64_t> order) {
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return counts[a] > counts[b]; });
   std::vector<Box> taken;
   for (const std::int64_t c : order) {
     const std::string number = std::to_string(c);
-    const double width = 9.0 * static_cast<double>(number.size()) + 3, height = 14;
+    const double width = text_width(number) + 3, height = 14;
     const Box box{x(plane.centre_x[c]) - width / 2, y(plane.centre_y[c]) - height / 2, width, height};
     const bool is_free = std::none_of(taken.begin(), taken.end(), [&](const Box& other) {
       return box.x < other.x + other.width && other.x < box.x + box.width && box.y < other.y + other.height &&
              other.y < box.y + box.height;
     });
-    if (counts[c] == 0 || !is_free) continue;
+    if (!is_free) continue;
     canvas.text({box.x + width / 2, box.y + height / 2 + 5}, number, "middle halo");
     taken.push_back(box);
   }
@@ -116,8 +112,8 @@ Scale scale_of(const std::vector<float>& rows, const std::vector<double>& centre
   return scale_over(all, from, to);
 }
 
-constexpr std::size_t kMaxRows = 40, kMaxColumns = 40;
-constexpr double kLegend = 40.0;
+constexpr std::size_t kMaxColumns = 24;
+constexpr double kLegend = 58.0;
 /// Upper limits of the colour classes h0 to h7, in units; larger values get h8.
 constexpr std::array<double, 8> kLevels{-2.0, -1.0, -0.5, -0.2, 0.2, 0.5, 1.0, 2.0};
 
@@ -148,7 +144,8 @@ std::string name_in_sentence(const std::string& name) {
 
 std::string caption_of(const CentroidMap& map, const std::vector<std::int64_t>& clusters,
                        const std::vector<std::int64_t>& columns) {
-  std::string caption = fmt::format("Centroids minus the mean of all points, in {}.", map.unit);
+  std::string caption =
+      fmt::format("Where each centroid is above (orange) or below (blue) the mean of all points, in {}.", map.unit);
   constexpr std::size_t kMaxSentences = 12;
   for (std::size_t i = 0; i < std::min(clusters.size(), kMaxSentences); ++i) {
     const auto row = map.differences.row(clusters[i]);
@@ -159,84 +156,98 @@ std::string caption_of(const CentroidMap& map, const std::vector<std::int64_t>& 
                            name_in_sentence(map.names[far]), row[far]);
   }
   if (!clusters.empty()) caption += clusters.size() > kMaxSentences ? ", and so on." : ".";
-  if (columns.size() < map.names.size()) {
-    caption += fmt::format(" Of {} columns, these are the {} in which a cluster differs most.", map.names.size(),
-                           columns.size());
-  }
   return caption;
 }
 
 void draw_legend(Canvas& canvas, double left, double top) {
-  constexpr double kWidth = 36;
+  constexpr double kWidth = 40;
   for (std::size_t level = 0; level <= kLevels.size(); ++level) {
     const double x = left + kWidth * static_cast<double>(level);
     canvas.box({x, top, kWidth, 10}, fmt::format("cells h{}", level));
-    if (level < kLevels.size()) canvas.text({x + kWidth, top + 22}, display(kLevels[level]), "small soft middle");
+    if (level < kLevels.size()) canvas.text({x + kWidth, top + 23}, display(kLevels[level]), "small soft middle");
   }
+  canvas.text({left, top + 40}, "below the mean of all points", "small soft");
+  canvas.text({left + kWidth * (kLevels.size() + 1), top + 40}, "above it", "small soft end");
 }
 
 }  // namespace
 
 Picture scatter(const Plane& plane, std::span<const std::int32_t> labels, const std::vector<std::int64_t>& counts) {
-  Canvas canvas(480, 378);
-  const Scale x = scale_of(plane.x, plane.centre_x, kLeft, kRight);
+  Canvas canvas(kChartWidth, kBottom + 42);
   const Scale y = scale_of(plane.y, plane.centre_y, kBottom, kTop);
+  const Scale x = scale_of(plane.x, plane.centre_x, left_of(y, 5), kChartRight);
   draw_frame(canvas, x, y, {plane.across, plane.up});
+  const std::vector<std::int64_t> shown = shown_clusters(counts);
+  std::vector<std::int64_t> clusters(labels.begin(), labels.end());
+  for (std::int64_t& cluster : clusters) {
+    if (!std::binary_search(shown.begin(), shown.end(), cluster)) cluster = kOthers;
+  }
   const bool many = labels.size() > kMaxMarks;
   std::string caption = fmt::format("{} ", plane.note);
   if (many) {
-    const std::int64_t most = draw_cells(canvas, plane, x, y, labels);
+    const std::int64_t most = draw_cells(canvas, plane, x, y, clusters);
     caption += fmt::format(
         "All {} rows are counted in cells. Each cell has the colour of the cluster to which most of its rows belong, "
-        "and "
-        "is more opaque the more rows it has, {} at most.",
+        "and is more opaque the more rows it has, {} at most.",
         labels.size(), most);
   } else {
-    draw_marks(canvas, plane, x, y, labels);
+    draw_marks(canvas, plane, x, y, clusters);
     caption += fmt::format("All {} rows are drawn.", labels.size());
   }
-  const std::int64_t numbers = draw_numbers(canvas, plane, x, y, counts);
-  const bool all_have = numbers == std::ssize(counts) - std::count(counts.begin(), counts.end(), 0);
-  caption += fmt::format(" Numbers mark the centroids{}.", all_have ? "" : ", where they do not overlap");
-  if (std::ssize(counts) > kColours) caption += fmt::format(" Colours repeat after {} clusters.", kColours);
-  return {"scatter", "The points in a plane", caption, canvas};
+  const std::int64_t numbers = draw_numbers(canvas, plane, x, y, counts, shown);
+  caption +=
+      fmt::format(" Numbers mark the centroids{}.", numbers == std::ssize(shown) ? "" : ", where they do not overlap");
+  if (!shown.empty() && shown.back() >= kColours && numbers > 0) {
+    caption += fmt::format(" Colours repeat after {} clusters{}.", kColours, many ? "" : ", with another shape");
+  }
+  std::string above = note_on_clusters(shown.size(), counts);
+  if (!above.empty()) above += " Rows of the others are grey.";
+  return {"scatter", "The points in a plane", caption, canvas, above};
 }
 
 Picture centroid_map(const CentroidMap& map, const std::vector<std::int64_t>& counts) {
-  const std::vector<std::int64_t> clusters = largest_clusters(counts, kMaxRows);
+  const std::vector<std::int64_t> clusters = shown_clusters(counts);
   const std::vector<std::int64_t> columns = distinctive_columns(map, clusters);
-  constexpr std::size_t kLetters = 20;
-  std::size_t longest = 1;
-  for (const std::int64_t j : columns) longest = std::max(longest, std::min(map.names[j].size(), kLetters));
-  const bool is_short = longest <= 3;  // horizontal names fit
-  const double top = is_short ? 24.0 : 10 + 7.0 * static_cast<double>(longest), left = 44;
-  const double width = 424.0 / static_cast<double>(std::max<std::size_t>(columns.size(), 4));
-  const double height = std::clamp(360.0 / static_cast<double>(std::max<std::size_t>(clusters.size(), 1)), 14.0, 26.0);
-  Canvas canvas(480, top + height * static_cast<double>(clusters.size()) + kLegend);
+  constexpr double kMostName = 150.0, kMost = 90.0;  // width of the names; of a cell
+  double longest = text_width("column"), widest = 0.0;
+  std::vector<std::string> names;
+  for (const std::int64_t j : columns) {
+    names.push_back(fitted(name_in_sentence(map.names[j]), kMostName, Letters::small));
+    longest = std::max(longest, text_width(names.back(), Letters::small));
+  }
+  for (const std::int64_t c : clusters) widest = std::max(widest, text_width(std::to_string(c)));
+  const double left = longest + 10.0;
+  const double width =
+      std::min(kMost, (kChartWidth - 6 - left) / static_cast<double>(std::max<std::size_t>(clusters.size(), 1)));
+  const bool is_upright = widest + 3 > width;  // numbers that would touch read upwards
+  const double top = is_upright ? widest + 12.0 : 24.0;
+  const double height = std::clamp(290.0 / static_cast<double>(std::max<std::size_t>(columns.size(), 1)), 14.0, 30.0);
+  Canvas canvas(kChartWidth, top + height * static_cast<double>(columns.size()) + kLegend);
+  canvas.text({left - 6, top - 6}, "cluster", "small soft end");
   std::array<std::string, kLevels.size() + 1> cells;
   for (std::size_t i = 0; i < clusters.size(); ++i) {
-    const double y = top + height * static_cast<double>(i);
-    canvas.text({left - 6, y + height / 2 + 4.5}, std::to_string(clusters[i]), "end");
+    const double x = left + width * static_cast<double>(i), middle = x + width / 2;
+    const std::string number = std::to_string(clusters[i]);
+    is_upright ? canvas.vertical_text({middle + 5, top - 5}, number) : canvas.text({middle, top - 6}, number, "middle");
     for (std::size_t j = 0; j < columns.size(); ++j) {
       cells[level_of(map.differences(clusters[i], columns[j]))] +=
-          fmt::format("M{} {}h{}v{}h-{}z", coordinate(left + width * static_cast<double>(j)), coordinate(y),
+          fmt::format("M{} {}h{}v{}h-{}z", coordinate(x), coordinate(top + height * static_cast<double>(j)),
                       coordinate(width), coordinate(height), coordinate(width));
     }
   }
   for (std::size_t level = 0; level < cells.size(); ++level) {
     if (!cells[level].empty()) canvas.path(cells[level], fmt::format("cells h{}", level));
   }
-  // If not all names fit, show every second or third one.
-  const auto step = static_cast<std::size_t>(std::ceil((is_short ? 24.0 : 13.0) / width));
-  for (std::size_t j = 0; j < columns.size(); j += step) {
-    const double middle = left + width * (static_cast<double>(j) + 0.5);
-    const std::string name = shortened(map.names[columns[j]], kLetters);
-    is_short ? canvas.text({middle, top - 6}, name, "small soft middle")
-             : canvas.vertical_text({middle + 4, top - 5}, name, "small soft");
+  for (std::size_t j = 0; j < names.size(); ++j) {
+    canvas.text({left - 6, top + height * (static_cast<double>(j) + 0.5) + 4}, names[j], "small soft end");
   }
-  draw_legend(canvas, left, canvas.height() - kLegend + 10);
-  return {"centroids", "Centroids relative to the mean of all points",
-          caption_of(map, clusters, columns) + note_on_clusters(clusters.size(), counts), canvas};
+  draw_legend(canvas, 20, canvas.height() - kLegend + 12);
+  std::string above = note_on_clusters(clusters.size(), counts);
+  if (columns.size() < map.names.size()) {
+    above += fmt::format("{}The {} of {} columns in which a cluster differs most.", above.empty() ? "" : " ",
+                         columns.size(), map.names.size());
+  }
+  return {"centroids", "What sets each cluster apart", caption_of(map, clusters, columns), canvas, above};
 }
 
 }  // namespace kith::pictures

@@ -16,14 +16,15 @@ std::string caption_of(const RunHistory& history) {
                           : history.stopped_by == "tolerance" ? "then the shift was within the tolerance"
                                                               : "then the iteration limit was reached";
   return fmt::format(
-      "In {} {} the inertia went from {} to {}, and the sum of squared shifts of the centroids from {} to {}; {}.",
-      last + 1, last == 0 ? "iteration" : "iterations", display(history.inertia.front()),
-      display(history.inertia[last]), display(history.shift.front()), display(history.shift[last]), end);
+      "In {} iterations the inertia, the sum of the squared distances of all rows to their centroids, went from {} to "
+      "{}, and the sum of squared shifts of the centroids from {} to {}; {}.",
+      last + 1, display(history.inertia.front()), display(history.inertia[last]), display(history.shift.front()),
+      display(history.shift[last]), end);
 }
 
 /// A line through the values at x and y, broken where an axis cannot show one, and a dot for each of at most 60.
 void draw_curve(Canvas& canvas, const std::vector<double>& at, const std::vector<double>& values, const Scale& x,
-                const Scale& y, std::size_t colour) {
+                const Scale& y, int colour) {
   std::string line, dots;
   bool is_broken = true;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -35,97 +36,112 @@ void draw_curve(Canvas& canvas, const std::vector<double>& at, const std::vector
     }
     is_broken = !is_shown;
   }
-  canvas.path(line, fmt::format("curve s{}", colour));
-  if (values.size() <= 60) canvas.path(dots, fmt::format("dots s{}", colour));
+  canvas.path(line, "curve " + stroke_of(colour));
+  if (values.size() <= 60) canvas.path(dots, "dots " + stroke_of(colour));
 }
 
-/// "inertia is 40.1 at k = 2, 4.5 at k = 20, largest at k = 2 and smallest at k = 20"
-std::string description_of(const std::vector<double>& k, const SweepCurve& curve) {
-  std::size_t first = k.size(), last = 0, largest = 0, smallest = 0;
-  for (std::size_t i = 0; i < k.size(); ++i) {
-    if (!std::isfinite(curve.values[i])) continue;
-    if (first == k.size()) first = largest = smallest = i;
-    last = i;
-    if (curve.values[i] > curve.values[largest]) largest = i;
-    if (curve.values[i] < curve.values[smallest]) smallest = i;
-  }
-  if (first == k.size()) return fmt::format("{} has no value", curve.name);
-  return fmt::format("{} is {} at k = {}, {} at k = {}, largest at k = {} and smallest at k = {}", curve.name,
-                     display(curve.values[first]), display(k[first]), display(curve.values[last]), display(k[last]),
-                     display(k[largest]), display(k[smallest]));
+/// Round values between which a curve and a label above its best point fit.
+Scale roomy_scale(const std::vector<double>& values, double bottom, double top) {
+  Scale scale = scale_over(values, bottom, top);
+  const double room = 0.2 * (scale.high - scale.low);
+  return {scale.low - room, scale.high + room, bottom, top, Spacing::even};
 }
 
 }  // namespace
 
-Picture iterations(const RunHistory& history) {
-  Canvas canvas(480, 420);
+std::optional<Picture> iterations(const RunHistory& history) {
+  constexpr std::size_t kFew = 5;
+  if (history.inertia.size() < kFew) return std::nullopt;
+  Canvas canvas(kChartWidth, 350);
   std::vector<double> numbers(history.inertia.size());
   std::iota(numbers.begin(), numbers.end(), 1.0);
-  const double last = std::max(static_cast<double>(history.inertia.size()), 2.0);
-  const Scale x{1, last, 76, 466};
+  const double last = static_cast<double>(history.inertia.size());
+  const Scale above = scale_over(history.inertia, 136, 26);
+  const Scale below = scale_over(history.shift, 306, 196, Spacing::powers);
+  const Scale x{1, last, std::max(left_of(above, 4), left_of(below, 4)), kChartRight};
   const int ticks_across = static_cast<int>(std::min(last - 1, 6.0));
-  const Scale above = scale_over(history.inertia, 164, 26);
   draw_frame(canvas, x, above, {"", "inertia", ticks_across, 4});
   draw_curve(canvas, numbers, history.inertia, x, above, 0);
-  const Scale below = scale_over(history.shift, 376, 226, Spacing::powers);
-  draw_frame(canvas, x, below, {"iteration", "squared shift", ticks_across, 5});
+  draw_frame(canvas, x, below, {"iteration", "squared shift of the centroids", ticks_across, 4});
   draw_curve(canvas, numbers, history.shift, x, below, 5);
   if (history.threshold > below.low && history.threshold < below.high) {
     canvas.line({x.from, below(history.threshold)}, {x.to, below(history.threshold)}, "mark");
     canvas.text({x.from + 6, below(history.threshold) - 5}, "tolerance", "small soft");
   }
-  return {"iterations", "Inertia and shift of each iteration", caption_of(history), canvas};
+  return Picture{"iterations", "Inertia and shift of each iteration", caption_of(history), canvas};
 }
 
-Picture sweep(const std::vector<double>& k, const std::vector<SweepCurve>& curves, std::optional<double> suggested) {
-  constexpr double kChart = 160.0;
-  Canvas canvas(480, kChart * static_cast<double>(curves.size()) + 14);
-  std::string caption;
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    const double top = 26 + kChart * static_cast<double>(i), bottom = top + kChart - 56;
-    const Scale x = scale_over(k, 76, 466), y = scale_over(curves[i].values, bottom, top);
-    draw_frame(canvas, x, y, {i + 1 == curves.size() ? "number of clusters" : "", curves[i].name, 6, 3});
-    if (suggested) canvas.line({x(*suggested), bottom}, {x(*suggested), top}, "mark");
-    draw_curve(canvas, k, curves[i].values, x, y, i % kColours);
-    caption += fmt::format("{}{}", i == 0 ? "" : "; ", description_of(k, curves[i]));
+Picture sweep(const std::vector<double>& k, const SweepCurve& curve, std::optional<double> suggested, int number) {
+  constexpr double kTop = 30.0, kBottom = 200.0;
+  constexpr int kTicksUp = 4;
+  Canvas canvas(kChartWidth, kBottom + 44);
+  const Scale y = roomy_scale(curve.values, kBottom, kTop);
+  const Scale x = scale_over(k, left_of(y, kTicksUp), kChartRight);
+  draw_frame(canvas, x, y, {"number of clusters, k", curve.better, 6, kTicksUp, k});
+  if (suggested) canvas.line({x(*suggested), kBottom}, {x(*suggested), kTop}, "mark");
+  draw_curve(canvas, k, curve.values, x, y, number % kColours);
+  std::string title = curve.title, caption = curve.meaning;
+  if (curve.best) {
+    const double at = k[*curve.best], value = curve.values[*curve.best];
+    const std::string label = fmt::format("k = {}", display(at));
+    const double half = text_width(label) / 2.0;
+    canvas.path(fmt::format("M{} {}h0", coordinate(x(at)), coordinate(y(value))),
+                "best " + stroke_of(number % kColours));
+    // A curve that is best where it is low, or that bends, leaves room below.
+    canvas.text({std::clamp(x(at), x.from + half + 2, kChartRight - half), y(value) + (curve.is_low ? 22 : -10)}, label,
+                "middle halo");
+    title += fmt::format(": k = {}", display(at));
+    caption += fmt::format(" The large dot marks its choice, k = {}: {}.", display(at), display(value));
+  } else {
+    title += ": no choice";
+    caption += " It prefers none of these numbers of clusters.";
   }
-  if (suggested) caption += fmt::format(". Dashed: the suggestion, k = {}", display(*suggested));
-  return {"sweep", "Scores by the number of clusters", caption + ".", canvas};
+  if (suggested) caption += fmt::format(" Dashed: the suggestion, k = {}.", display(*suggested));
+  title[0] = static_cast<char>(title[0] >= 'a' && title[0] <= 'z' ? title[0] - 'a' + 'A' : title[0]);
+  return {"sweep-" + curve.name, title, caption, canvas};
 }
 
-Picture limit_bars(const std::string& name, const std::string& title, const std::vector<LimitBar>& bars) {
-  constexpr double kBar = 18.0;  // height of a bar with its spacing
-  constexpr double kLeft = 232.0, kFull = 200.0;
-  constexpr double kMostShown = 1.1;  // longer bars are cut
+Picture limit_bars(const std::string& name, const std::string& title, const std::vector<LimitBar>& bars,
+                   const std::vector<std::string>& limits) {
+  constexpr double kBar = 20.0, kLegendLine = 17.0;         // heights with their spacing
+  constexpr double kMostLabel = 190.0, kShareWidth = 56.0;  // of the texts at the left and at the right
+  constexpr double kMostShown = 1.08;                       // longer bars are cut
   const auto shown = [](double share) { return fmt::format("{:.1f} %", 100.0 * share); };
-  Canvas canvas(600, 10);
-  double y = 8;
-  std::vector<std::string> limits;  // a colour for each
-  for (std::size_t i = 0; i < bars.size(); ++i) {
-    const LimitBar& bar = bars[i];
-    if (i == 0 || bar.group != bars[i - 1].group) {
-      canvas.text({4, y + 14}, shortened(bar.group, 70));
-      y += kBar + 4;
-    }
-    const auto limit = std::find(limits.begin(), limits.end(), bar.limit) - limits.begin();
-    if (limit == std::ssize(limits)) limits.push_back(bar.limit);
-    const double length = kFull * std::clamp(bar.share, 0.0, kMostShown);
-    canvas.text({kLeft - 6, y + 13}, shortened(bar.label, 36), "small end");
-    canvas.box({kLeft, y + 2, length, kBar - 4}, colour_of(limit));
-    canvas.line({kLeft + kFull, y}, {kLeft + kFull, y + kBar}, "mark");
-    const double at = kLeft + length + 6, behind_line = kLeft + kFull + 6;
-    const bool meets_line = at < behind_line && at + 150 > behind_line && length > kFull / 4;
-    canvas.text({meets_line ? behind_line : at, y + 13},
-                shortened(fmt::format("{} of {}", shown(bar.share), bar.limit), meets_line ? 25 : 40), "small soft");
+  double widest = 0.0;
+  for (const LimitBar& bar : bars) widest = std::max(widest, text_width(bar.label, Letters::small));
+  const bool is_above = widest > kMostLabel;  // long labels stand above their bars
+  const double left = is_above ? 4.0 : widest + 10.0, right = kChartWidth - kShareWidth - 4.0;
+  const double full = (right - left) / kMostShown;  // length of a bar that reaches its limit
+  Canvas canvas(kChartWidth, 10);
+  canvas.text({left + full, 14}, "limit", "small soft middle");
+  double y = 20.0;
+  std::vector<std::size_t> used;
+  for (const LimitBar& bar : bars) {
+    const double label = is_above ? y + 14 : y + 14.5;
+    const std::string text = fitted(bar.label, is_above ? kChartWidth - 8 : kMostLabel, Letters::small);
+    is_above ? canvas.text({left, label}, text, "small") : canvas.text({left - 6, label}, text, "small end");
+    if (is_above) y += kBar - 2;
+    canvas.box({left, y + 3, std::max(full * std::clamp(bar.share, 0.0, kMostShown), 1.0), kBar - 6},
+               colour_of(static_cast<std::int64_t>(bar.limit)));
+    canvas.line({left + full, y}, {left + full, y + kBar}, "mark");
+    canvas.text({kChartWidth - 4, y + 14.5}, shown(bar.share), "small end");
+    if (std::find(used.begin(), used.end(), bar.limit) == used.end()) used.push_back(bar.limit);
     y += kBar;
   }
-  canvas.height(y + 8);
+  y += 8.0;
+  std::sort(used.begin(), used.end());
+  for (const std::size_t limit : used) {
+    canvas.box({4, y + 2, 11, 11}, colour_of(static_cast<std::int64_t>(limit)));
+    canvas.text({22, y + 12}, fitted("share of " + limits[limit], kChartWidth - 26, Letters::small), "small soft");
+    y += kLegendLine;
+  }
+  canvas.height(y + 4);
+  std::string caption = "Shares of what this machine can do at most, as measured in the same run.";
   const auto best = std::max_element(bars.begin(), bars.end(),
                                      [](const LimitBar& a, const LimitBar& b) { return a.share < b.share; });
-  std::string caption = "Shares of the limits of this machine, measured in the same run. Dashed: the limit.";
   if (best != bars.end()) {
-    caption += fmt::format(" The largest share is {} of {}: {}, {}.", shown(best->share), best->limit, best->label,
-                           best->group);
+    caption +=
+        fmt::format(" The largest is that of {}, {} of {}.", best->label, shown(best->share), limits[best->limit]);
   }
   return {name, title, caption, canvas};
 }

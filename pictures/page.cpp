@@ -1,4 +1,4 @@
-// A self-contained HTML page, and the pictures on it that compare an image with its fewer colours.
+// A self-contained HTML page, and the pictures on it of an image and of its colours.
 #include "pictures/pictures.h"
 
 #include <fmt/format.h>
@@ -18,14 +18,23 @@ dl{display:grid;grid-template-columns:minmax(6.5em,max-content) 1fr;gap:4px 16px
 dt{color:#565c64}
 dd{margin:0;overflow-wrap:anywhere}
 .note{border-left:4px solid #c68000;padding:2px 12px;margin:0 0 12px}
-.pictures{columns:2 370px;column-gap:16px}
-figure{break-inside:avoid;margin:0 0 16px;padding:16px;border:1px solid #dfe3e8;border-radius:8px}
-figure svg{display:block;width:100%;max-width:600px;height:auto;margin:0 auto}
+.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,360px),1fr));gap:16px;margin:16px 0}
+figure{margin:0;padding:16px;border:1px solid #dfe3e8;border-radius:8px}
+figure svg{display:block;width:100%;max-width:560px;height:auto;margin:0 auto}
+figure.row{grid-column-start:1}
+figure p{margin:0 0 8px;font-size:.9rem}
 figcaption{margin-top:8px;font-size:.9rem;overflow-wrap:anywhere}
-section{margin-top:24px;overflow-x:auto}
+section{margin:16px 0}
+section div{overflow-x:auto}
+section p{margin:8px 0;font-size:.9rem;max-width:60em}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}
 th,td{padding:3px 12px;text-align:right;border-bottom:1px solid #dfe3e8}
 th{font-weight:600}
+.text{text-align:left}
+.best{font-weight:700}
+summary{font-size:1.05rem;font-weight:700;cursor:pointer;margin-bottom:8px}
+td.h0{background:#2f7dbd80}td.h1{background:#2f7dbd60}td.h2{background:#2f7dbd40}td.h3{background:#2f7dbd20}
+td.h5{background:#e0871a20}td.h6{background:#e0871a40}td.h7{background:#e0871a60}td.h8{background:#e0871a80}
 footer{margin-top:24px;color:#565c64;font-size:.85rem}
 @media (max-width:520px){main{padding:8px}figure{padding:8px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:6px}}
 @media (prefers-color-scheme:dark){
@@ -36,19 +45,27 @@ figure,th,td{border-color:#2f353c}
 }
 )";
 
-std::string cells(const std::vector<std::string>& row, const char* tag) {
+std::string cells(const Table& table, const std::vector<std::string>& row, const char* tag,
+                  const std::vector<std::string>& classes) {
   std::string out = "<tr>";
-  for (const std::string& cell : row) out += fmt::format("<{0}>{1}</{0}>", tag, escaped(cell));
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    std::string all = j < table.texts ? "text" : "";
+    if (j < classes.size() && !classes[j].empty()) all += (all.empty() ? "" : " ") + classes[j];
+    out += fmt::format("<{0}{1}>{2}</{0}>", tag, all.empty() ? "" : fmt::format(" class=\"{}\"", all), escaped(row[j]));
+  }
   return out + "</tr>\n";
 }
 
 std::string section_of(const Table& table) {
-  std::string out = fmt::format("<section>\n<h2>{}</h2>\n<table>\n<thead>\n", escaped(table.title));
-  out += cells(table.head, "th") + "</thead>\n<tbody>\n";
-  for (const auto& row : table.rows) out += cells(row, "td");
-  out += "</tbody>\n</table>\n";
+  const char* const title = table.is_folded ? "<details>\n<summary>{}</summary>\n" : "<h2>{}</h2>\n";
+  std::string out = "<section>\n" + fmt::format(fmt::runtime(title), escaped(table.title));
+  out += "<div>\n<table>\n<thead>\n" + cells(table, table.head, "th", {}) + "</thead>\n<tbody>\n";
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    out += cells(table, table.rows[i], "td", i < table.classes.size() ? table.classes[i] : std::vector<std::string>());
+  }
+  out += "</tbody>\n</table>\n</div>\n";
   if (!table.note.empty()) out += fmt::format("<p>{}</p>\n", escaped(table.note));
-  return out + "</section>\n";
+  return out + (table.is_folded ? "</details>\n</section>\n" : "</section>\n");
 }
 
 }  // namespace
@@ -64,40 +81,36 @@ std::string html(const Page& page) {
   }
   out += "</dl>\n";
   for (const std::string& note : page.notes) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(note));
-  out += "<div class=\"pictures\">\n";
+  for (const Table& table : page.answers) out += section_of(table);
+  if (!page.pictures.empty()) out += "<div class=\"pictures\">\n";
   for (const Picture& picture : page.pictures) {
-    out += fmt::format("<figure>\n<h2>{}</h2>\n{}<figcaption>{}</figcaption>\n</figure>\n", escaped(picture.title),
-                       inline_svg(picture), escaped(picture.caption));
+    const std::string above = picture.above.empty() ? "" : fmt::format("<p>{}</p>\n", escaped(picture.above));
+    out += fmt::format("<figure{}>\n<h2>{}</h2>\n{}{}<figcaption>{}</figcaption>\n</figure>\n",
+                       picture.begins_row ? " class=\"row\"" : "", escaped(picture.title), above, inline_svg(picture),
+                       escaped(picture.caption));
   }
-  out += "</div>\n";
+  if (!page.pictures.empty()) out += "</div>\n";
   for (const Table& table : page.tables) out += section_of(table);
   return out + "</main>\n</body>\n</html>\n";
 }
 
-Picture comparison(const Comparison& images) {
-  constexpr double kWidth = 480.0, kLine = 22.0, kGap = 12.0;
-  const auto width = static_cast<double>(images.width), height = static_cast<double>(images.height);
-  const bool is_wide = images.width >= images.height;
+Picture image(const std::string& name, const std::string& title, const std::string& caption, const Image& image) {
+  const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
   // Images of few pixels are magnified by a whole number, so that all of their pixels have the same size.
-  const double space = is_wide ? kWidth : (kWidth - kGap) / 2.0;
-  const double scale =
-      images.is_small && width <= space ? static_cast<double>(static_cast<int>(space / width)) : space / width;
+  const double scale = image.is_small && width <= kChartWidth
+                           ? static_cast<double>(static_cast<int>(kChartWidth / width))
+                           : kChartWidth / width;
   const double across = width * scale, up = std::max(height * scale, 1.0);
-  Canvas canvas(kWidth, is_wide ? 2.0 * (kLine + up) + kGap : kLine + up);
-  const Point second = is_wide ? Point{0.0, kLine + up + kGap} : Point{space + kGap, 0.0};
-  const bool smooth = !images.is_small;
-  canvas.text({0.0, 14.0}, "before", "soft");
-  canvas.image({0.0, kLine, across, up}, images.before, smooth);
-  canvas.text({second.x, second.y + 14.0}, "after", "soft");
-  canvas.image({second.x, second.y + kLine, across, up}, images.after, smooth);
-  return {images.name, images.title, images.caption, canvas};
+  Canvas canvas(kChartWidth, up);
+  canvas.image({0.0, 0.0, across, up}, image.address, !image.is_small);
+  return {name, title, caption, canvas};
 }
 
 Picture palette(const std::string& name, const std::string& title, const std::vector<Swatch>& swatches) {
   constexpr std::size_t kMaxBars = 40;
-  constexpr double kBar = 20.0, kFull = 300.0;  // height of a bar with its spacing, longest bar
+  constexpr double kBar = 20.0, kFull = 220.0;  // height of a bar with its spacing, longest bar
   const std::size_t shown = std::min(swatches.size(), kMaxBars);
-  Canvas canvas(480, 16 + kBar * static_cast<double>(shown));
+  Canvas canvas(kChartWidth, 16 + kBar * static_cast<double>(shown));
   const double most = swatches.empty() ? 1.0 : std::max(swatches.front().share, 1e-9);
   for (std::size_t i = 0; i < shown; ++i) {
     const double y = 8 + kBar * static_cast<double>(i);

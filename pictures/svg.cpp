@@ -26,6 +26,8 @@ const std::string& style() {
 .kith .mark{stroke:#1c1f23;stroke-width:1.5;fill:none;stroke-dasharray:4 3}
 .kith .curve{fill:none;stroke-width:2;stroke-linejoin:round}
 .kith .dots{fill:none;stroke-width:3.6;stroke-linecap:round}
+.kith .best{fill:none;stroke-width:11;stroke-linecap:round}
+.kith .strong{font-weight:700}
 .kith .cells{shape-rendering:crispEdges}
 .kith .pixels{image-rendering:pixelated}
 .kith .o0{fill-opacity:.28}
@@ -36,6 +38,7 @@ const std::string& style() {
 .c4{fill:#2e93d0}.c5{fill:#d55e00}.c6{fill:#978c00}.c7{fill:#6e6e6e}
 .s0{stroke:#0072b2}.s1{stroke:#c68000}.s2{stroke:#008a65}.s3{stroke:#b9568f}
 .s4{stroke:#2e93d0}.s5{stroke:#d55e00}.s6{stroke:#978c00}.s7{stroke:#6e6e6e}
+.others{fill:#c3c8ce}.lines{stroke:#c3c8ce}
 .h0{fill:#0b4f8a}.h1{fill:#2f7dbd}.h2{fill:#79b0dc}.h3{fill:#c0dbef}.h4{fill:#f0f1f2}
 .h5{fill:#f8d5a8}.h6{fill:#eba54e}.h7{fill:#c96f10}.h8{fill:#8a4500}
 @media (prefers-color-scheme:dark){
@@ -51,6 +54,7 @@ const std::string& style() {
 .c4{fill:#93d3f8}.c5{fill:#f0803c}.c6{fill:#f0e442}.c7{fill:#a5a5a5}
 .s0{stroke:#3f8fd2}.s1{stroke:#e69f00}.s2{stroke:#22b58a}.s3{stroke:#dc8fbb}
 .s4{stroke:#93d3f8}.s5{stroke:#f0803c}.s6{stroke:#f0e442}.s7{stroke:#a5a5a5}
+.others{fill:#4a515a}.lines{stroke:#4a515a}
 .h0{fill:#9fd3ff}.h1{fill:#5aa6e6}.h2{fill:#3377b0}.h3{fill:#294d6c}.h4{fill:#2a2f36}
 .h5{fill:#61451f}.h6{fill:#a86a17}.h7{fill:#e59a35}.h8{fill:#ffcf87}
 }
@@ -89,7 +93,8 @@ std::string opening(const Picture& picture, const std::string& more) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"kith\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
       "aria-labelledby=\"{2}-title {2}-text\"{3}>\n<title id=\"{2}-title\">{4}</title>\n<desc "
       "id=\"{2}-text\">{5}</desc>\n",
-      width, height, picture.name, more, escaped(picture.title), escaped(picture.caption));
+      width, height, picture.name, more, escaped(picture.title),
+      escaped(picture.above.empty() ? picture.caption : picture.above + " " + picture.caption));
 }
 
 std::vector<double> powers_of_ten(const Scale& scale, int requested) {
@@ -138,7 +143,25 @@ std::string shortened(const std::string& text, std::size_t letters) {
   std::vector<std::size_t> begins;
   for (std::size_t i = 0; i < text.size(); i += std::max<std::size_t>(character_length(text, i), 1))
     begins.push_back(i);
-  return begins.size() <= letters ? text : text.substr(0, begins[letters - 1]) + "\xe2\x80\xa6";
+  if (begins.size() <= letters) return text;
+  return letters == 0 ? "" : text.substr(0, begins[letters - 1]) + "\xe2\x80\xa6";
+}
+
+namespace {
+
+/// Of one letter: DejaVu Sans is wider than most fonts of a system, and its digits are 0.636 of the size.
+double letter_width(Letters letters) { return 0.62 * (letters == Letters::small ? 12.0 : 14.0); }
+
+}  // namespace
+
+double text_width(const std::string& text, Letters letters) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < text.size(); i += std::max<std::size_t>(character_length(text, i), 1)) ++count;
+  return letter_width(letters) * static_cast<double>(count);
+}
+
+std::string fitted(const std::string& text, double width, Letters letters) {
+  return shortened(text, static_cast<std::size_t>(std::max(width, 0.0) / letter_width(letters)));
 }
 
 std::string coordinate(double value) {
@@ -218,7 +241,8 @@ std::string svg_file(const Picture& picture) {
          "</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n" + picture.canvas.shapes() + "</svg>\n";
 }
 
-std::string colour_of(std::int64_t cluster) { return fmt::format("c{}", cluster % kColours); }
+std::string colour_of(std::int64_t cluster) { return cluster < 0 ? "others" : fmt::format("c{}", cluster % kColours); }
+std::string stroke_of(std::int64_t cluster) { return cluster < 0 ? "lines" : fmt::format("s{}", cluster % kColours); }
 
 double Scale::operator()(double value) const {
   const double share =
@@ -232,14 +256,20 @@ std::vector<double> ticks(const Scale& scale, int requested) {
     return powers.size() > 1 ? powers : std::vector<double>{scale.low, scale.high};
   }
   const double rough = (scale.high - scale.low) / requested;
-  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  double power = std::pow(10.0, std::floor(std::log10(rough)));
   const double part = rough / power;
-  const double step = power * (part <= 1.0 ? 1.0 : part <= 2.0 ? 2.0 : part <= 5.0 ? 5.0 : 10.0);
-  std::vector<double> values;
-  for (double i = std::ceil(scale.low / step - 1e-9); i * step <= scale.high + 1e-9 * step; ++i) {
-    values.push_back(i * step);
+  int digit = part <= 1.0 ? 1 : part <= 2.0 ? 2 : part <= 5.0 ? 5 : 10;
+  const std::size_t least = static_cast<std::size_t>(std::clamp(requested, 0, 3));
+  for (;;) {
+    const double step = power * digit;
+    std::vector<double> values;
+    for (double i = std::ceil(scale.low / step - 1e-9); i * step <= scale.high + 1e-9 * step; ++i) {
+      values.push_back(i * step);
+    }
+    if (values.size() >= least) return values;
+    if (digit == 1) power /= 10.0;
+    digit = digit == 10 || digit == 1 ? 5 : digit == 5 ? 2 : 1;
   }
-  return values;
 }
 
 Scale scale_over(const std::vector<double>& values, double from, double to, Spacing spacing) {
@@ -255,20 +285,40 @@ Scale scale_over(const std::vector<double>& values, double from, double to, Spac
   return {low - margin, high + margin, from, to, spacing};
 }
 
+double left_of(const Scale& y, int ticks_up) {
+  double widest = 0.0;
+  for (const double value : ticks(y, ticks_up))
+    widest = std::max(widest, text_width(tick_label(value), Letters::small));
+  return 10.0 + widest;
+}
+
 void draw_frame(Canvas& canvas, const Scale& x, const Scale& y, const FrameLabels& labels) {
   for (const double value : ticks(y, labels.ticks_up)) {
     canvas.line({x.from, y(value)}, {x.to, y(value)}, "grid");
     canvas.text({x.from - 6, y(value) + 4}, tick_label(value), "small soft end");
   }
-  for (const double value : ticks(x, labels.ticks_across)) {
-    canvas.line({x(value), y.from}, {x(value), y.to}, "grid");
-    canvas.text({x(value), y.from + 16}, tick_label(value), "small soft middle");
+  std::vector<double> across = labels.at.empty() ? ticks(x, labels.ticks_across) : labels.at;
+  const auto half = [](double value) { return text_width(tick_label(value), Letters::small) / 2.0; };
+  // Every second or third value is labelled if they would touch otherwise.
+  std::size_t every = 1;
+  for (bool touch = true; touch; every += touch ? 1 : 0) {
+    touch = false;
+    for (std::size_t i = every; i < across.size() && !touch; i += every) {
+      touch = x(across[i]) - x(across[i - every]) < half(across[i]) + half(across[i - every]) + 4.0;
+    }
+  }
+  for (std::size_t i = 0; i < across.size(); i += every) {
+    const double at = x(across[i]);
+    canvas.line({at, y.from}, {at, y.to}, "grid");
+    canvas.text({std::clamp(at, half(across[i]), canvas.width() - half(across[i])), y.from + 16}, tick_label(across[i]),
+                "small soft middle");
   }
   canvas.line({x.from, y.from}, {x.to, y.from}, "axis");
   canvas.line({x.from, y.from}, {x.from, y.to}, "axis");
-  constexpr std::size_t kLetters = 50;
-  canvas.text({(x.from + x.to) / 2, y.from + 34}, shortened(labels.across, kLetters), "soft middle");
-  canvas.text({4, y.to - 9}, shortened(labels.up, kLetters), "soft");
+  const std::string name = fitted(labels.across, canvas.width() - 8);
+  const double middle = (x.from + x.to) / 2, reach = text_width(name) / 2;
+  canvas.text({std::clamp(middle, reach, canvas.width() - reach), y.from + 34}, name, "soft middle");
+  canvas.text({4, y.to - 9}, fitted(labels.up, canvas.width() - 8), "soft");
 }
 
 }  // namespace kith::pictures

@@ -14,6 +14,11 @@ namespace kith::pictures {
 std::string escaped(std::string_view text);
 /// The text cut to at most `letters` characters, the last of which is then an ellipsis.
 std::string shortened(const std::string& text, std::size_t letters);
+enum class Letters { usual, small };  // of the classes "" and "small" of style()
+/// About how wide the text is drawn: fonts differ, and this is one of the wider ones.
+double text_width(const std::string& text, Letters letters = Letters::usual);
+/// The text cut until it is at most so wide.
+std::string fitted(const std::string& text, double width, Letters letters = Letters::usual);
 /// A coordinate with at most one decimal.
 std::string coordinate(double value);
 /// A number for display: four significant digits, or all digits before the decimal point.
@@ -57,11 +62,17 @@ std::string image_address(const data::PngPicture& image);
 /// The path "M0 0L1 2L..." through the points.
 std::string line_through(const std::vector<Point>& points);
 
+/// The width of a chart. On a page three stand side by side, or one on the screen of a telephone, and letters have
+/// about their usual size on both.
+inline constexpr double kChartWidth = 400.0, kChartRight = 388.0;
+
 struct Picture {
   std::string name;     // file name, and identifier on a page: "sizes"
   std::string title;    // "Sizes of the clusters"
   std::string caption;  // description in words and numbers
   Canvas canvas;
+  std::string above{};      // what of the result is shown and why, if that is not all of it
+  bool begins_row = false;  // on a page: stands at the left end of a row of pictures
 };
 
 /// An SVG element for a page that includes style(), with title and description for screen readers.
@@ -72,9 +83,13 @@ std::string svg_file(const Picture& picture);
 /// The style sheet, for light and dark backgrounds.
 const std::string& style();
 
-/// The class of the colour of a cluster; colours repeat after kColours clusters.
+/// The class of the colour of a cluster; colours repeat after kColours clusters. Below 0: of rows of no cluster, or of
+/// the clusters that are not shown one by one.
 inline constexpr int kColours = 8;
+inline constexpr std::int64_t kOthers = -1;
 std::string colour_of(std::int64_t cluster);
+/// The same for strokes.
+std::string stroke_of(std::int64_t cluster);
 
 enum class Spacing { even, powers };  // even: linear; powers: logarithmic
 
@@ -85,7 +100,8 @@ struct Scale {
   double operator()(double value) const;
 };
 
-/// About `requested` round numbers in [low, high]: multiples of 1, 2 or 5 times a power of ten, or powers of ten.
+/// About `requested` round numbers in [low, high]: multiples of 1, 2 or 5 times a power of ten, or powers of ten. At
+/// least three if three are requested, of even spacing.
 std::vector<double> ticks(const Scale& scale, int requested);
 
 /// A scale over all finite values with a margin. Spacing::powers ignores values that are not positive.
@@ -94,9 +110,12 @@ Scale scale_over(const std::vector<double>& values, double from, double to, Spac
 struct FrameLabels {
   std::string across, up;
   int ticks_across = 6, ticks_up = 5;
+  std::vector<double> at = {};  // values of the x axis to label, as many as do not touch; empty: round numbers
 };
 /// Draws grid, ticks and labels of both axes. x.from is the left end, y.from the lower one; the label of the y axis
 /// stands above it.
 void draw_frame(Canvas& canvas, const Scale& x, const Scale& y, const FrameLabels& labels);
+/// Where the x axis begins if the labels of the y axis, of so many ticks, stand left of it.
+double left_of(const Scale& y, int ticks_up);
 
 }  // namespace kith::pictures

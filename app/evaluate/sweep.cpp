@@ -18,6 +18,7 @@
 #include "app/commands.h"
 #include "app/evaluate/internal_evaluation.h"
 #include "app/run/auto_preparation.h"
+#include "app/evaluate/suggestion.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
@@ -51,31 +52,10 @@ struct Sweep {
   std::int64_t references = 0;            // sets of the gap statistic; 0: no gap statistic
 };
 
-/// The number of clusters that each criterion prefers, and the one to choose.
-struct Suggestion {
-  std::vector<std::pair<std::string, std::int64_t>> criteria;
-  std::int64_t clusters = 0;  // 0: no silhouette is defined
-  std::string reason;
-  std::string disagreement;  // a warning; empty: all criteria agree
-};
-
 std::vector<double> values_of(const Sweep& sweep, double Scores::*value) {
   std::vector<double> values;
   for (const SweepRow& row : sweep.rows) values.push_back(row.scores.*value);
   return values;
-}
-
-/// The place of the best value; none if fewer than two are defined.
-std::optional<std::size_t> best_of(const std::vector<double>& values, bool higher_is_better) {
-  const double sign = higher_is_better ? 1.0 : -1.0;
-  std::optional<std::size_t> best;
-  int defined = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i])) continue;
-    ++defined;
-    if (!best || sign * values[i] > sign * values[*best]) best = i;
-  }
-  return defined > 1 ? best : std::nullopt;
 }
 
 bool is_gap(const Score& score) { return score.value == &Scores::gap || score.value == &Scores::gap_error; }
@@ -96,44 +76,11 @@ std::vector<Score> scores_of(const Sweep& sweep) {
   return scores;
 }
 
-Suggestion suggestion_of(const Sweep& sweep) {
-  Suggestion suggestion;
-  const auto prefer = [&](const std::string& name, std::optional<std::size_t> place) {
-    if (place) suggestion.criteria.emplace_back(name, sweep.rows[*place].clusters);
-  };
-  const std::string silhouette = sweep.silhouette + " silhouette";
-  const auto best = best_of(values_of(sweep, &Scores::silhouette), true);
-  std::vector<double> counts;
-  for (const SweepRow& row : sweep.rows) counts.push_back(static_cast<double>(row.clusters));
-  const auto bend = knee(counts, values_of(sweep, &Scores::inertia));
-  prefer(silhouette, best);
-  prefer("knee of inertia", bend);
-  for (const Score& score : scores_of(sweep)) {
-    if (score.value == &Scores::inertia || score.value == &Scores::silhouette || is_gap(score)) continue;
-    prefer(score.shown, best_of(values_of(sweep, score.value), score.higher_is_better));
-  }
-  if (sweep.references > 0) {
-    std::vector<Gap> gaps;
-    for (const SweepRow& row : sweep.rows) gaps.push_back({row.scores.gap, row.scores.gap_error});
-    prefer("gap statistic", gap_rule(gaps));
-  }
-  if (!best) return suggestion;
-
-  const SweepRow& row = sweep.rows[*best];
-  suggestion.clusters = row.clusters;
-  suggestion.reason = fmt::format("the best {}, {:.4g}", silhouette, row.scores.silhouette);
-  if (bend == best) suggestion.reason += ", and the knee of inertia";
-  if (*best + 1 == sweep.rows.size())
-    suggestion.reason += "; it is the largest number tried, so more clusters may be better";
-  std::string others;
-  for (const auto& [name, clusters] : suggestion.criteria) {
-    if (clusters != suggestion.clusters) others += fmt::format("{}{} {}", others.empty() ? "" : ", ", name, clusters);
-  }
-  if (!others.empty()) {
-    suggestion.disagreement = fmt::format("the criteria disagree: {} {}, but {}; compare the table and the clusters",
-                                          silhouette, suggestion.clusters, others);
-  }
-  return suggestion;
+SweepScores sweep_scores(const Sweep& sweep) {
+  SweepScores scores{{}, {}, sweep.silhouette};
+  for (const SweepRow& row : sweep.rows) scores.clusters.push_back(static_cast<double>(row.clusters));
+  for (const Score& score : scores_of(sweep)) scores.columns.emplace_back(score, values_of(sweep, score.value));
+  return scores;
 }
 
 /// A line for each number of clusters, with text bars for inertia and silhouette.
@@ -587,7 +534,7 @@ int run_sweep(const Arguments& arguments) {
   hold_points(run);
   advise(run);
   const Sweep sweep = compute(options, counts, run);
-  const Suggestion suggestion = suggestion_of(sweep);
+  const Suggestion suggestion = suggestion_of(sweep_scores(sweep));
   run.report.sweep = report_of(sweep, suggestion);
   end_computation(run);
   run.print(show(sweep));

@@ -51,7 +51,7 @@ std::vector<pictures::Swatch> swatches_of(const std::vector<PaletteColor>& palet
 }
 
 pictures::Table table_of(const std::vector<PaletteColor>& palette) {
-  pictures::Table table{"Colours", {"number", "colour", "pixels", "percent"}, {}, ""};
+  pictures::Table table{"Colours", {"number", "colour", "pixels", "percent"}, {}};
   for (std::size_t i = 0; i < std::min(palette.size(), kMostLines); ++i) {
     table.rows.push_back({std::to_string(i), hex_of(palette[i].color), std::to_string(palette[i].pixels),
                           fmt::format("{:.2f}", 100.0 * share_of(palette[i], palette))});
@@ -189,7 +189,8 @@ std::string ImagePage::html(const std::vector<PaletteColor>& palette, const std:
   page.facts.emplace_back("Error", fmt::format("{:.2f} in CIELAB", std::sqrt(squares / pixels)));
   page.facts.emplace_back("Command", "kith " + command);
   page.facts.emplace_back("Made by", fmt::format("kith {}", KITH_VERSION));
-  pictures::Table errors{"Error of the colours", {"picture", "width", "height", "colours before", "error"}, {}, ""};
+  pictures::Table errors{"Error of the colours", {"picture", "width", "height", "colours before", "error"}, {}};
+  errors.texts = 1;
   for (std::size_t i = 0; i < shown_.size(); ++i) {
     const Shown& shown = shown_[i];
     if (i < kMostLines) {
@@ -201,16 +202,21 @@ std::string ImagePage::html(const std::vector<PaletteColor>& palette, const std:
     const std::string size = is_small ? ""
                                       : fmt::format(" Shown as {} x {} pixels, each the mean of its rectangle.",
                                                     shown.small.width, shown.small.height);
-    page.pictures.push_back(
-        pictures::comparison({fmt::format("picture-{}", i + 1), shown.name,
-                              fmt::format("The error is {:.2f} in CIELAB.{}", shown.error, size), shown.small.width,
-                              shown.small.height, shown.before, shown.after, is_small}));
+    const auto add = [&](const char* which, const std::string& address, const std::string& caption) {
+      page.pictures.push_back(pictures::image(fmt::format("{}-{}", which, i + 1),
+                                              fmt::format("{} {}", shown.name, which), caption,
+                                              {address, shown.small.width, shown.small.height, is_small}));
+    };
+    add("before", shown.before, fmt::format("{} colours.{}", shown.colors, size));
+    page.pictures.back().begins_row = true;
+    add("after", shown.after, fmt::format("The error is {:.2f} in CIELAB.{}", shown.error, size));
     if (!is_common_) {
       page.pictures.push_back(
           pictures::palette(fmt::format("palette-{}", i + 1), "Colours of " + shown.name, swatches_of(shown.palette)));
+    } else if (i == 0) {
+      page.pictures.push_back(pictures::palette("palette", "Colours", swatches_of(palette)));
     }
   }
-  if (is_common_) page.pictures.push_back(pictures::palette("palette", "Colours", swatches_of(palette)));
   if (shown_.size() > kMostPictures) {
     page.notes.push_back(fmt::format("The first {} of {} pictures are shown.", kMostPictures, shown_.size()));
   }

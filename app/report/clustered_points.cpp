@@ -12,9 +12,11 @@
 
 #include "app/cli/units.h"
 #include "app/cli/words.h"
+#include "app/evaluate/internal_evaluation.h"
 #include "app/run/memory.h"
 #include "app/run/model.h"
 #include "core/kmeans/result.h"
+#include "core/numbers/distance.h"
 #include "core/preparation/preparation.h"
 #include "core/preparation/principal_components.h"
 #include "core/scores/silhouette.h"
@@ -107,16 +109,54 @@ pictures::Plane plane_of(const PointsView& values, const Clustering& clustering)
   return plane;
 }
 
-/// Distances to the rows' own centroids, and simplified silhouettes.
-void measure(const HeldPoints& held, const Clustering& clustering, ClusteredPoints& points) {
+/// Euclidean distances to the rows' own centroids.
+std::vector<float> distances_to_centroids(const PointsView& values, const Clustering& clustering,
+                                          const std::vector<std::int32_t>& labels) {
+  std::vector<float> distances;
+  for_each_row(values, [&](const double* row) {
+    const auto centroid = clustering.centroids.row(labels[distances.size()]);
+    const double squared = squared_distance(row, centroid.data(), clustering.centroids.columns());
+    distances.push_back(static_cast<float>(std::sqrt(squared)));
+  });
+  return distances;
+}
+
+/// Rows whose silhouettes take a second or two, each against all rows: all, or 1, 2 or 5 times a power of ten. 0: even
+/// few take longer. It depends on the shape alone, so that equal results give equal pages.
+std::int64_t rows_to_score(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kProducts = 6'400'000'000;  // of values
+  constexpr std::int64_t kFewest = 50;
+  const std::int64_t most = kProducts / rows / columns;
+  if (most >= rows) return rows;
+  if (most < kFewest) return 0;
+  std::int64_t power = 10;
+  while (10 * power <= most) power *= 10;
+  return power * (5 * power <= most ? 5 : 2 * power <= most ? 2 : 1);
+}
+
+/// The sample is that of kith evaluate --sample with the same seed.
+std::optional<pictures::Silhouettes> score(const HeldPoints& held, const Clustering& clustering,
+                                           const std::vector<std::int32_t>& labels, Job& job) {
+  constexpr std::uint64_t kSeed = 0;
   std::vector<std::int64_t> counts(static_cast<std::size_t>(clustering.centroids.rows()));
-  for (const std::int32_t label : points.labels) ++counts[static_cast<std::size_t>(label)];
-  const SilhouetteRequest request{points.labels, counts};
-  const CentroidDistances distances = centroid_distances(*held.points, clustering.centroids.view(), request);
-  for (const double own : distances.own) points.distances.push_back(static_cast<float>(std::sqrt(own)));
-  if (std::ssize(counts) - std::count(counts.begin(), counts.end(), 0) < 2) return;
-  const Silhouette found = simplified_silhouette(distances, request);
-  points.silhouettes.assign(found.rows.begin(), found.rows.end());
+  for (const std::int32_t label : labels) ++counts[static_cast<std::size_t>(label)];
+  if (std::ssize(counts) - std::count(counts.begin(), counts.end(), 0) < 2) return std::nullopt;
+  const std::int64_t rows = std::ssize(labels), sample = rows_to_score(rows, held.points->columns());
+  if (sample == 0) return std::nullopt;
+  const std::vector<std::int64_t> scored = sampled_rows(rows, sample, kSeed);
+  held.points->set_labels(labels);
+  const SilhouetteRequest request{labels, counts, scored, held.plan.weights, {}, clustering.means.view()};
+  const Silhouette found = exact_silhouette(*held.points, held.plan, request, job.progress);
+  pictures::Silhouettes silhouettes{.values = {found.rows.begin(), found.rows.end()}, .is_sample = !scored.empty()};
+  for (const std::int64_t row : scored) silhouettes.labels.push_back(labels[static_cast<std::size_t>(row)]);
+  if (scored.empty()) silhouettes.labels = labels;
+  silhouettes.source = scored.empty()
+                           ? fmt::format("Exact silhouettes of all {} rows.", rows)
+                           : fmt::format(
+                                 "Exact silhouettes of {} of {} rows, drawn at random with seed {}, each against all "
+                                 "rows; kith evaluate --sample takes more.",
+                                 sample, rows, kSeed);
+  return silhouettes;
 }
 
 }  // namespace
@@ -200,7 +240,8 @@ std::vector<std::string> take_input_options(const data::StoredResult& result, Co
 }
 
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
-                                      const Clustering& clustering, const std::vector<std::string>& names, Job& job) {
+                                      const Clustering& clustering, const std::vector<std::string>& names,
+                                      bool with_silhouettes, Job& job) {
   const std::optional<Preparation> preparation = read_preparation(result.file());
   const Preparation* given = preparation ? &*preparation : nullptr;
   const std::int64_t before = preparation ? columns_before(*preparation) : 0;
@@ -215,9 +256,12 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   }
   job.report.points = describe(*source);
   constexpr std::int64_t kBytesPerRow = 64;  // coordinates, distances, and copies to sort
-  require_memory(points_bytes(*source) + checked_product(rows, kBytesPerRow, "rows"), source->name(),
+  const std::int64_t sample = rows_to_score(rows, clustering.centroids.columns());
+  const std::int64_t scores =
+      exact_silhouette_bytes({rows, clustering.centroids.columns(), clustering.centroids.rows(), sample});
+  require_memory(points_bytes(*source) + checked_product(rows, kBytesPerRow, "rows") + scores, source->name(),
                  job.common.memory);
-  const std::vector<Work> work{simplified_silhouettes(clustering.centroids.rows())};
+  const std::vector<Work> work{exact_silhouettes(*source, sample)};
   const HeldPoints held = hold_points({.source = *source, .given = given, .work = work}, job);
   ClusteredPoints points;
   for (const std::int64_t row : held.row_numbers()) {
@@ -225,8 +269,9 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   }
   points.mean = held.plan.mean;
   points.deviation = column_deviations(held.rows(), held.plan);
-  job.progress.phase("search", 0);
-  measure(held, clustering, points);
+  job.progress.phase("measure", 0);
+  points.distances = distances_to_centroids(held.rows(), clustering, points.labels);
+  if (with_silhouettes) points.silhouettes = score(held, clustering, points.labels, job);
   job.progress.phase("project", 0);
   points.plane = plane_of(held.rows(), clustering);
   return points;

@@ -9,7 +9,9 @@
 
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
+#include "app/cli/words.h"
 #include "app/commands.h"
+#include "app/evaluate/suggestion.h"
 #include "app/report/clustered_points.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/held_points.h"
@@ -30,46 +32,84 @@ std::vector<double> values_of(const data::StoredResult& result, const char* data
                                           result.file(), dataset, count, values.size()));
 }
 
-pictures::Table table_of(const std::vector<double>& k, const std::vector<pictures::SweepCurve>& curves) {
-  pictures::Table table{"Scores", {"clusters"}, {}, ""};
-  for (const pictures::SweepCurve& curve : curves) table.head.push_back(curve.name);
-  for (std::size_t i = 0; i < k.size(); ++i) {
-    std::vector<std::string> row{fmt::format("{:.0f}", k[i])};
-    for (const pictures::SweepCurve& curve : curves) {
-      row.push_back(std::isfinite(curve.values[i]) ? fmt::format("{}", curve.values[i]) : "");
+/// A number of a table, with six digits, or all before the point.
+std::string cell(double value) {
+  const bool is_long = std::abs(value) >= 1e6 && std::abs(value) < 1e15;
+  return !std::isfinite(value) ? "" : is_long ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+}
+
+/// What a score measures, and how to read it.
+std::string meaning_of(const Score& score) {
+  if (score.value == &Scores::inertia) {
+    return "The sum of the squared distances of all rows to their centroids. It falls with every cluster more, so its "
+           "smallest value says nothing; its knee, after which it falls slowly, does.";
+  }
+  if (score.value == &Scores::silhouette) {
+    return "How much nearer the rows are to their own cluster than to the next one, from -1 to 1; near 0 clusters "
+           "touch.";
+  }
+  if (score.value == &Scores::calinski_harabasz) return "The variance between clusters over the variance within them.";
+  if (score.value == &Scores::davies_bouldin) {
+    return "The spread of each cluster over its distance from the cluster most like it, on average.";
+  }
+  if (score.value == &Scores::bic) {
+    return "The Bayesian information criterion: how likely round clusters of one size make these points, less a "
+           "penalty for each cluster.";
+  }
+  return "How much lower the logarithm of the inertia is than that of evenly spread points. The first number of "
+         "clusters "
+         "counts whose gap is not below the next one less its error.";
+}
+
+std::string better_of(const Score& score) {
+  if (score.value == &Scores::inertia) return "look for the knee";
+  return score.higher_is_better ? "larger is better" : "smaller is better";
+}
+
+pictures::Table table_of(const SweepScores& scores) {
+  pictures::Table table{"Scores", {"clusters"}, {}};
+  for (const auto& [score, values] : scores.columns) table.head.push_back(scores.name(score));
+  for (std::size_t i = 0; i < scores.clusters.size(); ++i) {
+    std::vector<std::string> row{fmt::format("{:.0f}", scores.clusters[i])}, classes{""};
+    for (const auto& [score, values] : scores.columns) {
+      row.push_back(cell(values[i]));
+      classes.emplace_back(preferred(scores, score) == i ? "best" : "");
     }
     table.rows.push_back(std::move(row));
+    table.classes.push_back(std::move(classes));
   }
+  table.note = "Bold: the choice of each criterion, as in the pictures. kith info --json and the file have all digits.";
   return table;
 }
 
 /// The page of a result of kith sweep: scores against the number of clusters. Throws Error(data) if they do not fit.
 pictures::Page sweep_page(const data::StoredResult& result) {
-  const std::vector<double> k = result.vector("k");
   const std::string command = result.text("command");
-  std::vector<pictures::SweepCurve> curves;
+  SweepScores scores{
+      result.vector("k"), {}, command.find(" --silhouette simplified") != command.npos ? "simplified" : "exact"};
   for (const Score& score : scores_for(ScoreUse::sweep)) {
-    if (score.value == &Scores::gap_error || !result.has(score.name)) continue;
-    const bool simplified =
-        score.value == &Scores::silhouette && command.find(" --silhouette simplified") != command.npos;
-    curves.push_back(
-        {fmt::format("{}{}", simplified ? "simplified " : "", score.shown), values_of(result, score.name, k.size())});
+    if (result.has(score.name))
+      scores.columns.emplace_back(score, values_of(result, score.name, scores.clusters.size()));
   }
-  pictures::Page page{
-      fmt::format("{}: {} numbers of clusters", std::filesystem::path(result.file()).filename().string(), k.size()),
-      {{"Command", fmt::format("kith {}", command)}},
-      {},
-      {},
-      {}};
-  const auto suggested = result.whole("suggested");
-  const bool has_suggestion = suggested && *suggested > 0;
-  if (has_suggestion) {
-    page.facts.emplace_back("Suggestion", fmt::format("k = {}: {}", *suggested, result.text("reason")));
+  const std::string file = std::filesystem::path(result.file()).filename().string();
+  pictures::Page page{.title = fmt::format("{}: {} numbers of clusters", file, scores.clusters.size())};
+  page.facts.emplace_back("Command", fmt::format("kith {}", command));
+  std::optional<double> suggested;
+  if (const auto stored = result.whole("suggested"); stored && *stored > 0) {
+    suggested = static_cast<double>(*stored);
+    page.facts.emplace_back("Suggestion", fmt::format("k = {}: {}", *stored, result.text("reason")));
   }
   page.facts.emplace_back("Made by", fmt::format("kith {}", result.text("kith_version")));
-  page.pictures.push_back(
-      pictures::sweep(k, curves, has_suggestion ? std::optional(static_cast<double>(*suggested)) : std::nullopt));
-  page.tables.push_back(table_of(k, curves));
+  if (const Suggestion suggestion = suggestion_of(scores); !suggestion.disagreement.empty()) {
+    page.notes.push_back(fmt::format("Warning: {}.", suggestion.disagreement));
+  }
+  for (const auto& [score, values] : scores.columns) {
+    if (score.value == &Scores::gap_error) continue;
+    const pictures::SweepCurve curve{score.name, scores.name(score),       better_of(score),       meaning_of(score),
+                                     values,     preferred(scores, score), !score.higher_is_better};
+    page.pictures.push_back(pictures::sweep(scores.clusters, curve, suggested, static_cast<int>(page.pictures.size())));
+  }
+  page.tables.push_back(table_of(scores));
   return page;
 }
 
@@ -98,7 +138,7 @@ void declare(OptionSet& set, ReportOptions& options) {
   set.text({.names = "--silhouettes",
             .value = "SCORES",
             .help = "Silhouettes to show: a result of kith evaluate --save-silhouette for the same labels.",
-            .shown_default = "simplified silhouettes of the points"},
+            .shown_default = "exact ones of the points, or of a sample that takes a second or two"},
            options.silhouettes);
   set.text({.names = "--svg",
             .value = "FOLDER",
@@ -158,10 +198,10 @@ std::vector<std::pair<std::string, std::string>> facts_of(const data::StoredResu
   if (result.has("counts")) facts.emplace_back("Clusters", fmt::format("{}", result.vector("counts").size()));
   const auto inertia = result.number("inertia"), total = result.number("totss");
   if (inertia && total && *total > 0.0) {
-    facts.emplace_back("Inertia", fmt::format("{}; the clusters explain {:.1f} % of the variance", *inertia,
+    facts.emplace_back("Inertia", fmt::format("{}; the clusters explain {:.1f} % of the variance", cell(*inertia),
                                               100.0 * (*total - *inertia) / *total));
   } else if (inertia) {
-    facts.emplace_back("Inertia", fmt::format("{}", *inertia));
+    facts.emplace_back("Inertia", cell(*inertia));
   }
   if (const auto iterations = result.whole("iterations")) {
     facts.emplace_back("Iterations", fmt::format("{}; {}", *iterations, stop_of(result)));
@@ -181,22 +221,25 @@ double rows_in(const std::vector<std::int64_t>& counts) {
 /// A line for each cluster, or for the largest 500.
 pictures::Table table_of(const data::StoredResult& result, const Clustering& clustering) {
   constexpr std::size_t kMostLines = 500;
-  pictures::Table table{
-      "Clusters", {"cluster", "rows", "percent", "inertia", "inertia per row", "nearest row"}, {}, ""};
+  pictures::Table table{"Clusters", {"cluster", "rows", "percent", "inertia", "inertia per row", "nearest row"}, {}};
   const std::vector<double> inertia = result.vector("inertia_per_cluster"), nearest = result.vector("nearest_row");
   const double rows = rows_in(clustering.counts);
   std::vector<std::int64_t> shown(clustering.counts.size());
-  for (std::size_t c = 0; c < shown.size(); ++c) shown[c] = static_cast<std::int64_t>(c);
+  std::iota(shown.begin(), shown.end(), std::int64_t{0});
   if (shown.size() > kMostLines) {
     shown = pictures::largest_clusters(clustering.counts, kMostLines);
-    table.note = fmt::format("The {} largest of {} clusters.", shown.size(), clustering.counts.size());
+    table.note = fmt::format("The {} largest of {} clusters. ", shown.size(), clustering.counts.size());
   }
+  table.is_folded = pictures::shown_clusters(clustering.counts).size() < clustering.counts.size();
+  if (table.is_folded) table.title = fmt::format("Table of the clusters ({})", clustering.counts.size());
+  table.note +=
+      "Inertia: the sum of the squared distances of the rows to their centroid. Nearest row: the number, "
+      "from 0, of the row nearest to the centroid, the most typical one.";
   for (const std::int64_t c : shown) {
     const double count = static_cast<double>(clustering.counts[c]);
     table.rows.push_back({std::to_string(c), std::to_string(clustering.counts[c]),
-                          fmt::format("{:.2f}", 100.0 * count / rows), fmt::format("{}", inertia[c]),
-                          count > 0.0 ? fmt::format("{:.6g}", inertia[c] / count) : "",
-                          fmt::format("{:.0f}", nearest[c])});
+                          fmt::format("{:.2f}", 100.0 * count / rows), cell(inertia[c]),
+                          count > 0.0 ? cell(inertia[c] / count) : "", fmt::format("{:.0f}", nearest[c])});
   }
   return table;
 }
@@ -246,12 +289,13 @@ pictures::RunHistory history_of(const data::StoredResult& result, std::int64_t c
 }
 
 /// The silhouettes of kith evaluate, for all rows or for a sample.
-pictures::Picture stored_silhouettes(const std::string& file, const Clustering& clustering) {
+pictures::Silhouettes stored_silhouettes(const std::string& file, const Clustering& clustering) {
   const data::StoredResult scores(file);
   const std::vector<double> stored = scores.vector("silhouette");
   std::vector<std::size_t> rows(clustering.labels.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
-  if (scores.has("silhouette_rows")) {
+  pictures::Silhouettes silhouettes{.is_sample = scores.has("silhouette_rows")};
+  if (silhouettes.is_sample) {
     rows.clear();
     for (const double row : scores.vector("silhouette_rows")) {
       if (row < static_cast<double>(clustering.labels.size())) rows.push_back(static_cast<std::size_t>(row));
@@ -262,27 +306,28 @@ pictures::Picture stored_silhouettes(const std::string& file, const Clustering& 
                                             "evaluate these clusters again with --save-silhouette",
                                             file, rows.size(), stored.size()));
   }
-  std::vector<std::int32_t> labels;
-  std::vector<float> values;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (std::isnan(stored[i])) continue;  // a dropped row
-    labels.push_back(clustering.labels[rows[i]]);
-    values.push_back(static_cast<float>(stored[i]));
+    silhouettes.labels.push_back(clustering.labels[rows[i]]);
+    silhouettes.values.push_back(static_cast<float>(stored[i]));
   }
-  const bool simplified = scores.text("command").find(" --silhouette simplified") != std::string::npos;
-  return pictures::silhouettes(values, labels, clustering.counts, simplified ? "simplified silhouette" : "silhouette");
+  silhouettes.is_simplified = scores.text("command").find(" --silhouette simplified") != std::string::npos;
+  silhouettes.source = fmt::format("Of {} of {} rows, from {}.", silhouettes.values.size(), clustering.labels.size(),
+                                   std::filesystem::path(file).filename().string());
+  return silhouettes;
 }
 
 pictures::Page page_of(const data::StoredResult& result, const ReportOptions& options,
                        const std::vector<std::string>& columns, Job& job) {
   const Clustering clustering(result);
   const std::string file = std::filesystem::path(result.file()).filename().string();
-  pictures::Page page{fmt::format("{}: {} clusters", file, clustering.counts.size()), facts_of(result), {}, {}, {}};
+  pictures::Page page{.title = fmt::format("{}: {} clusters", file, clustering.counts.size()),
+                      .facts = facts_of(result)};
   std::optional<pictures::TileShape> tile;
   if (!options.tile.empty()) tile = tile_of(options.tile, clustering.centroids.columns());
   std::optional<ClusteredPoints> points;
   if (const auto location = find_points(result, options.points)) {
-    points = read_clustered_points(*location, result, clustering, columns, job);
+    points = read_clustered_points(*location, result, clustering, columns, options.silhouettes.empty(), job);
   } else {
     page.notes.push_back(
         fmt::format("The points, {}, were not found, so their pictures are missing; --points FILE gives "
@@ -299,16 +344,28 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   if (read != nullptr) page.pictures.push_back(pictures::scatter(read->plane, read->labels, clustering.counts));
   if (tile) page.pictures.push_back(pictures::tiles(clustering.centroids.view(), *tile, clustering.counts));
   page.pictures.push_back(pictures::centroid_map(map_of(clustering, read), clustering.counts));
-  if (result.has("iteration_inertia"))
-    page.pictures.push_back(pictures::iterations(history_of(result, clustering.centroids.columns())));
+  std::optional<pictures::Silhouettes> silhouettes;
+  if (!options.silhouettes.empty()) {
+    silhouettes = stored_silhouettes(options.silhouettes, clustering);
+  } else if (read != nullptr) {
+    silhouettes = read->silhouettes;
+  }
+  if (silhouettes) {
+    page.pictures.push_back(pictures::silhouettes(*silhouettes, clustering.counts));
+  } else if (read != nullptr && pictures::shown_clusters(clustering.counts).size() > 1) {
+    page.notes.push_back(fmt::format(
+        "The silhouettes of so many values would take long, so they are missing; kith evaluate {0} --points "
+        "{1} --sample 100 --save-silhouette -o scores.h5 computes some, and --silhouettes scores.h5 shows "
+        "them.",
+        shell_word(result.file()), shell_word(result.text("points"))));
+  }
   if (read != nullptr) {
     page.pictures.push_back(pictures::distances(read->distances, read->labels, clustering.counts));
-    if (!read->silhouettes.empty() && options.silhouettes.empty()) {
-      page.pictures.push_back(
-          pictures::silhouettes(read->silhouettes, read->labels, clustering.counts, "simplified silhouette"));
-    }
   }
-  if (!options.silhouettes.empty()) page.pictures.push_back(stored_silhouettes(options.silhouettes, clustering));
+  if (result.has("iteration_inertia")) {
+    auto drawn = pictures::iterations(history_of(result, clustering.centroids.columns()));
+    if (drawn) page.pictures.push_back(std::move(*drawn));
+  }
   page.tables.push_back(table_of(result, clustering));
   return page;
 }
@@ -377,7 +434,7 @@ int run_report(const Arguments& arguments) {
   } else if (is_shown) {
     print_out(pictures::html(page));
   }
-  job.close("");
+  job.close(target.empty() ? "" : fmt::format("open {} in a browser", target));
   return 0;
 }
 

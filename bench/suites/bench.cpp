@@ -356,6 +356,7 @@ int measure(const Arguments& arguments) {
   if (options.common.dry_run) return 0;
   const std::vector<TitledReport> reports = run_suites(suite, options, job, std::move(backend));
   print_reports(reports, suite, options);
+  if (const std::string busy = busy_warning(reports); !busy.empty()) job.progress.warning(busy);
   if (!options.common.output.empty()) {
     data::write_text_file(options.common.output, output, pictures::html(bench_page(reports, command_of(arguments))));
     Terminal::instance().say(fmt::format("page: {}", options.common.output));

@@ -72,6 +72,8 @@ struct TitledReport {
   BenchReport report;
 };
 
+/// A warning if the times of some measurements differ much, so that none of them says much; else empty.
+std::string busy_warning(const std::vector<TitledReport>& reports);
 /// Names the machine, the commit and the day. reports: of one run, at least one.
 pictures::Page bench_page(const std::vector<TitledReport>& reports, const std::string& command);
 

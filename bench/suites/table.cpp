@@ -58,6 +58,8 @@ std::string show_count(double count) {
 
 constexpr std::size_t kKeys = 3;  // columns that say what was measured
 
+double spread_of(const Timing& timing) { return (timing.highest - timing.lowest) / timing.median; }
+
 constexpr std::array<Column, 12> kColumns{{
     {"what", [](const BenchRow& row) { return row.name; }},
     {"shape", [](const BenchRow& row) { return row.shape; }},
@@ -68,7 +70,7 @@ constexpr std::array<Column, 12> kColumns{{
     {"spread",
      [](const BenchRow& row) {
        if (!row.timing) return std::string();
-       return fmt::format("{:.0f} %", 100.0 * (row.timing->highest - row.timing->lowest) / row.timing->median);
+       return fmt::format("{:.0f} %", 100.0 * spread_of(*row.timing));
      }},
     {"rate", [](const BenchRow& row) { return show_rate(row.rate, row.unit); }},
     {"of the limit",
@@ -78,6 +80,14 @@ constexpr std::array<Column, 12> kColumns{{
     {"published", [](const BenchRow& row) { return row.published; }},
     {"note", [](const BenchRow& row) { return row.wrong.empty() ? row.note : "WRONG: " + row.wrong; }},
 }};
+
+/// How many of the columns that say what was measured are there.
+std::size_t keys_of(const std::vector<std::string>& head) {
+  const auto is_key = [](const std::string& name) {
+    return std::any_of(kColumns.begin(), kColumns.begin() + kKeys, [&](const Column& key) { return name == key.head; });
+  };
+  return static_cast<std::size_t>(std::find_if_not(head.begin(), head.end(), is_key) - head.begin());
+}
 
 Json json_of(const BenchReport& report) {
   Json object{{"command", "bench"},        {"version", KITH_VERSION}, {"suite", report.suite},
@@ -112,20 +122,46 @@ Json json_of(const BenchReport& report) {
   return object;
 }
 
-std::vector<pictures::LimitBar> bars_of(const BenchReport& report) {
-  std::vector<pictures::LimitBar> bars;
+/// The measurements of one picture: of a shape, if a suite has several measurements of it.
+struct Panel {
+  std::string title;
+  std::vector<pictures::LimitBar> bars{};
+};
+
+/// limits: the names so far, to which those of this suite are added.
+std::vector<Panel> panels_of(const TitledReport& titled, std::vector<std::string>& limits) {
+  const BenchReport& report = titled.report;
+  std::vector<const BenchRow*> rows;
   for (const BenchRow& row : report.rows) {
-    if (!row.share || !row.wrong.empty()) continue;
-    const std::string kind = row.data.empty() || row.data == "noise" ? "" : ", " + row.data;
-    bars.push_back({row.shape.empty() ? report.suite : row.shape, row.name + kind, *row.share, row.limit});
+    if (row.share && row.wrong.empty()) rows.push_back(&row);
   }
-  return bars;
+  std::vector<std::string> shapes, names;
+  for (const BenchRow* row : rows) {
+    if (std::find(shapes.begin(), shapes.end(), row->shape) == shapes.end()) shapes.push_back(row->shape);
+    if (std::find(names.begin(), names.end(), row->name) == names.end()) names.push_back(row->name);
+  }
+  const bool by_shape = shapes.size() > 1 && shapes.size() < rows.size();
+  std::vector<Panel> panels;
+  for (const BenchRow* row : rows) {
+    std::string title = fmt::format("{}: {}", report.suite, by_shape ? row->shape : titled.title);
+    const auto same = [&](const Panel& panel) { return panel.title == title; };
+    auto panel = std::find_if(panels.begin(), panels.end(), same);
+    if (panel == panels.end()) panel = panels.insert(panels.end(), {std::move(title)});
+    std::string label = row->name;
+    if (!by_shape && shapes.size() > 1) label = names.size() > 1 ? label + ", " + row->shape : row->shape;
+    if (!row->data.empty() && row->data != "noise") label += ", " + row->data;
+    const auto limit = std::find(limits.begin(), limits.end(), row->limit) - limits.begin();
+    if (limit == std::ssize(limits)) limits.push_back(row->limit);
+    panel->bars.push_back({std::move(label), *row->share, static_cast<std::size_t>(limit)});
+  }
+  return panels;
 }
 
 pictures::Table table_of(const TitledReport& titled) {
   auto cells = cells_of(titled.report);
-  pictures::Table table{fmt::format("{}: {}", titled.report.suite, titled.title), std::move(cells.front()), {}, ""};
+  pictures::Table table{fmt::format("{}: {}", titled.report.suite, titled.title), std::move(cells.front()), {}};
   table.rows.assign(std::make_move_iterator(cells.begin() + 1), std::make_move_iterator(cells.end()));
+  table.texts = keys_of(table.head);
   return table;
 }
 
@@ -163,10 +199,31 @@ Cells cells_of(const BenchReport& report) {
   return cells;
 }
 
+std::string busy_warning(const std::vector<TitledReport>& reports) {
+  constexpr double kMuch = 0.5;
+  std::size_t measured = 0, varying = 0;
+  double most = 0.0;
+  std::string where;
+  for (const TitledReport& titled : reports) {
+    for (const BenchRow& row : titled.report.rows) {
+      if (!row.timing || row.timing->count < 2) continue;
+      ++measured;
+      const double spread = spread_of(*row.timing);
+      if (spread > kMuch) ++varying;
+      if (spread <= most) continue;
+      most = spread;
+      where = row.name + (row.shape.empty() ? "" : ", " + row.shape);
+    }
+  }
+  if (varying == 0) return "";
+  return fmt::format(
+      "the machine was busy: the times of {} of {} measurements differ by more than {:.0f} % of their median, those of "
+      "{} by {:.0f} %; measure again when nothing else runs",
+      varying, measured, 100.0 * kMuch, where, 100.0 * most);
+}
+
 std::string aligned_table(const Cells& cells, std::size_t width) {
-  TextTable table{std::vector<Align>(cells[0].size(), Align::left), cells, 1};
-  while (table.keys < std::min(kKeys, cells[0].size()) && cells[0][table.keys] == kColumns[table.keys].head)
-    ++table.keys;
+  TextTable table{std::vector<Align>(cells[0].size(), Align::left), cells, keys_of(cells[0])};
   for (std::size_t j = table.keys; j < cells[0].size(); ++j) {
     for (const char* head : {"of the limit", "published", "note"}) {
       if (cells[0][j] == head) table.columns[j] = Align::wrapped;
@@ -197,24 +254,28 @@ std::string to_json(const std::vector<BenchReport>& reports) {
 
 pictures::Page bench_page(const std::vector<TitledReport>& reports, const std::string& command) {
   const BenchReport& first = reports.front().report;
-  pictures::Page page{fmt::format("{}: speed and limits", first.device),
-                      {{"Command", command},
-                       {"Machine", fmt::format("{} (backend {})", first.device, first.backend)},
-                       {"Made by", fmt::format("kith {}, commit {}", KITH_VERSION, commit())},
-                       {"Day", fmt::format("{:%Y-%m-%d} (UTC)", fmt::gmtime(std::time(nullptr)))}},
-                      {},
-                      {},
-                      {}};
+  pictures::Page page{.title = fmt::format("{}: speed and limits", first.device),
+                      .facts = {{"Command", command},
+                                {"Machine", fmt::format("{} (backend {})", first.device, first.backend)},
+                                {"Made by", fmt::format("kith {}, commit {}", KITH_VERSION, commit())},
+                                {"Day", fmt::format("{:%Y-%m-%d} (UTC)", fmt::gmtime(std::time(nullptr)))}}};
+  if (const std::string busy = busy_warning(reports); !busy.empty())
+    page.notes.push_back(fmt::format("Warning: {}.", busy));
+  std::vector<std::pair<std::string, std::vector<Panel>>> panels;  // by suite
+  std::vector<std::string> limits;
   for (const TitledReport& titled : reports) {
     for (const BenchRow& row : titled.report.rows) {
       if (!row.wrong.empty()) page.notes.push_back(fmt::format("WRONG: {}: {}", row.name, row.wrong));
     }
-    const auto bars = bars_of(titled.report);
-    if (!bars.empty()) {
-      page.pictures.push_back(pictures::limit_bars(fmt::format("bars-{}", titled.report.suite),
-                                                   fmt::format("{}: {}", titled.report.suite, titled.title), bars));
-    }
+    panels.emplace_back(titled.report.suite, panels_of(titled, limits));
     page.tables.push_back(table_of(titled));
+  }
+  for (const auto& [suite, all] : panels) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      page.pictures.push_back(
+          pictures::limit_bars(fmt::format("bars-{}-{}", suite, i + 1), all[i].title, all[i].bars, limits));
+      page.pictures.back().begins_row = i == 0 && all.size() > 1;
+    }
   }
   return page;
 }

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 
-#include "core/numbers/distance.h"
 #include "data/results/result.h"
 #include "data/results/stored_result.h"
-#include "data/source.h"
 #include "tests/support/program.h"
 #include "tests/support/xml.h"
 
@@ -42,35 +41,47 @@ TEST_CASE("report: the page shows the values of the result, and is the same each
   done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
   const std::string page = page_of({result, "--points", kDigits, "--tile", "8x8"});
   const StoredResult stored(result);
-  CHECK(has(page, fmt::format("<dd>{}; the clusters explain", stored.number("inertia").value_or(0.0))));
+  CHECK(has(page, fmt::format("<dd>{:.0f}; the clusters explain", stored.number("inertia").value_or(0.0))));
   CHECK(has(page, "<dd>kith " + stored.text("command") + "</dd>"));
   const std::vector<double> counts = stored.vector("counts"), inertia = stored.vector("inertia_per_cluster");
   for (std::size_t c = 0; c < counts.size(); ++c) {
     const std::string start = fmt::format("<tr><td>{}</td><td>{:.0f}</td>", c, counts[c]);
     CHECK(has(page, start));
-    CHECK(has(page, fmt::format("<td>{}</td>", inertia[c])));
+    CHECK(has(page, fmt::format("<td>{:.6g}</td>", inertia[c])));
     CHECK(has(page, fmt::format(">{:.0f} ({:.1f} %)</text>", counts[c], 100.0 * counts[c] / 1797)));
   }
   CHECK(occurrences(page, "<figure>") == 7);
   CHECK(occurrences(page, "data:image/png;base64,") == 10);
   CHECK(page_of({result, "--points", kDigits, "--tile", "8x8", "--threads", "1"}) == page);
-  done({"report", result, "--points", kDigits, "--tile", "8x8", "-o", page_file});
+  const Outcome written = done({"report", result, "--points", kDigits, "--tile", "8x8", "-o", page_file});
   CHECK(bytes_of(page_file) == page);
+  CHECK(written.says("open " + page_file + " in a browser"));
 
-  // Silhouettes by definition.
-  const auto points = std::get<kith::Matrix<double>>(
-      kith::data::read_all(*kith::data::open_points(kDigits, {.precision = kith::data::Precision::f64})));
-  const auto centroids = stored.matrix("centroids");
-  double sum = 0.0;
-  for (std::int64_t i = 0; i < points.rows(); ++i) {
-    std::vector<double> all;
-    for (int c = 0; c < 10; ++c) {
-      all.push_back(std::sqrt(kith::squared_distance(points.row(i).data(), centroids.row(c).data(), 64)));
-    }
-    std::sort(all.begin(), all.end());
-    sum += static_cast<float>((all[1] - all[0]) / all[1]);
-  }
-  CHECK(has(page, fmt::format("The mean simplified silhouette of all rows is {:.4f} (dashed)", sum / 1797)));
+  // The silhouettes are exact: those of kith evaluate, of which some are below 0.
+  done({"evaluate", result, "--points", kDigits, "--save-silhouette", "-q", "-o", folder / "s.h5"});
+  const StoredResult scores(folder / "s.h5");
+  const std::vector<double> silhouettes = scores.vector("silhouette");
+  const auto negative = std::count_if(silhouettes.begin(), silhouettes.end(), [](double value) { return value < 0; });
+  CHECK(negative > 0);
+  CHECK(has(page, "Exact silhouettes of all 1797 rows."));
+  CHECK(has(page, fmt::format("The mean silhouette is {:.4f} (dashed). {} of 1797 rows ({:.1f} %) are below 0.",
+                              scores.number("silhouette").value_or(0.0), negative, 100.0 * negative / 1797)));
+}
+
+TEST_CASE("report: of many rows the silhouettes of a sample, the same as those of kith evaluate --sample") {
+  const Scratch folder;
+  const std::string points = folder / "x.h5", result = folder / "c.h5";
+  done({"generate", points, "-n", "90000", "-d", "4", "-q"});
+  done({"cluster", points, "-k", "25", "--max-iterations", "3", "-q", "-o", result});
+  const std::string page = page_of({result});
+  CHECK(has(page, "Exact silhouettes of 10000 of 90000 rows, drawn at random with seed 0"));
+  done({"evaluate", result, "--points", points, "--sample", "10000", "-q", "-o", folder / "s.h5"});
+  const double mean = StoredResult(folder / "s.h5").number("silhouette").value_or(0.0);
+  CHECK(has(page, fmt::format("The mean silhouette is {:.4f} (dashed)", mean)));
+  // The others are shown together.
+  CHECK(has(page, "The 12 largest of 25 clusters."));
+  CHECK(has(page, ">others</text>"));
+  CHECK(has(page, "<summary>Table of the clusters (25)</summary>"));
 }
 
 TEST_CASE("report: finds the points in this folder, beside the result or by --points, and works without them") {
@@ -152,7 +163,8 @@ TEST_CASE("report: names like markup, one cluster, one column, empty clusters, c
   cluster({kDigits, "-k", "5", "--scale", "minmax", "--save-distances"});
   const std::vector<double> distances = StoredResult(result).vector("distances");
   const double farthest = *std::max_element(distances.begin(), distances.end());
-  CHECK(has(page_of({result, "--points", kDigits}), fmt::format("the largest is {:.4g}.", farthest)));
+  CHECK(
+      has(page_of({result, "--points", kDigits}), fmt::format("The largest Euclidean distance is {:.4g}.", farthest)));
   cluster({kDigits, "-k", "5", "--metric", "cosine"});
   CHECK(has(page_of({result, "--points", kDigits}), "All 1797 rows are drawn"));
 }
@@ -193,9 +205,10 @@ TEST_CASE("report: silhouettes from kith evaluate, for all rows and for a sample
   };
   write_scores(400, true);
   const std::string page = page_of({result, "--silhouettes", scores});
-  CHECK(has(page, "The mean silhouette of all rows is 0.0625 (dashed); 100 of 400 rows are below 0"));
+  CHECK(has(page, "The mean silhouette is 0.0625 (dashed). 100 of 400 rows (25.0 %) are below 0."));
   write_scores(1797, false);
-  CHECK(has(page_of({result, "--points", kDigits, "--silhouettes", scores}), "; 450 of 1797 rows are below 0"));
+  CHECK(
+      has(page_of({result, "--points", kDigits, "--silhouettes", scores}), " 450 of 1797 rows (25.0 %) are below 0."));
   write_scores(1796, false);
   refuses(3, {"report", result, "--silhouettes", scores}, {"s.h5: expected 1797 silhouettes", "found 1796"});
   refuses(3, {"report", result, "--silhouettes", result}, {"c.h5:/silhouette: no such dataset"});
@@ -220,14 +233,31 @@ TEST_CASE("report: the scores of a sweep") {
   };
   write_sweep(inertia);
   const std::string page = page_of({sweep});
-  CHECK(has(page, "<tr><td>1</td><td>90.5</td><td></td><td>90.5</td></tr>"));
-  CHECK(has(page, "<tr><td>5</td><td>8.125</td><td>0.75</td><td>8.125</td></tr>"));
+  CHECK(has(page, "<tr><td>1</td><td>90.5</td><td></td><td class=\"best\">90.5</td></tr>"));
+  CHECK(has(page, "<tr><td>5</td><td>8.125</td><td class=\"best\">0.75</td><td>8.125</td></tr>"));
   CHECK(has(page, "<dd>k = 5: the best &lt;silhouette&gt;</dd>"));
-  CHECK(has(page, "simplified silhouette is 0.5 at k = 2, 0.75 at k = 5"));
-  CHECK(has(page, "Dashed: the suggestion, k = 5."));
+  CHECK(has(page, "<h2>Simplified silhouette: k = 5</h2>"));
+  CHECK(has(page, "The large dot marks its choice, k = 5: 0.75. Dashed: the suggestion, k = 5."));
+  CHECK(has(page, "<h2>BIC: k = 1</h2>"));
+  CHECK(has(page, ">larger is better</text>"));
+  CHECK(has(page, "<p class=\"note\">Warning: the criteria disagree: simplified silhouette 5, but"));
+  CHECK(has(page, "BIC 1; compare the table and the clusters.</p>"));
   CHECK(done({"report", sweep, "--tile", "8x8"}).says("--tile has no effect"));
   write_sweep(shorter);
   refuses(3, {"report", sweep}, {"s.h5:/bic: expected 3 values", "found 2", "sweep again"});
+}
+
+TEST_CASE("report: the page of a sweep suggests and warns as the sweep did") {
+  const Scratch folder;
+  const std::string sweep = folder / "s.h5";
+  const Outcome swept = done({"sweep", kDigits, "-k", "2-8", "--gap", "2", "-o", sweep});
+  const std::string page = page_of({sweep}), text = swept.err;
+  // The terminal wraps its lines.
+  std::string line = text.substr(text.find("the criteria disagree"));
+  line = std::regex_replace(line.substr(0, line.find("clusters\n") + 8), std::regex("\\s+"), " ");
+  CHECK(has(page, "Warning: " + line + "."));
+  CHECK(occurrences(page, "<figure>") == 6);
+  CHECK(occurrences(page, ": the suggestion, k = ") >= 6);
 }
 
 TEST_CASE("report: pictures as files, and refused options") {
