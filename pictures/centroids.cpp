@@ -1,4 +1,4 @@
-// The points in a plane, and a heat map of the columns in which each centroid differs from the mean of all rows.
+// The points in a plane, and a heat map of the columns in which each cluster differs from all rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -145,15 +145,15 @@ std::string name_in_sentence(const std::string& name) {
 std::string caption_of(const CentroidMap& map, const std::vector<std::int64_t>& clusters,
                        const std::vector<std::int64_t>& columns) {
   std::string caption =
-      fmt::format("Where each centroid is above (orange) or below (blue) the mean of all points, in {}.", map.unit);
+      fmt::format("Where each cluster is above (orange) or below (blue) the mean of all rows, in {}.", map.unit);
   constexpr std::size_t kMaxSentences = 12;
   for (std::size_t i = 0; i < std::min(clusters.size(), kMaxSentences); ++i) {
     const auto row = map.differences.row(clusters[i]);
     const auto far = *std::max_element(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) {
       return std::abs(row[a]) < std::abs(row[b]);
     });
-    caption += fmt::format("{} {} in {} ({:+.2f})", i == 0 ? " Each differs most: cluster" : ",", clusters[i],
-                           name_in_sentence(map.names[far]), row[far]);
+    caption += fmt::format("{} {} in {} ({})", i == 0 ? " Each differs most: cluster" : ",", clusters[i],
+                           name_in_sentence(map.names[far]), row[far] < 0.0 ? "below" : "above");
   }
   if (!clusters.empty()) caption += clusters.size() > kMaxSentences ? ", and so on." : ".";
   return caption;
@@ -166,11 +166,16 @@ void draw_legend(Canvas& canvas, double left, double top) {
     canvas.box({x, top, kWidth, 10}, fmt::format("cells h{}", level));
     if (level < kLevels.size()) canvas.text({x + kWidth, top + 23}, display(kLevels[level]), "small soft middle");
   }
-  canvas.text({left, top + 40}, "below the mean of all points", "small soft");
+  canvas.text({left, top + 40}, "below the mean of all rows", "small soft");
   canvas.text({left + kWidth * (kLevels.size() + 1), top + 40}, "above it", "small soft end");
 }
 
 }  // namespace
+
+std::string heat_class(double difference) {
+  const std::size_t level = level_of(difference);
+  return 2 * level == kLevels.size() ? "" : fmt::format("h{}", level);
+}
 
 Picture scatter(const Plane& plane, std::span<const std::int32_t> labels, const std::vector<std::int64_t>& counts) {
   Canvas canvas(kChartWidth, kBottom + 42);

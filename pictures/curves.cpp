@@ -40,11 +40,11 @@ void draw_curve(Canvas& canvas, const std::vector<double>& at, const std::vector
   if (values.size() <= 60) canvas.path(dots, "dots " + stroke_of(colour));
 }
 
-/// Round values between which a curve and a label above its best point fit.
-Scale roomy_scale(const std::vector<double>& values, double bottom, double top) {
+/// An axis on which a curve and a label above its best point fit.
+Scale wide_scale(const std::vector<double>& values, double bottom, double top) {
   Scale scale = scale_over(values, bottom, top);
-  const double room = 0.2 * (scale.high - scale.low);
-  return {scale.low - room, scale.high + room, bottom, top, Spacing::even};
+  const double margin = 0.2 * (scale.high - scale.low);
+  return {scale.low - margin, scale.high + margin, bottom, top, Spacing::even};
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Picture sweep(const std::vector<double>& k, const SweepCurve& curve, std::option
   constexpr double kTop = 30.0, kBottom = 200.0;
   constexpr int kTicksUp = 4;
   Canvas canvas(kChartWidth, kBottom + 44);
-  const Scale y = roomy_scale(curve.values, kBottom, kTop);
+  const Scale y = wide_scale(curve.values, kBottom, kTop);
   const Scale x = scale_over(k, left_of(y, kTicksUp), kChartRight);
   draw_frame(canvas, x, y, {"number of clusters, k", curve.better, 6, kTicksUp, k});
   if (suggested) canvas.line({x(*suggested), kBottom}, {x(*suggested), kTop}, "mark");
@@ -87,7 +87,7 @@ Picture sweep(const std::vector<double>& k, const SweepCurve& curve, std::option
     const double half = text_width(label) / 2.0;
     canvas.path(fmt::format("M{} {}h0", coordinate(x(at)), coordinate(y(value))),
                 "best " + stroke_of(number % kColours));
-    // A curve that is best where it is low, or that bends, leaves room below.
+    // A curve that is best where it is low, or that bends, leaves space below.
     canvas.text({std::clamp(x(at), x.from + half + 2, kChartRight - half), y(value) + (curve.is_low ? 22 : -10)}, label,
                 "middle halo");
     title += fmt::format(": k = {}", display(at));

@@ -28,7 +28,7 @@ section{margin:16px 0}
 section div{overflow-x:auto}
 section p{margin:8px 0;font-size:.9rem;max-width:60em}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}
-th,td{padding:3px 12px;text-align:right;border-bottom:1px solid #dfe3e8}
+th,td{white-space:nowrap;padding:3px 12px;text-align:right;border-bottom:1px solid #dfe3e8}
 th{font-weight:600}
 .text{text-align:left}
 .best{font-weight:700}
@@ -36,7 +36,9 @@ summary{font-size:1.05rem;font-weight:700;cursor:pointer;margin-bottom:8px}
 td.h0{background:#2f7dbd80}td.h1{background:#2f7dbd60}td.h2{background:#2f7dbd40}td.h3{background:#2f7dbd20}
 td.h5{background:#e0871a20}td.h6{background:#e0871a40}td.h7{background:#e0871a60}td.h8{background:#e0871a80}
 footer{margin-top:24px;color:#565c64;font-size:.85rem}
-@media (max-width:520px){main{padding:8px}figure{padding:8px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:6px}}
+@media (max-width:520px){
+main{padding:8px}th,td{padding:3px 6px}figure{padding:8px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:6px}
+}
 @media (prefers-color-scheme:dark){
 body{background:#15181c;color:#e8eaed}
 dt,footer{color:#adb4bc}
@@ -101,7 +103,7 @@ Picture image(const std::string& name, const std::string& title, const std::stri
                            ? static_cast<double>(static_cast<int>(kChartWidth / width))
                            : kChartWidth / width;
   const double across = width * scale, up = std::max(height * scale, 1.0);
-  Canvas canvas(kChartWidth, up);
+  Canvas canvas(across, up);
   canvas.image({0.0, 0.0, across, up}, image.address, !image.is_small);
   return {name, title, caption, canvas};
 }

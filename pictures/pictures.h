@@ -28,12 +28,14 @@ struct Plane {
 /// counts: (k)
 Picture scatter(const Plane& plane, std::span<const std::int32_t> labels, const std::vector<std::int64_t>& counts);
 
-/// Differences between centroids and the mean of all rows, in a unit of each column.
+/// Differences between clusters and all rows, in a unit of each column.
 struct CentroidMap {
   Matrix<double> differences;      // (k, d) in `unit`
   std::vector<std::string> names;  // (d)
-  std::string unit;                // "standard deviations of the points"
+  std::string unit;                // "standard deviations within the clusters"
 };
+/// The class of the colour of a difference, "h0" to "h8" from far below to far above; "" for a small one.
+std::string heat_class(double difference);
 /// A heat map with a line for each column and a cell for each cluster; with many columns, those that differ most.
 Picture centroid_map(const CentroidMap& map, const std::vector<std::int64_t>& counts);
 
@@ -124,7 +126,7 @@ struct Table {
   std::string note{};      // below it
   std::size_t texts = 0;   // its first columns are texts, aligned left; the others are numbers
   bool is_folded = false;  // only its title shows until somebody opens it
-  /// (rows, columns) a class of style() for each cell: "h0" to "h8" of the heat map, "best" or ""; none: no cell has
+  /// (rows, columns) a class of style() for each cell: that of heat_class(), "best" or ""; none: no cell has
   /// one
   std::vector<std::vector<std::string>> classes{};
 };

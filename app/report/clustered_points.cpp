@@ -259,16 +259,21 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   const std::int64_t sample = rows_to_score(rows, clustering.centroids.columns());
   const std::int64_t scores =
       exact_silhouette_bytes({rows, clustering.centroids.columns(), clustering.centroids.rows(), sample});
-  require_memory(points_bytes(*source) + checked_product(rows, kBytesPerRow, "rows") + scores, source->name(),
-                 job.common.memory);
+  const std::int64_t clusters = clustering.centroids.rows();
+  require_memory(std::max(points_bytes(*source) + checked_product(rows, kBytesPerRow, "rows") + scores,
+                          profile_bytes(*source, clusters)),
+                 source->name(), job.common.memory);
+  ClusteredPoints points;
+  if (why_no_profile(*source, job.common).empty()) {
+    job.progress.phase("profile", 0);
+    points.profile = make_profile({*source, job.common, clustering.labels, clusters});
+    points.profile->counts = clustering.counts;
+  }
   const std::vector<Work> work{exact_silhouettes(*source, sample)};
   const HeldPoints held = hold_points({.source = *source, .given = given, .work = work}, job);
-  ClusteredPoints points;
   for (const std::int64_t row : held.row_numbers()) {
     points.labels.push_back(clustering.labels[static_cast<std::size_t>(row)]);
   }
-  points.mean = held.plan.mean;
-  points.deviation = column_deviations(held.rows(), held.plan);
   job.progress.phase("measure", 0);
   points.distances = distances_to_centroids(held.rows(), clustering, points.labels);
   if (with_silhouettes) points.silhouettes = score(held, clustering, points.labels, job);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/run/held_points.h"
+#include "app/run/profile.h"
 #include "data/results/stored_result.h"
 #include "pictures/pictures.h"
 
@@ -26,8 +27,8 @@ struct Clustering {
 struct ClusteredPoints {
   std::vector<std::int32_t> labels;  // (n) without the rows that --nan drop removed
   pictures::Plane plane;
-  std::vector<double> mean, deviation;  // (d)
-  std::vector<float> distances;         // (n) to the own centroid, Euclidean
+  std::vector<float> distances;    // (n) to the own centroid, Euclidean
+  std::optional<Profile> profile;  // in the units of the file; nothing if the points cannot be read again
   /// Exact, of all rows or of a sample; nothing with one cluster, and of points for which even a sample takes long.
   std::optional<pictures::Silhouettes> silhouettes;
 };

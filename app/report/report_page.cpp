@@ -32,11 +32,7 @@ std::vector<double> values_of(const data::StoredResult& result, const char* data
                                           result.file(), dataset, count, values.size()));
 }
 
-/// A number of a table, with six digits, or all before the point.
-std::string cell(double value) {
-  const bool is_long = std::abs(value) >= 1e6 && std::abs(value) < 1e15;
-  return !std::isfinite(value) ? "" : is_long ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
-}
+std::string cell(double value) { return std::isfinite(value) ? shown_number(value) : ""; }
 
 /// What a score measures, and how to read it.
 std::string meaning_of(const Score& score) {
@@ -244,14 +240,27 @@ pictures::Table table_of(const data::StoredResult& result, const Clustering& clu
   return table;
 }
 
-/// Centroids minus the mean of all points, in standard deviations of the points; without the points, in standard
-/// deviations of the centroids.
-pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints* points) {
+/// How far a cluster lies above (or, below 0, below) all rows in a column, in standard deviations within the clusters.
+double difference_of(const ProfileValue& value) { return value.difference < 0.0 ? -value.order : value.order; }
+
+/// The columns of the file, and in each the differences of the clusters.
+pictures::CentroidMap map_of(const Profile& profile) {
+  const auto clusters = std::ssize(profile.clusters), columns = std::ssize(profile.columns);
+  pictures::CentroidMap map{Matrix<double>(clusters, columns), {}, "standard deviations within the clusters"};
+  for (const ProfileColumn& column : profile.columns) map.names.push_back(column.name);
+  for (std::int64_t c = 0; c < clusters; ++c) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      map.differences(c, j) = difference_of(profile.clusters[static_cast<std::size_t>(c)][static_cast<std::size_t>(j)]);
+    }
+  }
+  return map;
+}
+
+/// Without the points: centroids minus the mean of all, in standard deviations of the centroids.
+pictures::CentroidMap map_of(const Clustering& clustering) {
   const std::int64_t clusters = clustering.centroids.rows(), columns = clustering.centroids.columns();
   pictures::CentroidMap map{Matrix<double>(clusters, columns), clustering.names,
-                            points != nullptr ? "standard deviations of the points"
-                                              : "standard deviations of the centroids, weighted by their rows, "
-                                                "since the points were not found"};
+                            "standard deviations of the centroids, weighted by their rows"};
   const double rows = rows_in(clustering.counts);
   for (std::int64_t j = 0; j < columns; ++j) {
     double mean = 0.0, squares = 0.0;
@@ -262,13 +271,57 @@ pictures::CentroidMap map_of(const Clustering& clustering, const ClusteredPoints
       const double difference = clustering.means(c, j) - mean;
       squares += static_cast<double>(clustering.counts[c]) * difference * difference / rows;
     }
-    if (points != nullptr) mean = points->mean[j];
-    const double unit = points != nullptr ? points->deviation[j] : std::sqrt(squares);
     for (std::int64_t c = 0; c < clusters; ++c) {
-      map.differences(c, j) = unit > 0.0 ? (clustering.means(c, j) - mean) / unit : 0.0;
+      map.differences(c, j) = squares > 0.0 ? (clustering.means(c, j) - mean) / std::sqrt(squares) : 0.0;
     }
   }
   return map;
+}
+
+/// A line for each column of the file, those first in which the clusters differ most, and a column for each cluster.
+pictures::Table table_of(const Profile& profile) {
+  constexpr std::size_t kMostLines = 40;
+  const std::vector<std::int64_t> clusters = pictures::shown_clusters(profile.counts);
+  pictures::Table table{"What the clusters are, in the units of the file", {"", "all rows"}, {}};
+  table.texts = 1;
+  std::vector<std::string> sizes{"rows", cell(rows_in(profile.counts))};
+  for (const std::int64_t c : clusters) {
+    const auto cluster = static_cast<std::size_t>(c);
+    table.head.push_back(fmt::format("cluster {}", c));
+    sizes.push_back(fmt::format("{} ({:.1f} %)", cell(static_cast<double>(profile.counts[cluster])),
+                                100.0 * profile.share(cluster)));
+  }
+  table.rows.push_back(std::move(sizes));
+  table.classes.emplace_back();
+  std::vector<double> most(profile.columns.size(), 0.0);
+  for (const std::int64_t c : clusters) {
+    const auto& values = profile.clusters[static_cast<std::size_t>(c)];
+    for (std::size_t j = 0; j < most.size(); ++j) most[j] = std::max(most[j], values[j].order);
+  }
+  std::vector<std::size_t> order(most.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return most[a] > most[b]; });
+  order.resize(std::min(order.size(), kMostLines));
+  for (const std::size_t j : order) {
+    const ProfileColumn& column = profile.columns[j];
+    std::vector<std::string> line{column.name, shown_value(column, profile.all[j])}, classes{"", ""};
+    for (const std::int64_t c : clusters) {
+      const ProfileValue& value = profile.clusters[static_cast<std::size_t>(c)][j];
+      line.push_back(shown_value(column, value));
+      classes.push_back(pictures::heat_class(difference_of(value)));
+    }
+    table.rows.push_back(std::move(line));
+    table.classes.push_back(std::move(classes));
+  }
+  table.note = pictures::note_on_clusters(clusters.size(), profile.counts);
+  if (order.size() < most.size()) {
+    table.note += fmt::format(" The {} of {} columns in which a cluster differs most.", order.size(), most.size());
+  }
+  table.note +=
+      " Means of numbers, of texts the commonest with its share. Orange cells are above all rows, blue ones "
+      "below; the stronger the colour, the farther (in standard deviations within the clusters).";
+  table.note.erase(0, table.note.find_first_not_of(' '));
+  return table;
 }
 
 /// columns: of the prepared points
@@ -340,10 +393,13 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   }
   const ClusteredPoints* read = points ? &*points : nullptr;
   job.progress.phase("draw", 0);
+  const Profile* profile = read != nullptr && read->profile ? &*read->profile : nullptr;
+  if (profile != nullptr) page.answers.push_back(table_of(*profile));
   page.pictures.push_back(pictures::sizes(clustering.counts));
   if (read != nullptr) page.pictures.push_back(pictures::scatter(read->plane, read->labels, clustering.counts));
   if (tile) page.pictures.push_back(pictures::tiles(clustering.centroids.view(), *tile, clustering.counts));
-  page.pictures.push_back(pictures::centroid_map(map_of(clustering, read), clustering.counts));
+  page.pictures.push_back(
+      pictures::centroid_map(profile != nullptr ? map_of(*profile) : map_of(clustering), clustering.counts));
   std::optional<pictures::Silhouettes> silhouettes;
   if (!options.silhouettes.empty()) {
     silhouettes = stored_silhouettes(options.silhouettes, clustering);

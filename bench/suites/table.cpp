@@ -89,6 +89,62 @@ std::size_t keys_of(const std::vector<std::string>& head) {
   return static_cast<std::size_t>(std::find_if_not(head.begin(), head.end(), is_key) - head.begin());
 }
 
+std::size_t column_of(const Cells& cells, const std::string& head) {
+  return static_cast<std::size_t>(std::find(cells[0].begin(), cells[0].end(), head) - cells[0].begin());
+}
+
+/// Of the table if it is not split.
+std::size_t width_of(const Cells& cells) {
+  std::size_t width = 2 * (cells[0].size() - 1);
+  for (std::size_t j = 0; j < cells[0].size(); ++j) {
+    std::size_t widest = 0;
+    for (const auto& row : cells) widest = std::max(widest, row[j].size());
+    width += widest;
+  }
+  return width;
+}
+
+/// Replaces "27.6 % of NAME" by "27.6 % a". Returns the lines that say what the letters mean.
+std::string mark_limits(Cells& cells) {
+  const std::size_t j = column_of(cells, "of the limit");
+  if (j == cells[0].size()) return "";
+  const std::string of = " of ";
+  std::vector<std::string> names;
+  std::string legend;
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    const std::size_t at = cells[i][j].find(of);
+    if (at == std::string::npos) continue;
+    const std::string name = cells[i][j].substr(at + of.size());
+    const auto place = std::find(names.begin(), names.end(), name) - names.begin();
+    const auto letter = static_cast<char>('a' + place);
+    if (place == std::ssize(names)) {
+      names.push_back(name);
+      legend += fmt::format("{}: of {}\n", letter, name);
+    }
+    cells[i][j] = fmt::format("{} {}", cells[i][j].substr(0, at), letter);
+  }
+  cells[0][j] = "limit";
+  return legend;
+}
+
+/// Shapes that several rows have stand above them, in lines of their own.
+void move_shapes_above(Cells& cells) {
+  const std::size_t j = column_of(cells, "shape");
+  if (j == cells[0].size()) return;
+  Cells out{cells[0]};
+  std::size_t shapes = 0;
+  for (std::size_t i = 1; i < cells.size(); ++i) {
+    if (i == 1 || cells[i][j] != cells[i - 1][j]) {
+      out.emplace_back(cells[0].size()).front() = cells[i][j];
+      ++shapes;
+    }
+    out.push_back(cells[i]);
+  }
+  if (2 * shapes > cells.size() - 1) return;
+  for (auto& row : out) row.erase(row.begin() + static_cast<std::ptrdiff_t>(j));
+  cells = std::move(out);
+}
+
 Json json_of(const BenchReport& report) {
   Json object{{"command", "bench"},        {"version", KITH_VERSION}, {"suite", report.suite},
               {"backend", report.backend}, {"device", report.device}, {"threads", report.threads}};
@@ -222,14 +278,20 @@ std::string busy_warning(const std::vector<TitledReport>& reports) {
       varying, measured, 100.0 * kMuch, where, 100.0 * most);
 }
 
-std::string aligned_table(const Cells& cells, std::size_t width) {
+std::string aligned_table(const Cells& given, std::size_t width) {
+  Cells cells = given;
+  std::string legend;
+  if (width_of(cells) > width) {
+    legend = mark_limits(cells);
+    move_shapes_above(cells);
+  }
   TextTable table{std::vector<Align>(cells[0].size(), Align::left), cells, keys_of(cells[0])};
   for (std::size_t j = table.keys; j < cells[0].size(); ++j) {
     for (const char* head : {"of the limit", "published", "note"}) {
       if (cells[0][j] == head) table.columns[j] = Align::wrapped;
     }
   }
-  return lay_out(table, width);
+  return lay_out(table, width) + legend;
 }
 
 std::string markdown_table(const Cells& cells) {

@@ -264,11 +264,6 @@ void check_components(std::int64_t components, std::int64_t rows, std::int64_t c
 
 }  // namespace
 
-std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan) {
-  Threads alone(1);
-  return column_deviations(one_block(values), {plan.mean, plan.range, plan.weights}, alone);
-}
-
 const char* name_of(Scaling scaling) {
   constexpr const char* kNames[] = {"none", "zscore", "minmax", "unit"};
   return kNames[static_cast<int>(scaling)];

@@ -20,10 +20,6 @@ namespace kith {
 
 class Threads;
 
-/// (d) The weighted population standard deviation of each column of the rows of this plan: the squares of differences
-/// from the mean are summed as integers in two limbs (docs/contract.md, Sums over rows).
-std::vector<double> column_deviations(const PointsView& values, const DataPlan& plan);
-
 /// zscore: mean 0 and population standard deviation 1 (as scikit-learn's StandardScaler); minmax: range 0 to 1; unit:
 /// each row is divided by its length.
 enum class Scaling { none, zscore, minmax, unit };

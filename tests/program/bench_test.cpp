@@ -262,8 +262,9 @@ TEST_CASE("every Sobel kernel is right for pictures of odd sizes, on every backe
     }
     const std::string text = bytes_of(page);
     CHECK(xml_problem(text).empty());
-    for (const std::string& part : {std::string("bars-sobel-9"), std::string(">share of copy</text>"), std::string("1025 x 129"),
-                                    std::string(", commit "), "kith bench sobel --backend " + backend}) {
+    for (const std::string& part :
+         {std::string("bars-sobel-9"), std::string(">share of copy</text>"), std::string("1025 x 129"),
+          std::string(", commit "), "kith bench sobel --backend " + backend}) {
       INFO(part);
       CHECK(text.find(part) != std::string::npos);
     }
@@ -333,6 +334,44 @@ TEST_CASE("the checks of bench detect a wrong label and neighbours in the wrong 
   CHECK(kith::app::check_labels(view, centroids.view(), labels, threads).find("row 17") == 0);
   std::swap(lists.index(3, 0), lists.index(3, 1));
   CHECK(neighbors().find("query 3") == 0);
+}
+
+TEST_CASE("a wide table names each shape once and limits by letters, so that it stays one table of 80 columns") {
+  kith::app::BenchReport report{.suite = "distances", .backend = "cpu", .device = "", .rows = {}};
+  for (const char* shape : {"128 x 128, 128", "4096 x 4096, 4096"}) {
+    for (const char* name :
+         {"1 plain loops, one core", "3 float32 vectors, all cores", "4 bfloat16 tiles, all cores"}) {
+      report.rows.push_back({.name = name,
+                             .shape = shape,
+                             .timing = kith::app::timing_of({1.0, 1.5, 3.0}),
+                             .rate = 1e9,
+                             .unit = kith::WorkUnit::flops,
+                             .share = 0.276,
+                             .limit = name[0] == '4' ? "multiply-add amx bfloat16 tiles" : "multiply-add amx float32",
+                             .published = "20580 ms"});
+    }
+  }
+  const auto cells = kith::app::cells_of(report);
+  const std::string table = kith::app::aligned_table(cells, 80), wide = kith::app::aligned_table(cells, 200);
+  INFO(table);
+  CHECK(kith::testing::occurrences(table, "what ") == 1);
+  CHECK(kith::testing::occurrences(table, "4096 x 4096, 4096\n") == 1);
+  CHECK(kith::testing::occurrences(table, "27.6 % a") == 4);
+  CHECK(kith::testing::occurrences(table, "27.6 % b") == 2);
+  CHECK(table.ends_with("a: of multiply-add amx float32\nb: of multiply-add amx bfloat16 tiles\n"));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 80);
+  CHECK(kith::testing::occurrences(wide, "27.6 % of multiply-add amx float32") == 4);
+  // Times that differ by more than half of their median, here by 133 %, mean that the machine was busy.
+  const std::string busy = kith::app::busy_warning({{"title", report}});
+  CHECK(busy.find("6 of 6 measurements") != std::string::npos);
+  CHECK(busy.find("by 133 %") != std::string::npos);
+  for (auto& row : report.rows) row.timing = kith::app::timing_of({1.0, 1.1, 1.2});
+  CHECK(kith::app::busy_warning({{"title", report}}).empty());
+  const std::string page = kith::pictures::html(kith::app::bench_page({{"title", report}}, "kith bench distances"));
+  CHECK(xml_problem(page).empty());
+  CHECK(page.find("<h2>distances: 4096 x 4096, 4096</h2>") != std::string::npos);
+  CHECK(kith::testing::occurrences(page, ">share of multiply-add amx bfloat16 tiles</text>") == 2);
 }
 
 TEST_CASE("a wrong result is marked WRONG in the table and makes the report wrong") {

@@ -29,6 +29,14 @@ std::string page_of(const Words& words, const Setting& setting = {}) {
   return page;
 }
 
+/// A number on a page: six digits, or all before the point, in groups of three from five on.
+std::string shown(double value) {
+  std::string text = value < 1e6 ? fmt::format("{:.6g}", value) : fmt::format("{:.0f}", value);
+  const std::size_t end = std::min(text.find('.'), text.size());
+  for (std::size_t at = end; end >= 5 && at > 3; at -= 3) text.insert(at - 3, " ");
+  return text;
+}
+
 bool has(const std::string& page, const std::string& text) { return page.find(text) != std::string::npos; }
 
 const std::vector<const char*> kOfPoints{"scatter", "distances", "silhouettes"};
@@ -41,13 +49,13 @@ TEST_CASE("report: the page shows the values of the result, and is the same each
   done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
   const std::string page = page_of({result, "--points", kDigits, "--tile", "8x8"});
   const StoredResult stored(result);
-  CHECK(has(page, fmt::format("<dd>{:.0f}; the clusters explain", stored.number("inertia").value_or(0.0))));
+  CHECK(has(page, "<dd>" + shown(stored.number("inertia").value_or(0.0)) + "; the clusters explain"));
   CHECK(has(page, "<dd>kith " + stored.text("command") + "</dd>"));
   const std::vector<double> counts = stored.vector("counts"), inertia = stored.vector("inertia_per_cluster");
   for (std::size_t c = 0; c < counts.size(); ++c) {
     const std::string start = fmt::format("<tr><td>{}</td><td>{:.0f}</td>", c, counts[c]);
     CHECK(has(page, start));
-    CHECK(has(page, fmt::format("<td>{:.6g}</td>", inertia[c])));
+    CHECK(has(page, "<td>" + shown(inertia[c]) + "</td>"));
     CHECK(has(page, fmt::format(">{:.0f} ({:.1f} %)</text>", counts[c], 100.0 * counts[c] / 1797)));
   }
   CHECK(occurrences(page, "<figure>") == 7);
@@ -258,6 +266,39 @@ TEST_CASE("report: the page of a sweep suggests and warns as the sweep did") {
   CHECK(has(page, "Warning: " + line + "."));
   CHECK(occurrences(page, "<figure>") == 6);
   CHECK(occurrences(page, ": the suggestion, k = ") >= 6);
+}
+
+TEST_CASE("report: clusters in the units of the file") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  // Two groups by income and city; age says nothing. However the points were prepared, the page is in the units of the
+  // file.
+  std::string table = "city,income,age\n";
+  for (int i = 0; i < 40; ++i) {
+    const bool rich = i % 2 == 0;
+    table += fmt::format("{},{},{}\n", rich ? "Lyon" : "Paris", (rich ? 90000 : 10000) + i / 2, 30 + i / 4 % 3);
+  }
+  write_bytes(folder / "t.csv", table);
+  for (const Words& more : {Words{}, Words{"--scale", "zscore"}, Words{"--scale", "zscore", "--pca", "2"}}) {
+    Words words{"cluster", "t.csv", "-k", "2", "--encode", "onehot", "-q", "-f", "-o", "r.h5"};
+    words.insert(words.end(), more.begin(), more.end());
+    done(words, there);
+    const std::string page = page_of({"r.h5"}, there);
+    INFO(page.substr(0, 12000));
+    CHECK(has(page, "<h2>What the clusters are, in the units of the file</h2>"));
+    CHECK(has(page, "<tr><td class=\"text\">rows</td><td>40</td><td>20 (50.0 %)</td><td>20 (50.0 %)</td></tr>"));
+    const std::string rich = "90 009.5</td>", poor = "10 009.5</td>";
+    CHECK(has(page, "<tr><td class=\"text\">income</td><td>50 009.5</td>"));
+    CHECK(has(page, "<td class=\"h8\">" + rich));
+    CHECK(has(page, "<td class=\"h0\">" + poor));
+    CHECK(has(page, "<td>Lyon (50 %)</td>"));
+    CHECK(has(page, ">Lyon (100 %)</td>"));
+    CHECK(has(page, ">Paris (100 %)</td>"));
+    // The picture has the same columns, those that differ most come first in the table.
+    CHECK(has(page, ">income</text>"));
+    CHECK(has(page, ">city</text>"));
+    CHECK(page.find("\"text\">income<") < page.find("\"text\">age<"));
+  }
 }
 
 TEST_CASE("report: pictures as files, and refused options") {

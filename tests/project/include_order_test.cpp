@@ -75,7 +75,7 @@ const std::vector<Module> kModules{
     {"app/cluster", {"app/cluster/"}, {"app/run", "commands"}},
     {"app/knn", {"app/knn/"}, {"app/run", "commands"}},
     {"app/evaluate", {"app/evaluate/"}, {"app/run", "commands"}},
-    {"app/report", {"app/report/"}, {"app/run", "commands", "pictures"}},
+    {"app/report", {"app/report/"}, {"app/evaluate", "pictures"}},
     {"app/synthetic", {"app/synthetic/"}, {"app/cli"}},
     {"app", {"app/"}, {"app/cluster", "app/knn", "app/evaluate", "app/report", "app/synthetic", "version"}},
     {"bench/measurement", {"bench/measurement.h"}, {"core"}},
