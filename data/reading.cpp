@@ -37,7 +37,7 @@ KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 void MissingRows::check() const {
   if (!kept_.empty()) return;
   const auto emptiest = std::max_element(missing_.begin(), missing_.end());
-  throw Error(
+  throw AllDropped(
       ExitCode::data,
       fmt::format("{}: all {} rows were dropped for NaN or infinity; expected at least one without; {} lacks {} "
                   "values: drop columns that lack many with --drop-columns",

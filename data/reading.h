@@ -13,12 +13,18 @@
 #include <thread>
 #include <vector>
 
+#include "core/error.h"
 #include "core/points/backend.h"
 #include "data/format/point_source.h"
 #include "data/io/scratch_file.h"
 #include "data/source.h"
 
 namespace kith::data {
+
+/// Every row was dropped.
+struct AllDropped : Error {
+  using Error::Error;
+};
 
 class MissingRows {
  public:
@@ -27,7 +33,7 @@ class MissingRows {
   /// Call for each row of the source in order. Returns false, and drops the row, if it holds NaN or infinity.
   template <class T>
   bool keep(std::span<const T> values, std::int64_t row);
-  /// Throws Error(data) if no row was kept, with the column that has the most missing values.
+  /// Throws AllDropped if no row was kept, with the column that has the most missing values.
   void check() const;
 
   /// Numbers of the kept rows in the source, ascending.

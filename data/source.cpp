@@ -11,6 +11,7 @@
 #include "data/format/column_choice.h"
 #include "data/format/filters.h"
 #include "data/format/formats.h"
+#include "data/format/table_model.h"
 #include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
 #include "data/io/stream_bytes.h"
@@ -85,7 +86,13 @@ std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOpti
   const FormatEntry& format = format_of(location.file);
   std::unique_ptr<PointSource> source = with_columns(format.open(location, options), options);
   if (options.transpose) source = transposed(std::move(source), options.scratch);
-  source = in_form(filled(std::move(source), options.fill), options);
+  const bool model_fills = options.model && !options.model->fills().empty();
+  if (!model_fills) {
+    source = filled(std::move(source), options.fill);
+  } else if (!source->table_form()) {  // a text table has done so, but for values that the model does not know
+    source = filled(std::move(source), options.model);
+  }
+  source = in_form(std::move(source), options);
   return options.ids.empty() ? std::move(source) : with_row_ids(std::move(source), options);
 }
 

@@ -21,13 +21,9 @@
 #include "core/points/data_plan.h"
 #include "core/points/observer.h"
 #include "data/source.h"
+#include "library/held_points.h"
 
 namespace kith {
-
-struct PointData::Held {
-  PointsMatrix own;  // of points from files
-  PointsView view;
-};
 
 namespace {
 

@@ -297,6 +297,8 @@ data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumn
   options.label_column = common.label_column;
   options.weight_column = common.weight_column;
   options.indexed = expected.indexed;
+  if (!common.transpose) options.model = expected.model;
+  options.keep_unknown = expected.keep_unknown;
   if (common.index_base != "auto") options.indexed.base = common.index_base == "0" ? 0 : 1;
   read_text_options(common, options);
   options.offers_prepare = common.has_prepare && common.prepare == "none" && !common.transpose;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,12 +40,13 @@ struct CommonOptions {
   std::string scale = "none";
   std::string column_weights;  // a list of NAME=W; empty: every column weighs 1
   std::string prepare = "none";
-  bool has_prepare = false;  // the command has --prepare
-  std::int64_t pca = 0;      // principal components to keep; 0: none are computed
-  std::string nan;           // of commands that have --nan: error, drop, mean or median
-  std::string encode;        // what becomes of columns of text: a list of rules
-  std::string na_values;     // texts for missing values, with commas between them
-  std::string output;        // empty: none
+  bool has_prepare = false;        // the command has --prepare
+  std::int64_t pca = 0;            // principal components to keep; 0: none are computed
+  std::string nan;                 // of commands that have --nan: error, drop, mean or median
+  std::string encode;              // what becomes of columns of text: a list of rules
+  std::string na_values;           // texts for missing values, with commas between them
+  std::string unknown = "ignore";  // what becomes of a row with a value that a model does not know
+  std::string output;              // empty: none
   bool force = false;
   bool quiet = false;
   bool verbose = false;
@@ -60,9 +62,11 @@ struct CommonOptions {
 
 /// The columns of a model, or of the other input of a run, which points must have.
 struct ExpectedColumns {
-  std::vector<std::string> names = {};  // to be found in the points; empty: not known
-  data::IndexedColumns indexed = {};    // of svmlight files
-  bool are_queries = false;             // --ids names the rows of the other input
+  std::vector<std::string> names = {};                 // to be found in the points; empty: not known
+  data::IndexedColumns indexed = {};                   // of svmlight files
+  std::shared_ptr<const data::TableModel> model = {};  // ReadOptions::model
+  bool keep_unknown = false;                           // ReadOptions::keep_unknown
+  bool are_queries = false;                            // --ids names the rows of the other input
 };
 
 /// Groups of common options; a command declares those it needs, after OptionSet::begin_common().

@@ -18,12 +18,14 @@
 #include "app/run/held_points.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
+#include "app/run/processes.h"
 #include "app/run/results.h"
 #include "core/kmeans/kmeans.h"
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
 #include "core/points/weights.h"
 #include "core/preparation/column_sums.h"
+#include "data/results/stored_model.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -166,6 +168,7 @@ struct AssignOptions {
   CommonOptions common;
 
   bool has_limit() const { return !std::isnan(max_distance); }
+  bool has_model = true;  // once the result is open: whether it describes its columns
 };
 
 void declare(OptionSet& set, AssignOptions& options) {
@@ -191,6 +194,16 @@ void declare(OptionSet& set, AssignOptions& options) {
   add_label_option(set, options.labels, options.write_obs, options.common);
   add_weight_options(set, options.common);
   add_missing_options(set, options.common, false, kDroppingHelp);
+  set.choice({.names = "--unknown",
+              .value = "HOW",
+              .help = "A row with a value that RESULT does not know (a new category, a word in place of a number, a "
+                      "missing value that it does not replace): ignore gives it the label -1, error stops.",
+              .stored = Stored::if_changed,
+              .position = position::kMissing,
+              .no_effect = {when([&options] { return !options.has_model; },
+                                 "the file of --centroids does not describe the columns of a table")}},
+             {"ignore", "error"}, options.common.unknown);
+  set["--nan"].shown_default = "drop if RESULT describes its columns, else error";
   add_label_common_options(set, options.common);
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
   set["--seed"].no_effect = {[]() -> std::string { return "assign uses no random numbers"; }};
@@ -270,6 +283,20 @@ void check_columns(const AssignOptions& options, const data::PointSource& points
                   points.indexed_columns() ? fmt::format(" 1-{}", model.count) : ""));
 }
 
+/// What the points need so that they are read as those of the result were: rows that it does not know have no label.
+ExpectedColumns expected_columns(AssignOptions& options, const ModelColumns& model, const PointsRun& run) {
+  ExpectedColumns expected{model.names, indexed_columns_of(options.centroids, model.count),
+                           table_model(options.centroids)};
+  options.has_model = expected.model != nullptr;
+  if (!options.has_model) return expected;
+  CommonOptions& common = options.common;
+  take_table_options(*expected.model, "--centroids " + options.centroids, run.set, common);
+  const bool may_drop = run.set.source("--nan") == Source::none || common.nan == "drop";
+  expected.keep_unknown = may_drop && common.unknown == "ignore";
+  if (expected.keep_unknown) common.nan = "drop";
+  return expected;
+}
+
 /// Opens the centroids and the points, and refuses what can be known to be wrong before values are read. Returns the
 /// centroids (k, d).
 Matrix<double> open_inputs(AssignOptions& options, PointsRun& run) {
@@ -277,7 +304,7 @@ Matrix<double> open_inputs(AssignOptions& options, PointsRun& run) {
   run.given = read_preparation(options.centroids);
   const auto centroids = data::open_centroids(options.centroids, header_of(run.common));
   const ModelColumns model = columns_of_model(*centroids, run.given, options.centroids);
-  open_points(run, options.points, {model.names, indexed_columns_of(options.centroids, model.count)});
+  open_points(run, options.points, expected_columns(options, model, run));
   check_label_output(run.common, options.write_obs, *run.source);
   check_columns(options, *run.source, model);
   read_weights(run);
@@ -380,6 +407,33 @@ Assigned assign(const AssignOptions& options, MatrixView<const double> centroids
   return found;
 }
 
+/// The result of points none of which the model knows.
+Assigned without_labels(const AssignOptions& options, MatrixView<const double> centroids, const data::AllDropped& error,
+                        PointsRun& run) {
+  if (!options.has_model || !options.distances.is_none() || !processes().is_alone()) throw error;
+  for (const std::string& remark : run.source->remarks()) {
+    run.progress.warning(fmt::format("{}: {}", run.source->name(), remark));
+  }
+  run.progress.warning(
+      fmt::format("{}: no row has a label, since each lacks a value that the model needs", run.source->name()));
+  const auto clusters = static_cast<std::size_t>(centroids.rows);
+  Assigned found;
+  KMeansResult& result = found.result;
+  result.labels.resize(static_cast<std::size_t>(run.source->rows()), -1);
+  result.centroids = Matrix<double>(centroids.rows, centroids.columns);
+  std::copy(centroids.data, centroids.data + centroids.size(), result.centroids.data());
+  result.counts.resize(clusters, 0);
+  result.inertia_per_cluster.resize(clusters, 0.0);
+  result.empty_clusters = centroids.rows;
+  if (options.save_distances) {
+    result.distances.resize(result.labels.size(), std::numeric_limits<double>::quiet_NaN());
+  }
+  if (run.given) run.held.preparation = std::move(*run.given);
+  run.report.inertia = 0.0;
+  run.report.clusters = cluster_report(result);
+  return found;
+}
+
 void write(const Assigned& found, const AssignOptions& options, PointsRun& run) {
   const KMeansResult& result = found.result;
   if (is_label_output(run.common, options.write_obs)) {
@@ -395,9 +449,11 @@ void write(const Assigned& found, const AssignOptions& options, PointsRun& run) 
     file.attribute("max_distance", options.max_distance);
     file.attribute("rows_beyond", found.far_rows);
   }
-  write_dropped_rows(file, run.common, *run.held.values);
+  run.held.values ? write_dropped_rows(file, run.common, *run.held.values)
+                  : file.attribute("dropped_rows", run.source->rows());
   write_weighting(file, run.weighting);
   write_preparation(file, run.held.preparation);
+  if (const auto model = table_model(options.centroids)) data::write_model(file, *model);
   write_assignment(file, result);
   if (options.save_distances) write_distances(file, result.distances, value_class);
   if (!options.save_distances && !options.distances.is_none()) {
@@ -424,9 +480,15 @@ int run_assign(const Arguments& arguments) {
   if (options.has_limit()) limit_of_radius(options.max_distance, Metric::euclidean);  // which refuses it if it is none
   const Matrix<double> centroids = open_inputs(options, run);
   if (!begin(run, needs_of(options, centroids.view(), run))) return 0;
-  hold_points(run);
-  advise(run);
-  const Assigned found = assign(options, centroids.view(), run);
+  const Assigned found = [&] {
+    try {
+      hold_points(run);
+    } catch (const data::AllDropped& error) {
+      return without_labels(options, centroids.view(), error, run);
+    }
+    advise(run);
+    return assign(options, centroids.view(), run);
+  }();
   end_computation(run);
   if (run.target.empty()) run.print(cluster_table(found.result));
   begin_write(run);

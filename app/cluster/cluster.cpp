@@ -246,7 +246,10 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
   choose_preparation(options.points, run.set, options.common);
   take_metric({{"--init", options.init_file()}, {"--freeze", options.variant.freeze}}, {options.points}, run.set,
               options.common);
-  open_points(run, options.points, {{}, indexed_columns_of(options.init_file(), 0)});
+  ExpectedColumns expected{.indexed = indexed_columns_of(options.init_file(), 0),
+                           .model = table_model(options.init_file())};
+  if (expected.model) take_all_options(*expected.model, "--init " + options.init, run.set, options.common);
+  open_points(run, options.points, expected);
   check_label_output(run.common, options.write_obs, *run.source);
   if (options.profiles() || options.orders_by_column()) {
     const char* option = options.explain ? "--explain" : options.orders_by_column() ? "--order" : "--profile";
@@ -504,6 +507,7 @@ void write(const VariantRun& found, const ClusterOptions& options, const Cluster
   write_dropped_rows(file, run.common, *run.held.values);
   write_weighting(file, run.weighting);
   write_preparation(file, run.held.preparation);
+  write_table_model(file, *run.source, run.common);
   write_assignment(file, result);
   file.dataset("centroids", result.centroids.view());
   write_original_centroids(file, result.centroids.view(), run.held.preparation, metric);
@@ -520,7 +524,8 @@ std::string next(const ClusterOptions& options, const PointsRun& run) {
   if (run.target.empty() || options.writes_labels_only()) return "";
   const std::string kept = run.checkpoint ? run.checkpoint->continued_by() : "";
   if (!kept.empty()) return "kith resume " + shell_word(kept);
-  return fmt::format("kith assign NEW.h5 --centroids {}", shell_word(run.target));
+  return fmt::format("kith assign {} --centroids {}", shell_word(options.points == "-" ? "NEW.csv" : options.points),
+                     shell_word(run.target));
 }
 
 }  // namespace

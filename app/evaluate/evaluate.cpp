@@ -321,7 +321,16 @@ LabelInputs open_inputs(EvaluateOptions& options, PointsRun& run) {
     if (run.weighting) run.report.weights = describe(*run.weighting);
   } else {
     run.given = read_preparation(labels.name);
-    open_points(run, points, {{}, indexed_columns_of(labels.name, run.given ? columns_before(*run.given) : 0)});
+    ExpectedColumns expected{.indexed = indexed_columns_of(labels.name, run.given ? columns_before(*run.given) : 0),
+                             .model = table_model(options.labels),
+                             .keep_unknown = true};
+    if (expected.model) {
+      take_table_options(*expected.model, options.labels, run.set, options.common);
+      const bool has_dropped = run.set.source("--nan") == Source::none && !expected.model->option("--nan").empty();
+      if (has_dropped) options.common.nan = "drop";  // such rows have no label
+      expected.keep_unknown = options.common.nan == "drop";
+    }
+    open_points(run, points, expected);
     options.internal.silhouette = silhouette_kind(options.internal, run.source->rows());
     check_labelled_points(*run.source, labels, run.progress);
     read_weights(run);

@@ -472,6 +472,7 @@ void write(const Sweep& sweep, const Suggestion& suggestion, const PointsRun& ru
   write_dropped_rows(file, run.common, *run.held.values);
   write_weighting(file, run.weighting);
   write_preparation(file, run.held.preparation);
+  write_table_model(file, *run.source, run.common);
   std::vector<std::int64_t> counts, iterations;
   for (const SweepRow& row : sweep.rows) {
     counts.push_back(row.clusters);

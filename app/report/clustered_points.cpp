@@ -20,6 +20,7 @@
 #include "core/preparation/preparation.h"
 #include "core/preparation/principal_components.h"
 #include "core/scores/silhouette.h"
+#include "data/results/stored_model.h"
 
 namespace kith::app {
 namespace {
@@ -247,7 +248,10 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   const std::int64_t before = preparation ? columns_before(*preparation) : 0;
   const std::int64_t rows = std::ssize(clustering.labels),
                      columns = before > 0 ? before : clustering.centroids.columns();
-  const auto source = open_input(location, job.common, given, {names, indexed_columns_of(result.file(), columns)});
+  ExpectedColumns expected{names, indexed_columns_of(result.file(), columns), data::read_model(result)};
+  // Rows of the clustering have the texts and the replacements of the clustering, unless others are asked for.
+  if (!job.common.columns.empty() || !job.common.drop_columns.empty()) expected.model.reset();
+  const auto source = open_input(location, job.common, given, expected);
   if (source->rows() != rows || source->columns() != columns) {
     throw Error(ExitCode::data,
                 fmt::format("{}: expected {} x {} points, from which {} was made, found {} x {}; give them with "

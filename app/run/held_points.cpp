@@ -124,6 +124,7 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   say_numeric(*pair.first, common);
   if (second.empty()) return pair;
   ExpectedColumns of_first, of_second{.names = pair.first->column_names(), .are_queries = true};
+  of_second.model = pair.first->table();  // queries have the texts of the base
   if (const auto indexed = pair.first->indexed_columns(); indexed && !common.columns.empty()) {
     of_second.indexed.count = indexed->count;  // so that the columns can be chosen
   }

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
+#include "data/results/stored_model.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -117,6 +118,121 @@ void take_metric(const std::vector<Given>& given, const std::vector<std::string>
                                                    : "give results of the same metric"));
   }
   if (fixed_by.empty()) take_file_metric(points, set, common);
+}
+
+namespace {
+
+struct TextOption {
+  const char* name;
+  std::string CommonOptions::*target;
+};
+
+/// Options about the form of a table, which another table may have in another form.
+constexpr TextOption kFormOptions[] = {
+    {"--id-column", &CommonOptions::id_column},   {"--delimiter", &CommonOptions::delimiter},
+    {"--decimal", &CommonOptions::decimal},       {"--thousands", &CommonOptions::thousands},
+    {"--header", &CommonOptions::header},         {"--quote", &CommonOptions::quote},
+    {"--comment", &CommonOptions::comment},       {"--na-values", &CommonOptions::na_values},
+    {"--index-base", &CommonOptions::index_base}, {"--precision", &CommonOptions::precision}};
+/// Options that make points of it.
+constexpr TextOption kPointOptions[] = {{"--columns", &CommonOptions::columns},
+                                        {"--drop-columns", &CommonOptions::drop_columns},
+                                        {"--label-column", &CommonOptions::label_column},
+                                        {"--weight-column", &CommonOptions::weight_column},
+                                        {"--encode", &CommonOptions::encode},
+                                        {"--column-weights", &CommonOptions::column_weights},
+                                        {"--nan", &CommonOptions::nan}};
+constexpr const char* kSkipLines = "--skip-lines";
+constexpr const char* kTranspose = "--transpose";
+
+void take(const TextOption& option, const data::TableModel& model, const OptionSet& set, CommonOptions& common) {
+  const std::string value = model.option(option.name);
+  if (set.source(option.name) == Source::none && !value.empty()) common.*option.target = value;
+}
+
+/// Throws unless --encode says of each column what the model says.
+void check_encode(const data::TableModel& model, const std::string& given, const CommonOptions& common) {
+  data::ReadOptions options;
+  read_text_options(common, options);
+  for (const data::EncodeRule& rule : options.encode) {
+    const std::string kind = data::kind_of(rule.how);
+    const auto has_kind = [&](const data::ColumnModel& column) { return kind == data::kind_of(column.how); };
+    const auto column = std::find_if(model.columns.begin(), model.columns.end(), [&](const auto& c) {
+      return rule.column == c.name || rule.column == std::to_string(c.number);
+    });
+    const bool is_all = rule.column.empty();
+    const bool agrees = is_all ? rule.how == data::Encode::none || std::ranges::any_of(model.columns, has_kind)
+                               : column != model.columns.end() && has_kind(*column);
+    if (agrees) continue;
+    const std::string found = is_all ? "no such column"
+                              : column == model.columns.end()
+                                  ? "no column " + rule.column
+                                  : fmt::format("{} as {}", rule.column, data::kind_of(column->how));
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--encode {}: {} has {}; leave out --encode, since the result says how its columns are read",
+                    common.encode, given, found));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const data::TableModel> table_model(const std::string& location) {
+  if (location.empty() || !(names_model(location) || names_labels(location))) return nullptr;
+  const auto [file, dataset] = data::parse_location(location);
+  const data::StoredResult result(file);
+  const bool is_matrix = result.format() == "kith-clusters" && dataset.ends_with("centroids");
+  return is_matrix ? nullptr : data::read_model(result);
+}
+
+void take_table_options(const data::TableModel& model, const std::string& given, const OptionSet& set,
+                        CommonOptions& common) {
+  for (const TextOption& option : kFormOptions) take(option, model, set, common);
+  if (const std::string lines = model.option(kSkipLines); set.source(kSkipLines) == Source::none && !lines.empty()) {
+    common.skip_lines = std::stoll(lines);
+  }
+  if (model.option(kTranspose) == "yes" && !common.transpose) {  // its columns have no names, and were rows
+    common.transpose = true;
+    take(kPointOptions[0], model, set, common);
+    take(kPointOptions[1], model, set, common);
+  }
+  if (set.source("--encode") != Source::none) check_encode(model, given, common);
+  common.encode = model.option("--encode");
+  // The model finds its columns by name, which a list that repeats its own would prevent.
+  for (std::string CommonOptions::*target : {&CommonOptions::columns, &CommonOptions::drop_columns}) {
+    const char* name = target == &CommonOptions::columns ? "--columns" : "--drop-columns";
+    if (!common.transpose && common.*target == model.option(name)) (common.*target).clear();
+  }
+}
+
+void take_all_options(const data::TableModel& model, const std::string& given, const OptionSet& set,
+                      CommonOptions& common) {
+  for (const TextOption& option : kPointOptions) take(option, model, set, common);
+  const std::string columns = common.columns, dropped = common.drop_columns;
+  take_table_options(model, given, set, common);
+  common.columns = columns;
+  common.drop_columns = dropped;
+  if (set.source("--scale") == Source::none) common.scale = model.scale;
+  if (set.source("--pca") == Source::none) common.pca = model.components;
+}
+
+void write_table_model(data::ResultFile& file, const data::PointSource& points, const CommonOptions& common) {
+  const bool keeps_missing = !common.nan.empty() && common.nan != "error";
+  if (!points.table() && points.column_names().empty() && !keeps_missing) return;
+  data::TableModel model = data::table_of(points);
+  const CommonOptions defaults;
+  const auto add = [&](const char* name, const std::string& value, const std::string& usual) {
+    if (value != usual) model.options.emplace_back(name, value);
+  };
+  for (const TextOption& option : kFormOptions) add(option.name, common.*option.target, defaults.*option.target);
+  for (const TextOption& option : kPointOptions) add(option.name, common.*option.target, defaults.*option.target);
+  std::erase_if(model.options, [](const auto& option) { return option.first == "--nan" && option.second == "error"; });
+  add(kSkipLines, std::to_string(common.skip_lines), "0");
+  add(kTranspose, common.transpose ? "yes" : "no", "no");
+  model.scale = common.scale;
+  model.components = common.pca;
+  model.metric = common.metric;
+  data::write_model(file, model);
 }
 
 data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_t columns) {

@@ -1,11 +1,13 @@
 // Results as inputs of other runs: whether a location names their centroids or labels, their metric and columns.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "app/cli/common_options.h"
 #include "app/run/progress.h"
+#include "data/format/table_model.h"
 
 namespace kith::app {
 
@@ -28,6 +30,23 @@ struct Given {
 /// Without such results, as take_file_metric() does.
 void take_metric(const std::vector<Given>& given, const std::vector<std::string>& points, const OptionSet& set,
                  CommonOptions& common);
+
+/// The description of the columns in the result that the location names; null: it names none, or the result has none.
+/// CLUSTERS.h5:/centroids is the matrix alone.
+std::shared_ptr<const data::TableModel> table_model(const std::string& location);
+
+/// Sets the options about the form of a table to those that the model was made with, as far as they are not given.
+/// `given` names the result, "--centroids r.h5". Throws Error(usage) if an option is given that says something else of
+/// a column than the model does.
+void take_table_options(const data::TableModel& model, const std::string& given, const OptionSet& set,
+                        CommonOptions& common);
+/// The same with the options that prepare points: --columns, --drop-columns, --encode, --nan, --scale and --pca.
+void take_all_options(const data::TableModel& model, const std::string& given, const OptionSet& set,
+                      CommonOptions& common);
+
+/// Writes /model, the description of the columns of the points, if something has to be known to read such a table:
+/// names, a choice of columns, encodings, or what becomes of missing values.
+void write_table_model(data::ResultFile& file, const data::PointSource& points, const CommonOptions& common);
 
 /// What svmlight files need so that their columns are those of `columns` centroids, or of labelled points: the first
 /// index, if the location names a result that has one.

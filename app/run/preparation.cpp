@@ -18,6 +18,7 @@
 #include "core/runtime/threads.h"
 #include "data/format/column_choice.h"
 #include "data/io/quoted.h"
+#include "data/results/stored_preparation.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -89,39 +90,6 @@ std::vector<ColumnWeight> column_weights(const CommonOptions& common, const data
     weights.push_back({made[place], weight});
   }
   return weights;
-}
-
-/// All stored parameters of a preparation, not yet checked.
-Preparation stored_parameters(const data::StoredResult& result, const std::string& scale, std::int64_t components) {
-  Preparation parameters;
-  const auto scaling = scaling_of(scale.empty() ? "none" : scale);
-  if (!scaling) {
-    throw Error(ExitCode::data, fmt::format("{}: its points were prepared with --scale {}, which this version of kith "
-                                            "does not support; use the version that wrote it, {}",
-                                            result.file(), scale, result.text("kith_version")));
-  }
-  parameters.scaling = *scaling;
-  if (result.has("preparation/center")) {
-    parameters.columns = {result.vector("preparation/center"), result.vector("preparation/scale")};
-  }
-  if (components > 0) {
-    parameters.pca = {result.vector("preparation/mean"), result.matrix("preparation/components"),
-                      result.vector("preparation/explained_variance"),
-                      result.vector("preparation/explained_variance_ratio")};
-  }
-  return parameters;
-}
-
-void check(const Preparation& parameters, std::int64_t components, const std::string& file) {
-  const auto& [center, scale] = parameters.columns;
-  const PrincipalComponents& pca = parameters.pca;
-  const bool fits = center.size() == scale.size() && std::find(scale.begin(), scale.end(), 0.0) == scale.end() &&
-                    pca.size() == components && std::ssize(pca.mean) == pca.components.columns() &&
-                    (center.empty() || pca.mean.empty() || center.size() == pca.mean.size());
-  if (fits) return;
-  throw Error(ExitCode::data, fmt::format("{}: damaged: the datasets in /preparation do not match; compute the result "
-                                          "again",
-                                          file));
 }
 
 }  // namespace
@@ -275,13 +243,7 @@ void write_original_centroids(data::ResultFile& file, MatrixView<const double> c
 
 std::optional<Preparation> read_preparation(const std::string& location) {
   if (!names_model(location) && !names_labels(location)) return std::nullopt;
-  const data::StoredResult result(data::parse_location(location).file);
-  const std::string scale = result.text("scale");
-  const std::int64_t components = result.whole("pca").value_or(0);
-  if (scale.empty() && components == 0 && !result.has("preparation/center")) return std::nullopt;
-  Preparation parameters = stored_parameters(result, scale, components);
-  check(parameters, components, result.file());
-  return parameters;
+  return data::read_preparation(data::StoredResult(data::parse_location(location).file));
 }
 
 std::int64_t columns_before(const Preparation& parameters) {

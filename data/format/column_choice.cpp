@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "data/format/shape.h"
+#include "data/format/table_model.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/nearest_name.h"
@@ -248,6 +249,24 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
                     table, columns));
   }
   return choice;
+}
+
+ReadOptions with_columns_of_model(ReadOptions options, bool has_names, std::int64_t columns) {
+  if (!options.model || !options.columns.empty() || !options.drop_columns.empty()) return options;
+  options.like.clear();
+  std::string numbers;
+  for (const ColumnModel& column : options.model->columns) {
+    options.like.push_back(column.name);
+    numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", column.number);
+  }
+  std::vector<std::string> sorted = options.like;
+  std::sort(sorted.begin(), sorted.end());
+  const bool are_unique = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  if (has_names && options.model->has_names() && are_unique) return options;
+  options.like.clear();
+  const bool by_number = !options.model->has_names() || (has_names && !are_unique);
+  if (by_number && columns == options.model->table_columns) options.columns = numbers;
+  return options;
 }
 
 bool asks_for_numeric(const std::string& columns, const std::vector<std::string>& names) {

@@ -28,6 +28,10 @@ using NumericColumns = std::function<std::vector<std::int64_t>()>;
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
                             const std::string& table, const NumericColumns& numeric = {});
 
+/// The options with the columns of ReadOptions::model, if it is given and no option chooses columns: by their names, or
+/// by their numbers if its table names none, or not uniquely, and this one has as many `columns`.
+ReadOptions with_columns_of_model(ReadOptions options, bool has_names, std::int64_t columns);
+
 /// Whether --columns asks for columns of numbers, unless a column has that name.
 bool asks_for_numeric(const std::string& columns, const std::vector<std::string>& names);
 

@@ -13,12 +13,20 @@
 #include "core/numbers/metric.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
+#include "data/format/table_model.h"
 #include "data/io/input_bytes.h"
 #include "data/io/memory_limit.h"
+#include "data/io/quoted.h"
 #include "data/io/scratch_file.h"
 
 namespace kith::data {
 namespace {
+
+/// A column as an option names it.
+std::string option_of(const ColumnModel& column) {
+  const bool usable = !column.name.empty() && option_text({column.name}, 0) == column.name;
+  return usable ? column.name : std::to_string(column.number);
+}
 
 /// Some columns of another source.
 class ChosenColumns final : public SourceFilter {
@@ -40,6 +48,19 @@ class ChosenColumns final : public SourceFilter {
     if (all.empty()) return names;
     for (const std::int64_t j : chosen_) names.push_back(all[static_cast<std::size_t>(j)]);
     return names;
+  }
+  std::shared_ptr<const TableModel> table() const override {
+    const TableModel whole = table_of(*inner_);
+    TableModel table{.table_columns = whole.table_columns};
+    std::vector<bool> is_chosen(whole.columns.size());
+    for (const std::int64_t j : chosen_) {
+      table.columns.push_back(whole.columns[static_cast<std::size_t>(j)]);
+      is_chosen[static_cast<std::size_t>(j)] = true;
+    }
+    for (std::size_t j = 0; j < is_chosen.size(); ++j) {
+      if (!is_chosen[j] && !whole.columns[j].name.empty()) table.excluded.push_back(whole.columns[j].name);
+    }
+    return std::make_shared<const TableModel>(std::move(table));
   }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
@@ -74,10 +95,11 @@ std::int64_t RowRange::file_bytes() const {
   return static_cast<std::int64_t>(static_cast<double>(inner_->file_bytes()) * share);
 }
 
-std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options) {
+std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& given) {
   if (source->has_chosen_columns()) return source;
-  refuse_kept_columns(options, source->name());
+  refuse_kept_columns(given, source->name());
   const std::vector<std::string> names = source->column_names();
+  const ReadOptions options = with_columns_of_model(given, !names.empty(), source->columns());
   const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
   if (!chooses && names == options.like) return source;
   ReadOptions of_numbers = options;  // joined columns hold texts, which are elsewhere
@@ -163,20 +185,26 @@ namespace {
 
 class Filled final : public SourceFilter {
  public:
-  Filled(std::unique_ptr<PointSource> inner, Fill fill) : SourceFilter(std::move(inner)), fill_(fill) {}
+  Filled(std::unique_ptr<PointSource> inner, Fill fill)
+      : SourceFilter(std::move(inner)), fill_(fill), table_(std::make_shared<TableModel>(table_of(*inner_))) {}
+  Filled(std::unique_ptr<PointSource> inner, const std::shared_ptr<const TableModel>& model)
+      : SourceFilter(std::move(inner)), table_(std::make_shared<TableModel>(*model)), value_(model->fills()) {}
 
   std::vector<std::string> remarks() const override {
     std::vector<std::string> remarks = inner_->remarks();
     if (!remark_.empty()) remarks.push_back(remark_);
     return remarks;
   }
+  std::shared_ptr<const TableModel> table() const override { return table_; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
  private:
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out) {
-    std::call_once(found_, [this] { find_values<T>(); });
+    std::call_once(found_, [this] {
+      if (fill_ != Fill::none) find_values<T>();
+    });
     inner_->read(first, out);
     for (std::int64_t i = 0; i < out.rows; ++i) {
       for (std::int64_t j = 0; j < out.columns; ++j) {
@@ -191,27 +219,37 @@ class Filled final : public SourceFilter {
     value_.assign(d, 0.0);
     std::vector<std::int64_t> present(d, 0);
     fill_ == Fill::mean ? find_means<T>(present) : find_medians<T>(present);
+    find_commonest<T>();
+    std::size_t feature = 0;
+    for (ColumnModel& column : table_->columns) {
+      const auto begin = value_.begin() + static_cast<std::ptrdiff_t>(feature);
+      if (column.fill.empty()) column.fill.assign(begin, begin + column.width());
+      feature += static_cast<std::size_t>(column.width());
+    }
     describe(present);
   }
 
-  /// present: counts the values of each column that are there.
-  template <class T>
-  void find_means(std::vector<std::int64_t>& present) {
+  template <class T, class Visit>
+  void for_rows(const Visit& visit) {
     constexpr std::int64_t kBlockValues = std::int64_t{1} << 20;
     Matrix<T> block(std::clamp<std::int64_t>(kBlockValues / columns(), 1, rows()), columns());
     for (std::int64_t first = 0; first < rows(); first += block.rows()) {
       const MatrixView<T> some = block.view().middle(0, std::min(block.rows(), rows() - first));
       inner_->read(first, some);
-      for (std::int64_t i = 0; i < some.rows; ++i) {
-        for (std::int64_t j = 0; j < some.columns; ++j) {
-          if (!std::isfinite(some(i, j))) continue;
-          // A running mean, which cannot overflow.
-          double& mean = value_[static_cast<std::size_t>(j)];
-          const auto count = static_cast<double>(++present[static_cast<std::size_t>(j)]);
-          mean += (static_cast<double>(some(i, j)) - mean) / count;
-        }
-      }
+      for (std::int64_t i = 0; i < some.rows; ++i) visit(some.row(i));
     }
+  }
+
+  /// present: counts the values of each column that are there.
+  template <class T>
+  void find_means(std::vector<std::int64_t>& present) {
+    for_rows<T>([&](std::span<const T> row) {
+      for (std::size_t j = 0; j < row.size(); ++j) {
+        if (!std::isfinite(row[j])) continue;
+        // A running mean, which cannot overflow.
+        value_[j] += (static_cast<double>(row[j]) - value_[j]) / static_cast<double>(++present[j]);
+      }
+    });
   }
 
   template <class T>
@@ -235,29 +273,72 @@ class Filled final : public SourceFilter {
     }
   }
 
+  /// A mean of texts is none of them: columns of categories take the commonest one, of equally common ones the first.
+  template <class T>
+  void find_commonest() {
+    struct Categories {
+      const ColumnModel* column;
+      std::size_t first;                 // feature
+      std::vector<std::int64_t> counts;  // of each text
+    };
+    std::vector<Categories> all;
+    std::size_t feature = 0;
+    for (const ColumnModel& column : table_->columns) {
+      const std::size_t places = column.how == Encode::yesno ? 2 : column.texts.size();
+      if (column.has_categories()) all.push_back({&column, feature, std::vector<std::int64_t>(places)});
+      feature += static_cast<std::size_t>(column.width());
+    }
+    if (all.empty()) return;
+    for_rows<T>([&](std::span<const T> row) {
+      for (Categories& categories : all) {
+        if (!std::isfinite(row[categories.first])) continue;
+        auto place = static_cast<std::size_t>(row[categories.first]);
+        if (categories.column->how == Encode::onehot) {
+          for (place = 0; row[categories.first + place] == T{0};) ++place;
+        }
+        ++categories.counts[place];
+      }
+    });
+    for (const Categories& categories : all) {
+      const auto most = std::max_element(categories.counts.begin(), categories.counts.end());
+      std::ranges::copy(categories.column->features_of(most - categories.counts.begin()),
+                        value_.begin() + static_cast<std::ptrdiff_t>(categories.first));
+    }
+  }
+
   /// Says what was replaced; refuses columns without values.
   void describe(const std::vector<std::int64_t>& present) {
     constexpr std::size_t kShown = 8;
     std::int64_t missing = 0;
     std::vector<std::string> shown;
-    for (std::int64_t j = 0; j < columns(); ++j) {
-      const std::int64_t here = present[static_cast<std::size_t>(j)];
+    std::size_t feature = 0;
+    bool categories = false;
+    for (const ColumnModel& column : table_->columns) {
+      const std::int64_t here = present[feature];
+      feature += static_cast<std::size_t>(column.width());
       if (here == rows()) continue;
+      const std::string name = column.name.empty()
+                                   ? fmt::format("column {}", column.number)
+                                   : fmt::format("column {} ('{}')", column.number, quoted(column.name, 60));
       if (here == 0) {
-        throw Error(ExitCode::data,
-                    fmt::format("{}: expected values in {}, found none; leave it out with "
-                                "--drop-columns {}",
-                                name(), show_column(column_names(), j), option_text(column_names(), j)));
+        throw Error(ExitCode::data, fmt::format("{}: expected values in {}, found none; leave it out with "
+                                                "--drop-columns {}",
+                                                this->name(), name, option_of(column)));
       }
       missing += rows() - here;
-      shown.push_back(fmt::format("{}: {}", show_column(column_names(), j), value_[static_cast<std::size_t>(j)]));
+      categories = categories || column.has_categories();
+      const auto place = column.texts.empty() ? std::nullopt : column.place_of(column.fill);
+      shown.push_back(place ? fmt::format("{}: {}", name, quoted(column.texts[static_cast<std::size_t>(*place)], 40))
+                            : fmt::format("{}: {}", name, column.fill.front()));
     }
     if (missing == 0) return;
-    remark_ = fmt::format("{} missing values were replaced by the {} of their column ({})", missing,
-                          fill_ == Fill::mean ? "mean" : "median", show_list(shown, kShown));
+    remark_ = fmt::format("{} missing values were replaced by the {} of their column{} ({})", missing,
+                          fill_ == Fill::mean ? "mean" : "median", categories ? ", or its commonest text" : "",
+                          show_list(shown, kShown));
   }
 
-  Fill fill_;
+  Fill fill_ = Fill::none;  // none: the values are given
+  std::shared_ptr<TableModel> table_;
   std::once_flag found_;
   std::vector<double> value_;  // (columns)
   std::string remark_;
@@ -269,6 +350,12 @@ std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, Fill fi
   const bool is_float = source->held_as() == Number::float32 || source->held_as() == Number::float64;
   if (fill == Fill::none || !is_float) return source;
   return std::make_unique<Filled>(std::move(source), fill);
+}
+
+std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, std::shared_ptr<const TableModel> model) {
+  const bool is_float = source->held_as() == Number::float32 || source->held_as() == Number::float64;
+  if (std::ssize(model->fills()) != source->columns() || !is_float) return source;
+  return std::make_unique<Filled>(std::move(source), model);
 }
 
 // Holds all values of the inner source, and copies its columns into rows; or writes its rows to a scratch file, a few

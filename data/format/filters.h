@@ -37,6 +37,7 @@ class SourceFilter : public PointSource {
   std::vector<std::string> kept(Kept which) const override { return inner_->kept(which); }
   std::string id_name() const override { return inner_->id_name(); }
   RowTexts texts_of(const std::string& column) const override { return inner_->texts_of(column); }
+  std::shared_ptr<const TableModel> table() const override { return inner_->table(); }
   std::optional<IndexedColumns> indexed_columns() const override { return inner_->indexed_columns(); }
   std::optional<TableForm> table_form() const override { return inner_->table_form(); }
   void visit_text(const std::function<void(TextPart, std::string_view)>& visit) const override {
@@ -83,10 +84,13 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
 /// dropped.
 std::unique_ptr<PointSource> in_form(std::unique_ptr<PointSource> source, const ReadOptions& options);
 
-/// NaN and infinities become what `fill` says, rounded to the type of the values. The source must keep them
-/// (Missing::keep). The first read() reads the whole source once more; for medians it holds all of it then. Throws
-/// Error(data) for a column without any value. Returns a source of bytes, which lack nothing, as it is.
+/// NaN and infinities become what `fill` says, rounded to the type of the values; in columns of categories, the
+/// commonest one. The source must keep them (Missing::keep). The first read() reads the whole source once more; for
+/// medians it holds all of it then. Throws Error(data) for a column without any value. Returns a source of bytes, which
+/// lack nothing, as it is.
 std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, Fill fill);
+/// The same with what the model has for each column; missing values of others stay.
+std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, std::shared_ptr<const TableModel> model);
 
 /// The columns of `source` become the rows. The first read() reads the whole source and keeps it in memory or, if it
 /// takes more than a part of that, in a file of the folder `scratch`. A transposed source gives back

@@ -15,6 +15,8 @@
 
 namespace kith::data {
 
+struct TableModel;
+
 /// Lines of a text file that are no rows, before its last row.
 struct SkippedLines {
   std::int64_t comments = 0;
@@ -108,6 +110,12 @@ struct ReadOptions {
   std::vector<std::string> missing_texts = {};
   std::vector<EncodeRule> encode = {};  // text files only
   bool offers_prepare = false;          // the command has --prepare auto, which messages about texts propose
+  /// How another table became points: its columns are found by their names, or by their numbers if they have none,
+  /// unless options choose columns; and become features as they did there, also where a value is missing. Null: none.
+  std::shared_ptr<const TableModel> model = {};
+  /// Text files only, with a model: a value that it does not know (a text it lacks, a word in place of a number) is a
+  /// missing value without a replacement. Needs Missing::keep. Else it is refused.
+  bool keep_unknown = false;
 };
 
 /// Columns of a text file that are not part of the points.
@@ -186,6 +194,9 @@ class PointSource {
   /// The fields of any column of the table, which `column` gives by name or by number from 1. Throws Error(usage) if it
   /// does not exist, or if the source has no columns of text.
   virtual RowTexts texts_of(const std::string& column) const;
+  /// How the columns of the file become points, if some are chosen, encoded or filled, or have names; else null. Fills
+  /// are known once a row has been read.
+  virtual std::shared_ptr<const TableModel> table() const { return nullptr; }
   /// The form of a text table, if the source is one.
   virtual std::optional<TableForm> table_form() const { return std::nullopt; }
   /// Calls visit(part, bytes) for the parts of a text table, in order, until all its bytes have been visited.

@@ -106,9 +106,9 @@ void describe_columns(const Records& records, const std::string& name, DatasetIn
 
 ColumnChoice choose_record_columns(const Records& records, const ReadOptions& options, const std::string& name) {
   const std::vector<RecordField> columns = columns_of(records, name);
-  ReadOptions by_column = options;
-  by_column.columns = expanded(records, "--columns", options.columns);
-  by_column.drop_columns = expanded(records, "--drop-columns", options.drop_columns);
+  ReadOptions by_column = with_columns_of_model(options, true, std::ssize(columns));
+  by_column.columns = expanded(records, "--columns", by_column.columns);
+  by_column.drop_columns = expanded(records, "--drop-columns", by_column.drop_columns);
   const auto numeric = [&columns] {
     std::vector<std::int64_t> all(columns.size());
     std::iota(all.begin(), all.end(), 0);

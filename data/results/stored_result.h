@@ -29,6 +29,7 @@ class StoredResult {
   std::optional<std::int64_t> whole(const std::string& attribute) const;
   std::vector<std::int64_t> wholes(const std::string& attribute) const;
 
+  /// A dataset or group of the root, or a dataset of a group, "preparation/center".
   bool has(const std::string& dataset) const;
   /// All values of a dataset as float64, including NaN; a vector is one column. Throws Error(data) if it is missing.
   Matrix<double> matrix(const std::string& dataset) const;

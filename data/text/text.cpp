@@ -7,6 +7,9 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "data/format/column_choice.h"
@@ -41,15 +44,17 @@ class TextSource final : public PointSource {
         class_(class_for(ValueClass::f64, options.precision)),
         plain_(head_.numbers.is_plain()),
         missing_(options.missing),
+        keeps_unknown_(options.model != nullptr && options.keep_unknown),
         threads_(options.threads) {
     const std::vector<std::int64_t> numbers = numbers_of(choice_.points, encodings_);
     const std::vector<std::int64_t> texts = text_columns(head_, numbers, missing_);
-    if (!texts.empty()) {
+    if (!texts.empty() && !options.model) {
       refuse_lines_before(input_, head_);
       refuse_faulty_columns(input_, head_, index_text(input_, head_), numbers, texts, options_);
       refuse_text_columns(head_, texts, numbers.size(), input_.name());
     }
-    for (const std::string& text : missing_ == Missing::keep ? options.missing_texts : std::vector<std::string>()) {
+    const bool may_miss = missing_ == Missing::keep || options.model;
+    for (const std::string& text : may_miss ? options.missing_texts : std::vector<std::string>()) {
       if (is_number_text(text)) parse_number(text.data(), text.data() + text.size(), missing_numbers_.emplace_back());
     }
     index_ = index_text(input_, head_);
@@ -65,6 +70,7 @@ class TextSource final : public PointSource {
       first_feature_.push_back(columns_);
       columns_ += encodings_[encoded++].width();
     }
+    if (options.model) take_fills(*options.model);
   }
 
   std::string name() const override { return input_.name(); }
@@ -102,7 +108,8 @@ class TextSource final : public PointSource {
   SkippedLines skipped_lines() const override {
     return {head_.skipped.comments + index_.skipped.comments, head_.skipped.blank + index_.skipped.blank};
   }
-  std::vector<std::string> remarks() const override { return head_.remarks; }
+  std::vector<std::string> remarks() const override;
+  std::shared_ptr<const TableModel> table() const override;
   bool has_chosen_columns() const override { return true; }
   std::vector<std::string> kept(Kept which) const override;
   std::string id_name() const override {
@@ -146,15 +153,22 @@ class TextSource final : public PointSource {
   std::string take_text(FieldCursor& cursor, const Place& place, const char* expected) const;
   [[noreturn]] void refuse_empty(const Place& place, const char* expected) const;
   [[noreturn]] void refuse_word(const Place& place, const std::string& text, Encode how) const;
-  /// Parses a field that is not an unquoted number: a quoted one, or an invalid one.
-  double take_number(FieldCursor& cursor, const Place& place) const;
+  /// Parses a field that is not an unquoted number: a quoted one, or an invalid one. Nothing: the model does not know
+  /// it, so that it is missing and has no replacement.
+  std::optional<double> take_number(FieldCursor& cursor, const Place& place) const;
   /// A table keeps one column at least.
   std::string or_leave_out(const Place& place) const {
-    if (choice_.points.size() == 1) return "";
+    if (choice_.points.size() == 1 || options_.model) return "";
     return ", or leave the column out with " + drop_option(head_, {place.column});
   }
   std::string or_drop() const { return missing_ == Missing::offer ? ", or drop all such rows with --nan drop" : ""; }
   [[noreturn]] void refuse_value(const Place& place, const std::string& problem) const;
+  /// The values that the model has in place of missing ones.
+  void take_fills(const TableModel& model);
+  /// Whether there are values in place of missing ones in a column of the file.
+  bool fills(std::int64_t column) const { return !fill_.empty() && !fill_[static_cast<std::size_t>(column)].empty(); }
+  /// Counts a row with a value that the model does not know.
+  void keep_unknown(const Place& place, const std::string& text) const;
 
   ReadOptions options_;
   InputBytes input_;
@@ -169,6 +183,17 @@ class TextSource final : public PointSource {
   ValueClass class_;
   bool plain_;  // the style of numbers
   Missing missing_;
+  bool keeps_unknown_;
+  std::vector<std::vector<double>> fill_;  // for each column of the file, of its features; empty: none
+  /// Rows with values that the model does not know, and the first of them in the file. Blocks of rows are parsed by
+  /// several threads, and rows may be read again, so lines are counted once.
+  struct Unknown {
+    std::mutex mutex;
+    std::set<std::int64_t> lines;
+    std::int64_t column = 0;
+    std::string text;
+  };
+  mutable Unknown unknown_;
   std::vector<double> missing_numbers_;  // those of ReadOptions::missing_texts
   int threads_;
   TextIndex index_;
@@ -195,6 +220,60 @@ void TextSource::refuse_empty(const Place& place, const char* expected) const {
                                   or_leave_out(place), or_drop()));
 }
 
+void TextSource::take_fills(const TableModel& model) {
+  fill_.resize(static_cast<std::size_t>(head_.columns));
+  for (std::size_t i = 0; i < choice_.points.size(); ++i) {
+    const ColumnModel* column = model_of(model, head_, choice_.points, i);
+    if (column != nullptr) fill_[static_cast<std::size_t>(choice_.points[i])] = column->fill;
+  }
+}
+
+void TextSource::keep_unknown(const Place& place, const std::string& text) const {
+  const std::lock_guard lock(unknown_.mutex);
+  const bool is_first = unknown_.lines.empty() || place.line < *unknown_.lines.begin() ||
+                        (place.line == *unknown_.lines.begin() && place.column < unknown_.column);
+  if (is_first) {
+    unknown_.column = place.column;
+    unknown_.text = text;
+  }
+  unknown_.lines.insert(place.line);
+}
+
+std::vector<std::string> TextSource::remarks() const {
+  std::vector<std::string> remarks = head_.remarks;
+  const std::lock_guard lock(unknown_.mutex);
+  if (unknown_.lines.empty()) return remarks;
+  remarks.push_back(fmt::format(
+      "{} of {} rows {} a value that the model does not know, the first in line {}, {}: '{}'; {} no label (-1); "
+      "--unknown error refuses such rows",
+      unknown_.lines.size(), index_.rows, unknown_.lines.size() == 1 ? "has" : "have", *unknown_.lines.begin(),
+      show_column(head_.names, unknown_.column), quoted(unknown_.text, kShownBytes),
+      unknown_.lines.size() == 1 ? "it gets" : "they get"));
+  return remarks;
+}
+
+std::shared_ptr<const TableModel> TextSource::table() const {
+  TableModel table{.table_columns = head_.columns};
+  std::vector<bool> is_point(static_cast<std::size_t>(head_.columns));
+  for (const std::int64_t j : choice_.points) {
+    const auto column = static_cast<std::size_t>(j);
+    is_point[column] = true;
+    ColumnModel& added = table.columns.emplace_back();
+    added.name = head_.names.empty() ? "" : head_.names[column];
+    added.number = j + 1;
+    if (!fill_.empty()) added.fill = fill_[column];
+    if (target_[column] >= 0) continue;
+    added.how = encoding(target_[column]).how();
+    added.texts = encoding(target_[column]).texts();
+    const std::int64_t missing = encoding(target_[column]).place(kMissingCategory);
+    if (encoding(target_[column]).keeps_missing() && missing >= 0) added.fill = added.features_of(missing);
+  }
+  for (std::size_t j = 0; j < head_.names.size(); ++j) {
+    if (!is_point[j]) table.excluded.push_back(head_.names[j]);
+  }
+  return std::make_shared<const TableModel>(std::move(table));
+}
+
 void TextSource::refuse_word(const Place& place, const std::string& text, Encode how) const {
   const std::string expected =
       how == Encode::yesno ? fmt::format("yes or no ({})", kYesNoWords)
@@ -213,20 +292,37 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
                          : is_one_number(encoding.how()) ? "a date"
                                                          : "a text";
   std::string text = take_text(cursor, place, expected);
-  if (encoding.keeps_missing() && is_missing(head_, text)) {
-    text = kMissingCategory;
-  } else if (is_missing_category(head_, text, missing_)) {
+  if (encoding.keeps_missing() && is_missing(head_, text)) text = kMissingCategory;
+  const std::int64_t found = is_one_number(encoding.how()) ? -1 : encoding.place(text);
+  const bool is_known = options_.model && found >= 0;  // a category of the table of the model, whatever it means here
+  if (fills(place.column) && !is_known && is_missing(head_, text)) {
+    std::transform(fill_[static_cast<std::size_t>(place.column)].begin(),
+                   fill_[static_cast<std::size_t>(place.column)].end(), features,
+                   [](double value) { return static_cast<T>(value); });
+    return 0;
+  }
+  const bool is_kept = is_known || (encoding.keeps_missing() && found >= 0);
+  if (!is_kept && is_missing_category(head_, text, missing_)) {
     if (missing_ != Missing::keep) refuse_empty(place, expected);
     std::fill_n(features, encoding.width(), std::numeric_limits<T>::quiet_NaN());
     return 0;
   }
   if (is_one_number(encoding.how())) {
     const std::optional<double> number = encoding.number(text);
-    if (!number) refuse_word(place, text, encoding.how());
+    if (!number && !keeps_unknown_) refuse_word(place, text, encoding.how());
+    if (!number) {
+      keep_unknown(place, text);
+      *features = std::numeric_limits<T>::quiet_NaN();
+      return 0;
+    }
     *features = static_cast<T>(*number);
     return static_cast<double>(*features) != *number ? 1 : 0;
   }
-  const std::int64_t found = encoding.place(text);
+  if (found < 0 && keeps_unknown_) {
+    keep_unknown(place, text);
+    std::fill_n(features, encoding.width(), std::numeric_limits<T>::quiet_NaN());
+    return 0;
+  }
   if (found < 0) {  // the texts are those of other points
     refuse_value(place, fmt::format("expected one of the texts that --encode found before, {}, found '{}'; correct or "
                                     "remove the line",
@@ -241,7 +337,7 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
   return 0;
 }
 
-double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
+std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   const std::string text = take_text(cursor, place, "a number");
   double value = 0.0;
   const std::string number = plain_number(text, head_.numbers);
@@ -249,7 +345,13 @@ double TextSource::take_number(FieldCursor& cursor, const Place& place) const {
     parse_number(number.data(), number.data() + number.size(), value);
     return value;
   }
-  if (missing_ == Missing::keep && is_missing(head_, text)) return std::numeric_limits<double>::quiet_NaN();
+  if (missing_ == Missing::keep || fills(place.column)) {
+    if (is_missing(head_, text)) return std::numeric_limits<double>::quiet_NaN();
+  }
+  if (keeps_unknown_) {
+    keep_unknown(place, text);
+    return std::nullopt;
+  }
   if (text.empty()) refuse_empty(place, "a number");
   if (!head_.numbers.is_plain() && is_number_text(text)) {
     refuse_value(place, fmt::format("expected a number as --decimal and --thousands describe it, found '{}'; correct "
@@ -292,9 +394,20 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
       stop = parse_number(cursor.at(), cursor.end(), value);
       is_read = plain_ && stop != cursor.at() && cursor.finish(stop);
     }
-    if (!is_read) value = take_number(cursor, {line, j, record});
+    if (!is_read) {
+      const std::optional<double> taken = take_number(cursor, {line, j, record});
+      if (!taken) {
+        row[target] = std::numeric_limits<T>::quiet_NaN();
+        continue;
+      }
+      value = *taken;
+    }
     if (std::find(missing_numbers_.begin(), missing_numbers_.end(), value) != missing_numbers_.end()) {
       value = std::numeric_limits<double>::quiet_NaN();
+    }
+    if (!std::isfinite(value) && fills(j)) {
+      row[target] = static_cast<T>(fill_[static_cast<std::size_t>(j)].front());
+      continue;
     }
     row[target] = static_cast<T>(value);
     if (!std::isfinite(row[target])) {
@@ -338,7 +451,7 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
     });
   } catch (const Error& error) {
     input_.check_unchanged();  // a change of the file explains the error better
-    if (error.cause() == Cause::value) {
+    if (error.cause() == Cause::value && !options_.model) {
       refuse_lines_before(input_, head_);
       refuse_faulty_columns(input_, head_, index_, numbers_of(choice_.points, encodings_), {}, options_);
     }

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
+#include "data/format/table_model.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
@@ -168,10 +169,33 @@ void ColumnEncoding::append_names(const std::string& column_name, std::vector<st
   for (const std::string& text : texts_) names.push_back(column_name + "=" + text);
 }
 
+const ColumnModel* model_of(const TableModel& model, const TextHead& head, const std::vector<std::int64_t>& points,
+                            std::size_t i) {
+  const auto by_name = [&](const ColumnModel& column) {
+    return column.name == head.names[static_cast<std::size_t>(points[i])];
+  };
+  // By default the points are the columns of the model; other ones are those that options choose.
+  if (points.size() == model.columns.size()) {
+    const ColumnModel& same = model.columns[i];
+    if (head.names.empty() || same.name.empty() || by_name(same)) return &same;
+  }
+  if (head.names.empty() || !model.has_names()) return nullptr;
+  const auto found = std::find_if(model.columns.begin(), model.columns.end(), by_name);
+  return found == model.columns.end() ? nullptr : &*found;
+}
+
 std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vector<std::string>& names,
                                            const std::vector<std::int64_t>& points, const ReadOptions& options,
                                            const std::string& table) {
   std::vector<ColumnEncoding> encodings;
+  if (options.model) {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const ColumnModel* column = model_of(*options.model, head, points, i);
+      if (column == nullptr || column->how == Encode::none) continue;
+      encodings.emplace_back(points[i], column->how, false).set_texts(column->texts);
+    }
+    return encodings;
+  }
   if (options.encode.empty()) return encodings;
   std::vector<Encode> all;  // for columns without a rule of their own
   bool all_keep_missing = false;
@@ -210,6 +234,7 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
 void find_encoded_texts(const InputBytes& input, const TextHead& head, const TextIndex& index,
                         const std::vector<std::string>& names, const ReadOptions& options,
                         std::vector<ColumnEncoding>& encodings) {
+  if (options.model) return;
   struct Found {
     std::set<std::string, std::less<>> texts;
     DatesFound dates;
@@ -298,6 +323,17 @@ ColumnChoice choose_text_columns(const InputBytes& input, const TextHead& head, 
   ReadOptions adjusted = head.options;
   if (head.row_names && adjusted.columns.empty() && adjusted.id_column.empty()) adjusted.id_column = std::string("1");
   if (!adjusted.encode.empty()) adjusted.like = encoded_columns(adjusted.like, names);
+  adjusted = with_columns_of_model(std::move(adjusted), !head.names.empty(), head.columns);
+  const bool needs_names = adjusted.model && adjusted.columns.empty() && adjusted.drop_columns.empty() &&
+                           std::ssize(adjusted.like) != head.columns;
+  for (const std::string& name : needs_names ? adjusted.like : std::vector<std::string>()) {
+    const auto count = std::count(names.begin(), names.end(), name);
+    if (count == 1) continue;
+    refuse_input(input.name(),
+                 fmt::format("expected a column '{}', as the points before have, found {} among {}; give "
+                             "that name to one column",
+                             quoted(name, 60), count == 0 ? "none" : std::to_string(count), show_list(names, 30)));
+  }
   try {
     return choose_columns(adjusted, names, head.columns, input.name(), [&] { return numeric_columns(input, head); });
   } catch (const Error& error) {
@@ -310,7 +346,8 @@ ColumnChoice choose_text_columns(const InputBytes& input, const TextHead& head, 
 
 std::vector<std::string> names_for(const TextHead& head) {
   std::vector<std::string> names = head.names;
-  if (head.options.encode.empty() || !names.empty()) return names;
+  const bool encodes = !head.options.encode.empty() || (head.options.model && head.options.model->has_encodings());
+  if (!encodes || !names.empty()) return names;
   for (std::int64_t j = 1; j <= head.columns; ++j) names.push_back(fmt::format("column {}", j));
   return names;
 }

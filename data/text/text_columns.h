@@ -10,6 +10,7 @@
 
 #include "data/format/column_choice.h"
 #include "data/format/point_source.h"
+#include "data/format/table_model.h"
 #include "data/io/input_bytes.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"
@@ -53,8 +54,12 @@ class ColumnEncoding {
   std::unordered_map<std::string_view, std::int64_t> places_;  // of texts_
 };
 
-/// Those of `points` that the options make features of, in their order, without texts. `names` has a name for each
-/// column. Throws Error(usage) for a column that does not exist or is not one of the points.
+/// The column of the model that the column points[i] is; null if it is none.
+const ColumnModel* model_of(const TableModel& model, const TextHead& head, const std::vector<std::int64_t>& points,
+                            std::size_t i);
+
+/// Those of `points` that the options or the model make features of, in their order, without texts. `names` has a name
+/// for each column. Throws Error(usage) for a column that does not exist or is not one of the points.
 std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vector<std::string>& names,
                                            const std::vector<std::int64_t>& points, const ReadOptions& options,
                                            const std::string& table);

@@ -6,7 +6,8 @@
     kith.assign(others, result).labels
 
 Points are arrays of rows x columns: float32, float64 or integers; masked arrays, whose masked values are NaN; data
-frames and sparse matrices of SciPy. Each call runs the program once, through files in memory (/dev/shm), so results are
+frames and sparse matrices of SciPy. Data frames may hold texts, dates and missing values too, if options say what
+becomes of them: cluster(frame, 3, encode="date,yesno,onehot", nan="mean"). Each call runs the program once, through files in memory (/dev/shm), so results are
 the bytes of the command line. Other options of a command are keywords, as in cluster(points, 10, n_init=10,
 metric="cosine"): `kith cluster --help` lists them. True stands for an option without a value; False and None leave it
 out; an option that takes a file also takes an array, as in cluster(points, 10, weights=w).
@@ -21,9 +22,9 @@ import h5py
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import column_names, in_order
+from ._arrays import column_names, in_order, is_table
 from ._errors import Error, Warning
-from ._program import as_file, call, number, program
+from ._program import as_file, as_points, call, number, program
 
 __all__ = [
     "Clusters", "Error", "Neighbors", "PreparedCentroids", "Warning", "assign", "cluster", "neighbors", "program",
@@ -64,6 +65,7 @@ class Clusters:
     medoids: NDArray[np.float64] | None = None  # (k, d) with medoids=True
     columns: list[str] | None = None  # the names that a data frame gives them
     _file: bytes | None = field(default=None)  # the result of the program, which holds the preparation
+    _reads_table: bool = field(default=False)  # it describes the columns of a data frame with texts
 
     def __repr__(self) -> str:
         rounds = f", {self.iterations} iterations, stopped by {self.stopped_by}" if self.stopped_by else ""
@@ -125,19 +127,21 @@ def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
             _marked(file["centroids"][:], _preparation(file)),
             centroids_original=file["centroids_original"][:] if "centroids_original" in file else None,
             medoids=file["medoids"][:] if "medoids" in file else None,
-            columns=column_names(points),
+            columns=None if is_table(points) else column_names(points),
             _file=Path(path).read_bytes(),
+            _reads_table=is_table(points),
         )
 
     def words(folder: str) -> list[str]:
-        return [as_file(folder, "points", points, 2), "-k", number("clusters", clusters)]
+        return [*as_points(folder, "points", points), "-k", number("clusters", clusters)]
 
     return call("cluster", words, options, read)
 
 
 def assign(points: ArrayLike, centroids: Clusters | ArrayLike, **options: Any) -> Clusters:
     """The nearest centroid of each point: `kith assign POINTS --centroids CENTROIDS`. With the result of cluster() the
-    points are prepared as its points were, and columns of a data frame are found by their names. Raises Error."""
+    points are prepared as its points were: columns of a data frame are found by their names, texts and dates encoded,
+    and missing values replaced. A row with a value that the result does not know gets the label -1. Raises Error."""
     if isinstance(centroids, Clusters):
         return _assign(in_order(points, centroids.columns, "points"), centroids, centroids, options)
     if isinstance(centroids, PreparedCentroids):
@@ -155,13 +159,14 @@ def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[s
 
     def words(folder: str) -> list[str]:
         given = model if model is not None else np.asarray(centroids, dtype=np.float64)  # a plain array
-        return [as_file(folder, "points", points, 2), "--centroids", as_file(folder, "centroids", given)]
+        as_table = model is not None and model._reads_table
+        return [*as_points(folder, "points", points, as_table), "--centroids", as_file(folder, "centroids", given)]
 
     def read(file: h5py.File, _: str) -> Clusters:
         if model is None:
             return _clusters(file, _marked(np.asarray(centroids, dtype=np.float64), _preparation(file)))
         return _clusters(file, model.centroids, centroids_original=model.centroids_original, columns=model.columns,
-                         _file=model._file)
+                         _file=model._file, _reads_table=model._reads_table)
 
     return call("assign", words, options, read)
 

@@ -30,6 +30,26 @@ def in_order(table: Any, names: list[str] | None, argument: str) -> Any:
     return table[names]
 
 
+def is_table(values: Any) -> bool:
+    """Whether a data frame with named columns holds other things than numbers, such as texts and dates."""
+    if column_names(values) is None or not (hasattr(values, "to_csv") or hasattr(values, "write_csv")):
+        return False
+    types = values.dtypes
+    kinds = [str(kind).lower() for kind in (types.tolist() if hasattr(types, "tolist") else types)]
+    return not all(kind.startswith(("int", "uint", "float", "bool")) for kind in kinds)
+
+
+def save_table(folder: str, argument: str, values: Any) -> str:
+    """Writes a data frame as text, with the names of its columns and without its index. A missing value is an empty
+    field; numbers have all their digits."""
+    path = os.path.join(folder, argument + ".csv")
+    if hasattr(values, "to_csv"):
+        values.to_csv(path, index=False)
+    else:
+        values.write_csv(path)
+    return path
+
+
 def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     """An array of another type than objects. Masked values and missing ones of a data frame become NaN."""
     if np.ma.is_masked(values):

@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator, TypeVar
 import h5py
 import numpy as np
 
-from ._arrays import save
+from ._arrays import column_names, is_table, save, save_table
 from ._errors import Error, Warning
 
 Result = TypeVar("Result")
@@ -91,6 +91,17 @@ def _words(folder: str, options: dict[str, Any]) -> Iterator[str]:
             yield f"{option}={number(name, value)}"
 
 
+def as_points(folder: str, argument: str, value: Any, as_table: bool = False) -> list[str]:
+    """The path of a file with points, and the options that read it. as_table: the columns of any data frame are found
+    by their names, and may hold texts."""
+    if not (is_table(value) or (as_table and column_names(value) is not None)):
+        return [as_file(folder, argument, value, 2)]
+    try:
+        return [save_table(folder, argument, value), "--header", "yes", "--delimiter", "comma"]
+    except OSError as error:
+        raise _NoSpace(f"{argument}: cannot be written to {folder}: {error}") from error
+
+
 def as_file(folder: str, argument: str, value: Any, dimensions: int | None = None) -> str:
     """The path of a file with an array, or with the result of cluster()."""
     stored = getattr(value, "_file", None)
@@ -109,7 +120,7 @@ def as_file(folder: str, argument: str, value: Any, dimensions: int | None = Non
 
 def _in_words_of_caller(message: str, folder: str) -> str:
     """The message with the names of arguments in place of their files."""
-    return re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5)(?::/?\w+)?", r"\1", message)
+    return re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5|csv)(?::/?\w+)?", r"\1", message)
 
 
 def _frames_of_module() -> int:

@@ -289,11 +289,14 @@ TEST_CASE("--encode makes features of texts, and a model finds them by name") {
   write_bytes(folder / "q.csv", "31,1.5,0,1,1,2\n30,1.5,0,1,0,1\n");
   done({"assign", "q.csv", "--centroids", "r.h5:/centroids", "-q", "-o", "m.csv"}, there);
   CHECK(bytes_of(folder / "l.csv") == bytes_of(folder / "m.csv"));
-  write_bytes(folder / "p.csv", "size,city,ok,age,\"a, b\"\nS,Oslo,1,31,1.5\n");
-  refuses(3, assign("p.csv"), {"line 2, column 2 ('city'): expected one of the texts", "Lyon, Paris, found 'Oslo'"},
-          there);
-  write_bytes(folder / "p.csv", "size,city,ok,age,\"a, b\"\nXL,Paris,1,31,1.5\n");
-  refuses(3, assign("p.csv"), {"column 1 ('size'): expected one of the texts", "found 'XL'"}, there);
+  const auto refused = [&](const char* row, const Words& says) {
+    write_bytes(folder / "p.csv", "size,city,ok,age,\"a, b\"\n"s + row);
+    Words words = assign("p.csv");
+    words.insert(words.end(), {"--unknown", "error"});
+    refuses(3, words, says, there);
+  };
+  refused("S,Oslo,1,31,1.5\n", {"line 2, column 2 ('city'): expected one of the texts", "Lyon, Paris, found 'Oslo'"});
+  refused("XL,Paris,1,31,1.5\n", {"column 1 ('size'): expected one of the texts", "found 'XL'"});
   const std::string page = folder / "page.html";
   done({"report", "r.h5", "-o", page, "-q"}, there);  // with the options of the clustering
 

@@ -239,11 +239,38 @@ def test_data_frames():
     assert np.array_equal(kith.assign(mixed, result).labels, result.labels)
     assert np.array_equal(kith.neighbors(frame, 1, queries=mixed).rows[:, 0], np.arange(300))
     fails(lambda: kith.assign(frame[list("abcd")], result), 3, "points: expected one column 'e'")
-    fails(lambda: kith.cluster(mixed, 3), 3, "points: expected an array of numbers", "'text'")
+    fails(lambda: kith.cluster(mixed, 3), 3, "points: expected numbers, found text in column 6 ('other')")
     missing = frame.astype("Float64")
     missing.iloc[2, 1] = pandas.NA
     fails(lambda: kith.cluster(missing, 3), 3, "points: row 3, column 2")
     assert kith.cluster(pandas.DataFrame(uneven), 3).columns is None
+
+
+def test_data_frames_with_texts():
+    if importlib.util.find_spec("pandas") is None:
+        return
+    import pandas
+
+    count = 90
+    frame = pandas.DataFrame({
+        "customer": [f"C{i:03}" for i in range(count)],
+        "income": np.where(np.arange(count) % 7 == 3, np.nan, 1000.0 * (1 + np.arange(count) % 3)),
+        "city": [["Rome", "Oslo", "Lyon"][i % 3] for i in range(count)],
+        "joined": pandas.date_range("2020-01-01", periods=count),
+        "active": [["yes", "no"][i % 2] for i in range(count)],
+    })
+    frame.loc[5, "city"] = None
+    options = {"encode": "date,yesno,onehot", "nan": "mean", "scale": "zscore", "id_column": "customer"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what was replaced
+        result = kith.cluster(frame, 3, **options)
+    assert np.array_equal(kith.assign(frame, result).labels, result.labels)
+    other = frame[["active", "joined", "city", "customer", "income"]].assign(note="x")
+    assert np.array_equal(kith.assign(other, result).labels, result.labels)
+    other.loc[1, "city"] = "Bern"
+    labels = warned(lambda: kith.assign(other.iloc[:9], result), "1 of 9 rows has a value", "'Bern'").labels
+    assert labels[1] == -1 and np.array_equal(labels[2:], result.labels[2:9])
+    fails(lambda: kith.assign(other, result, unknown="error"), 3, "points: line 3, column 3 ('city')", "'Bern'")
 
 
 for name, test in list(globals().items()):

@@ -3,6 +3,7 @@
 
 #include <kith/cluster.h>    // IWYU pragma: export
 #include <kith/error.h>      // IWYU pragma: export
+#include <kith/model.h>      // IWYU pragma: export
 #include <kith/neighbors.h>  // IWYU pragma: export
 #include <kith/points.h>     // IWYU pragma: export
 #include <kith/run.h>        // IWYU pragma: export

@@ -1,0 +1,123 @@
+// Converts the model of a table to JSON and back.
+#include "data/results/stored_model.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "data/io/input_error.h"
+
+namespace kith::data {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kVersion = 1;  // increases if a reader of the old version would be misled
+
+constexpr std::pair<Encode, const char*> kOrders[] = {
+    {Encode::date, "unambiguous"}, {Encode::date_day_first, "day first"}, {Encode::date_month_first, "month first"}};
+
+ordered_json to_json(const ColumnModel& column) {
+  ordered_json object;
+  if (!column.name.empty()) object["name"] = column.name;
+  object["number"] = column.number;
+  object["kind"] = kind_of(column.how);
+  for (const auto& [how, order] : kOrders) {
+    if (column.how == how) object["order"] = order;
+  }
+  if (!column.texts.empty()) object["texts"] = column.texts;
+  if (!column.fill.empty()) {
+    const auto place = column.texts.empty() ? std::nullopt : column.place_of(column.fill);
+    if (place) {
+      object["fill"] = column.texts[static_cast<std::size_t>(*place)];
+    } else if (column.fill.size() == 1) {
+      object["fill"] = column.fill.front();
+    } else {
+      object["fill"] = column.fill;
+    }
+  }
+  return object;
+}
+
+Encode how_of(const ordered_json& object) {
+  const std::string kind = object.at("kind");
+  for (const Encode how : {Encode::none, Encode::ordinal, Encode::onehot, Encode::yesno}) {
+    if (kind == kind_of(how)) return how;
+  }
+  const std::string order = object.at("order");
+  for (const auto& [how, name] : kOrders) {
+    if (kind == kind_of(how) && order == name) return how;
+  }
+  throw std::invalid_argument(fmt::format("a column of the kind '{}'", kind));
+}
+
+ColumnModel column_of(const ordered_json& object) {
+  ColumnModel column;
+  column.name = object.value("name", "");
+  column.number = object.at("number");
+  column.how = how_of(object);
+  if (object.contains("texts")) column.texts = object.at("texts").get<std::vector<std::string>>();
+  if (!object.contains("fill")) return column;
+  const ordered_json& fill = object.at("fill");
+  if (fill.is_string()) {
+    const auto found = std::find(column.texts.begin(), column.texts.end(), fill.get<std::string>());
+    if (found == column.texts.end()) throw std::invalid_argument("a fill that is none of its texts");
+    column.fill = column.features_of(found - column.texts.begin());
+  } else if (fill.is_array()) {
+    column.fill = fill.get<std::vector<double>>();
+  } else {
+    column.fill = {fill.get<double>()};
+  }
+  if (std::ssize(column.fill) != column.width()) throw std::invalid_argument("a fill of another width");
+  return column;
+}
+
+}  // namespace
+
+void write_model(ResultFile& file, const TableModel& model) {
+  ordered_json object{{"version", kVersion}, {"columns", ordered_json::array()}};
+  for (const ColumnModel& column : model.columns) object["columns"].push_back(to_json(column));
+  object["table_columns"] = model.table_columns;
+  object["excluded"] = model.excluded;
+  ordered_json options = ordered_json::object();
+  for (const auto& [name, value] : model.options) options[name] = value;
+  object["options"] = options;
+  object["scale"] = model.scale;
+  object["pca"] = model.components;
+  object["metric"] = model.metric;
+  // Names may be bytes that are no UTF-8: they become U+FFFD, and are not found again by name.
+  const std::string text = object.dump(1, ' ', false, ordered_json::error_handler_t::replace);
+  file.create_vector<std::uint8_t>("model", std::ssize(text));
+  file.write_rows<std::uint8_t>("model", 0, {reinterpret_cast<const std::uint8_t*>(text.data()), std::ssize(text), 1});
+}
+
+std::shared_ptr<const TableModel> read_model(const StoredResult& result) {
+  if (!result.has("model")) return nullptr;
+  std::string text;
+  for (const double byte : result.vector("model")) text += static_cast<char>(static_cast<unsigned char>(byte));
+  TableModel model;
+  try {
+    const ordered_json object = ordered_json::parse(text);
+    if (object.at("version").get<int>() > kVersion) {
+      refuse_input(result.file(), fmt::format("its model is of a later version; use kith {} or later to read it",
+                                              result.text("kith_version")));
+    }
+    for (const ordered_json& column : object.at("columns")) model.columns.push_back(column_of(column));
+    model.table_columns = object.at("table_columns");
+    model.excluded = object.at("excluded").get<std::vector<std::string>>();
+    for (const auto& [name, value] : object.at("options").items()) model.options.emplace_back(name, value);
+    model.scale = object.at("scale");
+    model.components = object.at("pca");
+    model.metric = object.at("metric");
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& problem) {
+    refuse_input(result.file(), fmt::format("expected a description of the columns in /model, found {}; the file has "
+                                            "been changed, cluster again",
+                                            problem.what()));
+  }
+  return std::make_shared<const TableModel>(std::move(model));
+}
+
+}  // namespace kith::data

@@ -1,0 +1,99 @@
+// The C++ interface: opens a result, and prepares points as it says before they are assigned.
+#include <kith/model.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/numbers/metric.h"
+#include "core/preparation/preparation.h"
+#include "core/runtime/threads.h"
+#include "data/results/stored_model.h"
+#include "data/results/stored_preparation.h"
+#include "data/results/stored_result.h"
+#include "library/held_points.h"
+
+namespace kith {
+
+struct Model::Contents {
+  OwnedMatrix<double> centroids;
+  std::optional<Preparation> preparation;
+  std::vector<ModelColumn> columns;
+  std::int64_t width = 0;
+  std::string metric;
+};
+
+namespace {
+
+template <class T>
+PointsMatrix copied_as(const PointsView& points) {
+  Matrix<T> copy(rows_of(points), columns_of(points));
+  std::visit([&](const auto& view) { std::copy(view.data, view.data + view.size(), copy.data()); }, points);
+  return copy;
+}
+
+/// The values in the type in which kith assign prepares them.
+PointsMatrix copied(const PointsView& points, bool has_directions) {
+  const bool is_wide = has_directions || std::holds_alternative<MatrixView<const double>>(points);
+  return is_wide ? copied_as<double>(points) : copied_as<float>(points);
+}
+
+}  // namespace
+
+Model Model::from_file(const std::string& file) {
+  const data::StoredResult result(file);
+  if (result.format() != "kith-clusters") {
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected a result of kith cluster, found one of format {}", file, result.format()));
+  }
+  auto contents = std::make_shared<Contents>();
+  const Matrix<double> centroids = result.matrix("centroids");
+  contents->centroids = {
+      centroids.rows(), centroids.columns(), {centroids.data(), centroids.data() + centroids.size()}};
+  contents->preparation = data::read_preparation(result);
+  contents->metric = result.text("metric");
+  contents->width = centroids.columns();
+  if (contents->preparation && contents->preparation->pca.size() > 0) {
+    contents->width = std::ssize(contents->preparation->pca.mean);
+  }
+  if (const auto table = data::read_model(result)) {
+    for (const data::ColumnModel& column : table->columns) {
+      contents->columns.push_back({column.name, data::kind_of(column.how), column.texts});
+    }
+  }
+  Model model;
+  model.contents_ = std::move(contents);
+  return model;
+}
+
+ClusterResult Model::assign(const PointData& points, const RunOptions& options) const {
+  if (points.columns() != contents_->width) {
+    throw Error(ExitCode::usage, fmt::format("points: expected {} columns, as the points of the model have, found {}",
+                                             contents_->width, points.columns()));
+  }
+  const AssignOptions assigning{.metric = contents_->metric, .run = options};
+  if (!contents_->preparation) return kith::assign(points, contents_->centroids, assigning);
+  PointsMatrix values = copied(points.held().view, contents_->metric == name_of(Metric::cosine));
+  Threads threads(options.threads);
+  apply_preparation({values, "points"}, *contents_->preparation, threads);
+  return std::visit(
+      [&](const auto& prepared) {
+        if constexpr (sizeof(*prepared.data()) > 1) {
+          const PointData given(std::span(prepared.data(), static_cast<std::size_t>(prepared.size())),
+                                prepared.columns());
+          return kith::assign(given, contents_->centroids, assigning);
+        } else {
+          return ClusterResult();  // copied() makes no bytes
+        }
+      },
+      std::as_const(values));
+}
+
+const std::vector<ModelColumn>& Model::columns() const { return contents_->columns; }
+std::int64_t Model::width() const { return contents_->width; }
+std::int64_t Model::clusters() const { return contents_->centroids.rows; }
+const std::string& Model::metric() const { return contents_->metric; }
+
+}  // namespace kith
