@@ -45,13 +45,13 @@ std::string missing_values(const ColumnProfile& column, const std::string& becom
 }
 
 /// The options of the user that name columns.
-struct Given {
+struct GivenColumns {
   std::set<std::int64_t> encoded, weighed, chosen;
   bool encodes_all = false;  // a rule of --encode for all columns of text
 };
 
 /// `scaled`: behind what the values become, ", scaled" or nothing; `fill`: what missing numbers become.
-Treatment treatment_of(const ColumnProfile& column, const Given& given, const std::string& scaled,
+Treatment treatment_of(const ColumnProfile& column, const GivenColumns& given, const std::string& scaled,
                        const std::string& fill) {
   if (given.encoded.count(column.column) > 0) return {.shown = "as --encode says"};
   const bool is_kept = given.weighed.count(column.column) > 0 || given.chosen.count(column.column) > 0;
@@ -184,7 +184,7 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
   if (!is_given) take_number_options(table.number_options, common);
   if (set.source("--nan") == Source::none) common.nan = "median";
   if (set.source("--scale") == Source::none && !common.weighted()) common.scale = "zscore";
-  Given given;
+  GivenColumns given;
   bool ignored = false;
   given.encoded = columns_of("--encode", common.encode, table, points, given.encodes_all);
   given.weighed = columns_of("--column-weights", common.column_weights, table, points, ignored);
