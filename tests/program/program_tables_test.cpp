@@ -308,7 +308,7 @@ TEST_CASE("--encode makes features of texts, and a model finds them by name") {
   CHECK(done({"cluster", "h.csv", "-k", "1", "--encode", "onehot", "--nan", "drop"}, there).says("h.csv, 4 x 3 text"));
 
   refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "dummy"},
-          {"--encode: expected onehot, ordinal, date", "'dummy'"}, there);
+          {"--encode: expected onehot, onehot+missing, ordinal, date", "'dummy'"}, there);
   refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "town=onehot"}, {"--encode: 'town'"}, there);
   refuses(2, {"cluster", "t.csv", "-k", "1", "--columns", "age", "--encode", "city=onehot"},
           {"--encode: column 4 ('city') is not one of the points"}, there);
