@@ -33,17 +33,28 @@ namespace {
 constexpr std::int64_t kMostCategories = 50;    // texts of a column that may become features
 constexpr std::int64_t kRowsPerCategory = 3;    // on average, at least
 constexpr std::int64_t kLeastConsecutive = 10;  // whole numbers in a column that looks like a count of the rows
-constexpr std::size_t kShownBytes = 60;         // of a value
+constexpr std::size_t kKeptBytes = 60;          // of a value
 constexpr std::size_t kMostValues = 10'000;     // of a column, in its table
 constexpr std::int64_t kAllValues = 400'000;    // of all columns
 constexpr std::size_t kExamples = 3;
 
 /// What a value can be read as; a value may be several of them.
-enum Kind : unsigned { missing, number, whole, styled, yes_no, yes_no_word, day_first, month_first, two_days, points };
+enum FieldKind : unsigned {
+  missing,
+  number,
+  whole,
+  styled,
+  yes_no,
+  yes_no_word,
+  day_first,
+  month_first,
+  two_days,
+  points
+};
 constexpr std::size_t kKinds = 10;
 using Kinds = unsigned;  // a bit for each
-constexpr bool has(Kinds kinds, Kind kind) { return (kinds >> kind & 1) != 0; }
-constexpr Kinds bit(Kind kind) { return 1U << kind; }
+constexpr bool has(Kinds kinds, FieldKind kind) { return (kinds >> kind & 1) != 0; }
+constexpr Kinds bit(FieldKind kind) { return 1U << kind; }
 
 struct Range {
   double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
@@ -80,7 +91,7 @@ class ColumnCount {
     const Kinds kinds = classify(text, head);
     add(kinds);
     if (has(kinds, missing) || !is_sampled(hash)) return;
-    values_.emplace(hash, Value{std::string(text.substr(0, kShownBytes)), 1, row, kinds});
+    values_.emplace(hash, Value{std::string(text.substr(0, kKeptBytes)), 1, row, kinds});
     thin_out();
   }
 

@@ -11,7 +11,7 @@
 namespace kith::data {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Takes characters from the front of a text.
 class Scanner {
@@ -32,7 +32,7 @@ class Scanner {
   /// The number of `least` to `most` digits at the front; nothing if there are fewer or more.
   std::optional<int> number(int least, int most, int* digits = nullptr) {
     int count = 0, value = 0;
-    while (is_digit(next())) {
+    while (is_decimal_digit(next())) {
       if (++count > most) return std::nullopt;
       value = 10 * value + (next() - '0');
       text_.remove_prefix(1);
@@ -44,7 +44,7 @@ class Scanner {
   double fraction() {
     if (next() != '.' && next() != ',') return 0.0;
     std::size_t end = 1;
-    while (end < text_.size() && is_digit(text_[end])) ++end;
+    while (end < text_.size() && is_decimal_digit(text_[end])) ++end;
     double value = 0.0;
     const std::string digits = "0." + std::string(text_.substr(1, end - 1)) + "0";
     std::from_chars(digits.data(), digits.data() + digits.size(), value);
