@@ -48,7 +48,7 @@ class TextSource final : public PointSource {
         threads_(options.threads) {
     const std::vector<std::int64_t> numbers = numbers_of(choice_.points, encodings_);
     const std::vector<std::int64_t> texts = text_columns(head_, numbers, missing_);
-    if (!texts.empty() && !options.model) {
+    if (!texts.empty() && !keeps_unknown_) {
       refuse_lines_before(input_, head_);
       refuse_faulty_columns(input_, head_, index_text(input_, head_), numbers, texts, options_);
       refuse_text_columns(head_, texts, numbers.size(), input_.name());

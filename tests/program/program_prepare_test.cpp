@@ -278,6 +278,7 @@ TEST_CASE("--column-weights multiplies columns, and a onehot column counts as on
           {"expected COLUMN=W, as in income=2"}, there);
   refuses(2, {"cluster", "plain.csv", "-k", "4", "--columns", "x,y", "--column-weights", "x=2", "--scale", "unit"},
           {"cannot be combined with --scale unit"}, there);
-  refuses(2, {"cluster", "plain.csv", "-k", "4", "--columns", "x,y", "--init", "w.h5"}, {"--column-weights x=2"},
+  done({"cluster", "plain.csv", "-k", "4", "--init", "w.h5", "-q"}, there);  // which takes them from the result
+  refuses(2, {"cluster", "plain.csv", "-k", "4", "--init", "w.h5", "--column-weights", "x=3"}, {"--column-weights x=2"},
           there);
 }
