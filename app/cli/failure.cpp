@@ -91,10 +91,10 @@ std::vector<std::string> ready_options(const std::string& message) {
   }
 }
 
-/// The options with which a file can be read, as in "; this reads it: --nan drop --decimal comma (or ...)"; empty: the
+/// The options with which a file can be read, as in "this reads it: --nan drop --decimal comma (or ...)"; empty: the
 /// message names none.
 std::string reading_options(const std::string& message) {
-  constexpr std::string_view kReads = "; this reads it: ";
+  constexpr std::string_view kReads = " this reads it: ";
   const auto reads = message.rfind(kReads);
   if (reads == message.npos) return "";
   const std::size_t begin = reads + kReads.size();

@@ -151,7 +151,7 @@ TEST_CASE("a plan reads no values, and is what --dry-run prints") {
   const Words before = files_in(folder);
   const Outcome plan = done(Words{"plan"} + command);
   for (const char* text :
-       {"x.npy, 3000 x 40 float32", "at the peak", "prepare", "seed", "at most 300", "estimated from the rates"}) {
+       {"x.npy, 3000 x 40 float32", "at the peak", "prepare", "choose centroids", "at most 300", "estimated from the rates"}) {
     INFO(text << "\n" << plan.out);
     CHECK(plan.out.find(text) != std::string::npos);
   }

@@ -44,7 +44,8 @@ TEST_CASE("the progress of a run in passes says what it has read") {
   write_points(folder);
   const Outcome outcome =
       run_kith(Words{"cluster", folder / "x.npy", "-k", "700", "--init", "random", "--tolerance", "0", "--memory",
-                     "15MB", "--progress", "always", "--keep-best", "--time-limit", "1.2s", "--backend", "cpu"});
+                     "15MB", "--progress", "always", "--keep-best", "--time-limit", "1.2s", "--backend", "cpu"},
+               {.environment = {"COLUMNS=200"}});
   INFO(outcome.err);
   CHECK((outcome.code == 0 || outcome.code == 124));
   CHECK(outcome.says("over the file"));

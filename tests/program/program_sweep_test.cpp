@@ -148,7 +148,7 @@ TEST_CASE("evaluate --points: scikit-learn's scores, sampled and saved silhouett
       {"evaluate", groups + ":group", "--truth", groups + ":group", "--points", groups, "--drop-columns", "group"});
   CHECK(both.out.find("silhouette                     0.9") == 0);
   CHECK(both.out.find("\nadjusted Rand index            1\n") != std::string::npos);
-  CHECK(both.out.find("\ncluster  rows          silhouette\n      a     4  ") != std::string::npos);
+  CHECK(both.out.find("\ncluster  rows  silhouette\n      a     4  ") != std::string::npos);
 }
 
 TEST_CASE("sweep and evaluate --points: conflicting options are refused, options without effect warned of") {
