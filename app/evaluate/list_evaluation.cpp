@@ -129,7 +129,7 @@ bool names_lists(const std::string& location) {
     const std::string lists = location_of_lists(location);
     if (data::parse_location(lists).dataset.ends_with("neighbors")) return true;
     const auto found = data::list_datasets(data::parse_location(lists), {});
-    return found.size() == 1 && found[0].shape.size() == 2 && found[0].shape[1] > 1;
+    return found.size() == 1 && found[0].is_readable && found[0].shape.size() == 2 && found[0].shape[1] > 1;
   } catch (const Error&) {  // who opens the file says what is wrong with it
     return false;
   }

@@ -315,7 +315,7 @@ TEST_CASE("the name of the dataset is optional if the file has only one matrix")
     maker.floats("test", {1, 2}, {0, 1});
   }
   refused(ExitCode::data, [&] { open_points(file); },
-          {"found 2", "/test (1 x 2, float32)", "/train (3 x 1, float32)", "name one", "choice.h5:/test"});
+          {"found 2", "/test (1 x 2, float32)", "/train (3 x 1, float32)", "name one", "choice.h5:/train"});
   { FileMaker(file).floats("cube", {1, 1, 1}, {0}); }
   refused(ExitCode::data, [&] { open_points(file); },
           {"expected a 2-dimensional dataset of numbers", "/cube (1 x 1 x 1, float32)"});

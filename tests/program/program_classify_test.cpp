@@ -200,7 +200,7 @@ TEST_CASE("the tables of many classes, and of long names, stay within 80 columns
     std::string base = "x,kind\n", queries = base;
     for (int c = 0; c < classes; ++c) {
       const std::string name =
-          "a kind whose name is longer than what a table has room for, number " + std::to_string(c);
+          "a kind whose name is longer than what fits into a table, number " + std::to_string(c);
       base += std::to_string(10 * c) + "," + "\"" + name + "\"\n";
       queries += std::to_string(10 * (c % 7 == 3 ? c + 1 : c)) + ",\"" + name + "\"\n";
     }

@@ -170,6 +170,6 @@ TEST_CASE("a graph of gigabytes is announced before it is written") {
                {.file_bytes = 1 << 20});
   INFO(outcome.err);
   CHECK(outcome.code == 5);
-  CHECK(outcome.says("the graph has 125428800 edges, about 2.0 GB; a smaller --radius"));
+  CHECK(outcome.says("the graph has 125428800 edges, about 2.0 GB; a smaller radius has fewer, and --components"));
   CHECK(files_in(folder) == Words{"equal.csv"});
 }

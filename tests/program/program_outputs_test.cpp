@@ -252,6 +252,20 @@ TEST_CASE("the order of columns is compared where no attribute can list their na
   write_bytes(other, "b,a,\"c\nd\"\n" + rows);
   REQUIRE(cluster({points, "-o", result}).code == 0);
   done({"assign", points, "--centroids", result, "-q", "-o", folder / "o.h5"});
+  // The model of a result names them all, so that columns in another order are found by name.
+  write_bytes(folder / "swapped.csv", "b,a,\"c\nd\"\n2,1,3\n5,4,6\n8,7,10\n2,1,2\n");
+  done({"assign", folder / "swapped.csv", "--centroids", result, "-q", "-o", folder / "s.h5"});
+  const std::vector<double> labels = StoredResult(result).vector("labels");
+  CHECK(StoredResult(folder / "o.h5").vector("labels") == labels);
+  CHECK(StoredResult(folder / "s.h5").vector("labels") == labels);
+  // A result of an older version has no model, but a checksum of the names.
+  {
+    const Handle id(H5Fopen(result.c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    REQUIRE(H5Ldelete(id.get(), "model", H5P_DEFAULT) >= 0);
+    REQUIRE(H5Adelete(id.get(), "crc32") >= 0);  // which has that name in it
+  }
+  done({"assign", points, "--centroids", result, "-q", "-f", "-o", folder / "o.h5"});
+  CHECK(StoredResult(folder / "o.h5").vector("labels") == labels);
   refuses(3, {"assign", other, "--centroids", result, "-q"}, {"expected the columns that", "in their order"});
 }
 

@@ -198,7 +198,18 @@ TEST_CASE("scores of a result are those of its prepared points") {
   CHECK(scores(folder / "s.h5:/k=2/labels", table) == found);
   done(writing({"assign", table, "--centroids", folder / "s.h5:/k=2/centroids"}, folder / "b.h5"));
   CHECK(scores(folder / "b.h5", table) == found);
-  refuses(2, {"cluster", table, "--init", folder / "s.h5:/k=2/centroids"}, {"--init", "--scale minmax"});
+  // A start brings its preparation along; options that say otherwise are refused.
+  const std::string start = folder / "s.h5:/k=2/centroids";
+  done({"cluster", table, "--init", start, "-o", folder / "c.h5"});
+  done({"cluster", table, "--init", start, "--scale", "minmax", "-o", folder / "d.h5"});
+  CHECK(scores(folder / "c.h5", table) == found);
+  CHECK(values(folder / "c.h5:/centroids") == values(folder / "d.h5:/centroids"));
+  CHECK(values(folder / "c.h5:/preparation/center") == values(folder / "d.h5:/preparation/center"));
+  CHECK(bytes_of(folder / "c.h5").find("--scale minmax") != std::string::npos);
+  for (const char* other : {"none", "zscore"}) {
+    refuses(2, {"cluster", table, "--init", start, "--scale", other},
+            {"--init", "--scale " + std::string(other), "found --scale minmax"});
+  }
 }
 
 TEST_CASE("what does not fit a preparation is refused") {
@@ -207,9 +218,25 @@ TEST_CASE("what does not fit a preparation is refused") {
   write_bytes(table, "x,y,z\n0,1,5\n2,1,6\n10,3,7\n12,3,9\n");
   done(writing({"cluster", table, "-k", "2", "--scale", "zscore", "--pca", "2"}, out));
   refuses(2, {"cluster", table, "-k", "2", "--pca", "0"}, {"--pca"});
-  refuses(2, {"cluster", table, "--init", out, "--pca", "2"},
-          {"--init", "--scale none --pca 2", "--scale zscore --pca 2"});
-  done({"cluster", table, "--init", out, "--scale", "zscore", "--pca", "2"});
+  const std::string all = folder / "all.h5", part = folder / "part.h5", matrix = folder / "m.h5";
+  done({"cluster", table, "--init", out, "--scale", "zscore", "--pca", "2", "-o", all});
+  for (const Words& more : {Words{"--pca", "2"}, Words{"--scale", "zscore"}, Words{}}) {  // the rest is that of `out`
+    done(writing({"cluster", table, "--init", out}, part, more));
+    for (const char* dataset : {":/labels", ":/centroids", ":/preparation/center", ":/preparation/components"}) {
+      CHECK(values(part + dataset) == values(all + dataset));
+    }
+  }
+  const std::string found = "found --scale zscore --pca 2";
+  refuses(2, {"cluster", table, "--init", out, "--scale", "none"}, {"--init", "--scale none --pca 2", found});
+  refuses(2, {"cluster", table, "--init", out, "--scale", "minmax", "--pca", "2"}, {"--scale minmax --pca 2", found});
+  refuses(2, {"cluster", table, "--init", out, "--column-weights", "x=2"}, {"--column-weights x=2", found});
+  refuses(2, {"cluster", table, "--init", out, "--pca", "1"}, {"--init", "2 centroids of 1 columns", "found 2 x 2"});
+  // A result of a matrix without names brings nothing along.
+  make<float>(matrix, groups(40, 1).view());
+  done(writing({"cluster", matrix, "-k", "2", "--scale", "zscore", "--pca", "2"}, out));
+  refuses(2, {"cluster", matrix, "--init", out, "--pca", "2"}, {"--init", "--scale none --pca 2", found});
+  done({"cluster", matrix, "--init", out, "--scale", "zscore", "--pca", "2"});
+  done(writing({"cluster", table, "-k", "2", "--scale", "zscore", "--pca", "2"}, out));
   refuses(3, {"assign", table, "--columns", "x,y", "--centroids", out}, {"expected 'z' as column 3", "found only 2"});
   refuses(3, {"assign", table, "--columns", "y,x,z", "--centroids", out}, {"expected 'x' as column 1", "found 'y'"});
 }

@@ -252,7 +252,7 @@ TEST_CASE("help begins with the options that matter most, and has sections") {
     CHECK(place >= last);
     last = place;
   }
-  CHECK(help.find("--clusters", last) == std::string::npos);  // each option stands once
+  CHECK(help.find("--clusters", last) == std::string::npos);  // each option is listed once
   const std::string page = done({"man", "cluster"}).out;
   for (const char* section :
        {".SH MAIN OPTIONS\n", ".SH EXAMPLES\n", ".SH EXIT STATUS\n", ".SH ENVIRONMENT\n", ".SH FILES\n"}) {

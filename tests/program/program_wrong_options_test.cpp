@@ -160,7 +160,7 @@ const Wrong kTogether[] = {
     {2, "knn p.csv --radius 1 --mutual", "--mutual | | cannot be combined with --radius | | leave one of them out"},
     {2, "knn p.csv -k 1 --graph --queries p.csv",
      "--graph | | cannot be combined with --queries | | leave one of them out"},
-    {2, "knn p.csv -k 1 --components", "--components | | expected --radius R or --graph | |"},
+    {2, "knn p.csv -k 1 --components", "--components | | expected --radius R, --min-cosine C or --graph | |"},
     {2, "knn p.csv --radius 1 --components --queries p.csv",
      "--components | | cannot be combined with --queries | | leave one of them out"},
     {2, "knn p.csv --radius 1 --truth p.csv",

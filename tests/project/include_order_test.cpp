@@ -74,7 +74,7 @@ const std::vector<Module> kModules{
     {"app/run", {"app/run/"}, {"app/plan"}},
     {"app/cluster", {"app/cluster/"}, {"app/run", "commands"}},
     {"app/knn", {"app/knn/"}, {"app/run", "commands"}},
-    {"app/evaluate", {"app/evaluate/"}, {"app/run", "commands"}},
+    {"app/evaluate", {"app/evaluate/"}, {"app/knn"}},  // it compares lists of neighbours as knn --truth does
     {"app/report", {"app/report/"}, {"app/evaluate", "pictures"}},
     {"app/synthetic", {"app/synthetic/"}, {"app/cli"}},
     {"app", {"app/"}, {"app/cluster", "app/knn", "app/evaluate", "app/report", "app/synthetic", "version"}},
@@ -167,6 +167,8 @@ TEST_CASE("an include upwards, sideways or of an unknown folder is a fault") {
         "core/kmeans/kmeans.cpp includes app/run/report.h: core may not include app/run");
   CHECK(!fault_of("app/run/job.cpp", "app/cluster/explain.h").empty());
   CHECK(!fault_of("app/knn/knn.cpp", "app/cluster/explain.h").empty());
+  CHECK(fault_of("app/evaluate/list_evaluation.cpp", "app/knn/truth.h").empty());
+  CHECK(!fault_of("app/knn/knn.cpp", "app/evaluate/list_evaluation.h").empty());
   CHECK(!fault_of("kernels/cpu/assign/a.cpp", "kernels/cuda/operations.h").empty());
   CHECK(!fault_of("tests/core/a.cpp", "extras/a.h").empty());
 }
