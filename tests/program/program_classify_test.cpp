@@ -199,8 +199,7 @@ TEST_CASE("the tables of many classes, and of long names, stay within 80 columns
   for (const int classes : {11, 60}) {
     std::string base = "x,kind\n", queries = base;
     for (int c = 0; c < classes; ++c) {
-      const std::string name =
-          "a kind whose name is longer than what fits into a table, number " + std::to_string(c);
+      const std::string name = "a kind whose name is longer than what fits into a table, number " + std::to_string(c);
       base += std::to_string(10 * c) + "," + "\"" + name + "\"\n";
       queries += std::to_string(10 * (c % 7 == 3 ? c + 1 : c)) + ",\"" + name + "\"\n";
     }

@@ -150,8 +150,8 @@ TEST_CASE("a plan reads no values, and is what --dry-run prints") {
   CHECK(run_kith(command).code == 3);  // the last value
   const Words before = files_in(folder);
   const Outcome plan = done(Words{"plan"} + command);
-  for (const char* text :
-       {"x.npy, 3000 x 40 float32", "at the peak", "prepare", "choose centroids", "at most 300", "estimated from the rates"}) {
+  for (const char* text : {"x.npy, 3000 x 40 float32", "at the peak", "prepare", "choose centroids", "at most 300",
+                           "estimated from the rates"}) {
     INFO(text << "\n" << plan.out);
     CHECK(plan.out.find(text) != std::string::npos);
   }

@@ -239,8 +239,7 @@ TEST_CASE("a page shows the simplified silhouettes of evaluate, 0 for a row alon
   // After convergence the centroids are the means of their rows.
   done({"cluster", "p.csv", "--init", "c.h5", "--tolerance", "0", "-q", "-o", "end.h5"}, there);
   REQUIRE(StoredResult(folder / "end.h5").vector("counts")[3] == 1.0);
-  done({"evaluate", "end.h5", "--points", "p.csv", "--silhouette", "exact", "--save-silhouette", "-q", "-o",
-        "s.h5"},
+  done({"evaluate", "end.h5", "--points", "p.csv", "--silhouette", "exact", "--save-silhouette", "-q", "-o", "s.h5"},
        there);
   const auto caption = [&](const Words& more) {
     const std::string page = done(plus({"report", "end.h5", "--points", "p.csv"}, more), there).out;
