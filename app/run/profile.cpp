@@ -215,8 +215,8 @@ std::string shown_date(double days, bool with_hours) {
   const double whole = with_hours ? std::floor(days) : std::rint(days);
   if (!(std::abs(whole) < 1e7)) return shown_number(days);
   const year_month_day date{sys_days{std::chrono::days{static_cast<int>(whole)}}};
-  const std::string day = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  std::string day = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                                static_cast<unsigned>(date.day()));
   if (!with_hours) return day;
   const auto minutes = std::min(1439, static_cast<int>(std::rint((days - whole) * 1440.0)));
   return fmt::format("{} {:02}:{:02}", day, minutes / 60, minutes % 60);
@@ -224,7 +224,7 @@ std::string shown_date(double days, bool with_hours) {
 
 /// At most `most` columns of the terminal.
 std::string shortened(const std::string& text, std::size_t most) {
-  const std::string shown = visible(text);
+  std::string shown = visible(text);
   if (display_width(shown) <= most) return shown;
   std::string kept;
   for (std::size_t i = 0; i < shown.size(); ++i) {
@@ -362,6 +362,7 @@ std::size_t find_profile_column(const data::PointSource& source, const CommonOpt
                                 const std::string& name) {
   const std::vector<SourceColumn> columns = source_columns(source, common);
   std::vector<std::string> names;
+  names.reserve(columns.size());
   for (const SourceColumn& column : columns) names.push_back(column.name);
   const auto at = static_cast<std::size_t>(
       data::choose_column(option, name, names, static_cast<std::int64_t>(names.size()), source.name()));
