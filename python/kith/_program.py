@@ -119,7 +119,8 @@ def as_file(folder: str, argument: str, value: Any, dimensions: int | None = Non
 
 
 def _in_words_of_caller(message: str, folder: str) -> str:
-    """The message with the names of arguments in place of their files."""
+    """The message with the names of arguments in place of their files, and with a call in place of a command."""
+    message = re.sub(r"continue with: kith cluster .*", "init=result continues it", message, flags=re.DOTALL)
     return re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5|csv)(?::/?\w+)?", r"\1", message)
 
 

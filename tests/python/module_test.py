@@ -165,7 +165,12 @@ def test_every_failure_is_an_error():
 
 
 def test_warnings_arrive():
-    warned(lambda: kith.cluster(points, 5, max_iterations=1, seed=3), "not converged after 1 iteration")
+    warned(lambda: kith.cluster(points, 5, max_iterations=1, seed=3), "still change after 1 iteration; init=result")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kith.Warning)
+        begun = kith.cluster(points, 5, max_iterations=1, seed=3)
+    whole = kith.cluster(points, 5, seed=3)
+    assert np.array_equal(kith.cluster(points, 5, init=begun).labels, whole.labels)
     with warnings.catch_warnings():
         warnings.simplefilter("error", kith.Warning)
         kith.cluster(points, 3)
