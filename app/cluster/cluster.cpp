@@ -256,7 +256,7 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
     const std::string reason = why_no_profile(*run.source, run.common);
     if (!reason.empty()) throw Error(ExitCode::usage, fmt::format("{}: {}", option, reason));
   }
-  if (options.orders_by_column()) find_profile_column(*run.source, run.common, "--order", options.order);
+  if (options.orders_by_column()) find_profile_column(*run.source, "--order", options.order);
   if (run.set.source("--init") == Source::none) {
     const std::int64_t clusters = options.variant.is_bisecting() ? 2 : options.clusters;
     options.init = default_start(*run.source, clusters, run.report);
@@ -427,7 +427,7 @@ void put_in_order(VariantRun& found, const ClusterOptions& options, PointsRun& r
   std::vector<double> keys;
   for (std::size_t c = 0; c < counts.size(); ++c) keys.push_back(-static_cast<double>(counts[c]));
   if (options.orders_by_column()) {
-    const std::size_t column = find_profile_column(*run.source, run.common, "--order", options.order);
+    const std::size_t column = find_profile_column(*run.source, "--order", options.order);
     for (std::size_t c = 0; c < keys.size(); ++c) {
       const double mean = run.report.profile->clusters[c][column].mean;
       keys[c] = std::isnan(mean) ? std::numeric_limits<double>::infinity() : mean;

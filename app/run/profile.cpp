@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -19,9 +18,11 @@
 #include "core/preparation/group_means.h"
 #include "core/runtime/threads.h"
 #include "data/format/column_choice.h"
+#include "data/format/table_model.h"
 #include "data/results/other_formats.h"
 #include "data/results/result.h"
 #include "data/source.h"
+#include "data/text/column_types.h"
 
 namespace kith::app {
 namespace {
@@ -31,70 +32,35 @@ constexpr std::int64_t kKeptBytes = std::int64_t{64} << 20;   // of values that 
 constexpr std::int64_t kBlockBytes = std::int64_t{16} << 20;  // of others, at a time
 constexpr std::size_t kMostShown = 10;                        // columns of a cluster, for people
 
-/// A column of the file among the columns of the points: `count` features from `first` on. A column of places has one
-/// feature and several texts.
+/// A column of the file among the columns of the points: `count` features from `first` on.
 struct SourceColumn {
   std::string name;
   ProfileKind kind = ProfileKind::number;
   std::int64_t first = 0, count = 1;
+  bool is_places = false;               // of texts, in one feature
   std::vector<std::string> texts = {};  // of ProfileKind::text
-  bool is_places() const { return count == 1 && texts.size() > 1; }
   /// In the table whose means are taken.
   std::int64_t width() const { return kind == ProfileKind::text ? std::ssize(texts) : 1; }
 };
 
-std::vector<std::string> split_texts(const std::string& list) {
-  std::vector<std::string> texts;
-  for (std::size_t at = 0; at <= list.size();) {
-    const std::size_t end = std::min(list.find('|', at), list.size());
-    texts.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return texts;
-}
-
-/// The rule for the column of which this feature is made; null: it is a column itself.
-const data::EncodeRule* rule_of(const std::string& feature, const std::vector<data::EncodeRule>& rules) {
-  const data::EncodeRule* all = nullptr;
-  for (const data::EncodeRule& rule : rules) {
-    if (rule.column.empty()) all = &rule;
-    if (!rule.column.empty() && feature.starts_with(rule.column + "=")) return &rule;
-    if (feature == rule.column && data::is_one_number(rule.how)) return &rule;
-  }
-  return feature.find('=') == feature.npos ? nullptr : all;
+ProfileKind profile_kind(data::Encode how) {
+  if (how == data::Encode::none) return ProfileKind::number;
+  if (how == data::Encode::yesno) return ProfileKind::yesno;
+  return data::is_one_number(how) ? ProfileKind::date : ProfileKind::text;
 }
 
 /// The columns of the file that the points are made of.
-std::vector<SourceColumn> source_columns(const data::PointSource& source, const CommonOptions& common) {
-  const std::vector<std::string> names = source.column_names();
-  const std::vector<data::EncodeRule> rules = read_options(common).encode;
+std::vector<SourceColumn> source_columns(const data::PointSource& source) {
   std::vector<SourceColumn> columns;
-  for (std::int64_t j = 0; j < source.columns(); ++j) {
-    if (names.empty()) {
-      columns.push_back({.name = fmt::format("column {}", j + 1), .first = j});
-      continue;
-    }
-    const std::string& name = names[static_cast<std::size_t>(j)];
-    const data::EncodeRule* rule = rule_of(name, rules);
-    if (rule == nullptr || rule->how == data::Encode::none) {
-      columns.push_back({.name = name, .first = j});
-      continue;
-    }
-    if (data::is_one_number(rule->how)) {
-      const bool is_answer = rule->how == data::Encode::yesno;
-      columns.push_back({.name = name, .kind = is_answer ? ProfileKind::yesno : ProfileKind::date, .first = j});
-      continue;
-    }
-    const std::size_t sign = rule->column.empty() ? name.find('=') : rule->column.size();
-    const std::string column = name.substr(0, sign), rest = name.substr(sign + 1);
-    if (rule->how == data::Encode::ordinal) {
-      columns.push_back({column, ProfileKind::text, j, 1, split_texts(rest)});
-    } else if (!columns.empty() && columns.back().name == column && columns.back().kind == ProfileKind::text) {
-      ++columns.back().count;
-      columns.back().texts.push_back(rest);
-    } else {
-      columns.push_back({column, ProfileKind::text, j, 1, {rest}});
-    }
+  std::int64_t first = 0;
+  for (const data::ColumnModel& column : data::table_of(source).columns) {
+    columns.push_back({.name = column.name.empty() ? fmt::format("column {}", first + 1) : column.name,
+                       .kind = profile_kind(column.how),
+                       .first = first,
+                       .count = column.width(),
+                       .is_places = column.how == data::Encode::ordinal,
+                       .texts = column.texts});
+    first += column.width();
   }
   return columns;
 }
@@ -106,7 +72,7 @@ void expand(MatrixView<const T> rows, const std::vector<SourceColumn>& columns, 
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     std::int64_t at = 0;
     for (const SourceColumn& column : columns) {
-      if (!column.is_places()) {
+      if (!column.is_places) {
         for (std::int64_t j = 0; j < column.width(); ++j) {
           out(i, at + j) = static_cast<double>(rows(i, column.first + j));
         }
@@ -121,15 +87,24 @@ void expand(MatrixView<const T> rows, const std::vector<SourceColumn>& columns, 
 }
 
 /// Whether the values of the file are not those of the open points.
-bool reads_again(const CommonOptions& common) {
-  return metric_of(common) == Metric::cosine || common.nan == "mean" || common.nan == "median";
+bool reads_again(const data::PointSource& source, const CommonOptions& common) {
+  const auto table = source.table();
+  return metric_of(common) == Metric::cosine || common.nan == "mean" || common.nan == "median" ||
+         (table && !table->fills().empty());
 }
 
 /// The values that stand in the file: missing ones are NaN.
 std::unique_ptr<data::PointSource> open_values(const data::PointSource& source, CommonOptions common) {
   common.metric = name_of(Metric::euclidean);
   if (!common.nan.empty() && common.nan != "error") common.nan = "drop";
-  return data::open_points(source.name(), read_options(common));
+  ExpectedColumns expected;
+  if (const auto table = source.table()) {
+    auto without_fills = std::make_shared<data::TableModel>(*table);
+    for (data::ColumnModel& column : without_fills->columns) column.fill.clear();
+    expected.model = std::move(without_fills);
+    expected.keep_unknown = common.nan == "drop";
+  }
+  return data::open_points(source.name(), read_options(common, expected));
 }
 
 /// The rows of a source, of which no more are in memory than kKeptBytes, or one block.
@@ -137,7 +112,7 @@ class Rows {
  public:
   Rows(data::PointSource& source, const std::vector<SourceColumn>& columns) : source_(source), columns_(columns) {
     for (const SourceColumn& column : columns) width_ += column.width();
-    expands_ = std::any_of(columns.begin(), columns.end(), [](const SourceColumn& c) { return c.is_places(); });
+    expands_ = std::any_of(columns.begin(), columns.end(), [](const SourceColumn& c) { return c.is_places; });
     const std::int64_t row_bytes = source.columns() * data::size_of(source.held_as()) + (expands_ ? 8 * width_ : 0);
     const bool is_small = source.rows() * row_bytes <= kKeptBytes;
     block_ = is_small ? source.rows() : (kBlockBytes / row_bytes / kRowsOfBlocks + 1) * kRowsOfBlocks;
@@ -211,15 +186,11 @@ Weights weights_of(const ProfileRequest& request) {
 
 /// `days` since 1970-01-01 as a date; with hours if the dates of a cluster lie within few days.
 std::string shown_date(double days, bool with_hours) {
-  using namespace std::chrono;
   const double whole = with_hours ? std::floor(days) : std::rint(days);
   if (!(std::abs(whole) < 1e7)) return shown_number(days);
-  const year_month_day date{sys_days{std::chrono::days{static_cast<int>(whole)}}};
-  std::string day = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                                static_cast<unsigned>(date.day()));
-  if (!with_hours) return day;
+  if (!with_hours) return data::date_text(whole);
   const auto minutes = std::min(1439, static_cast<int>(std::rint((days - whole) * 1440.0)));
-  return fmt::format("{} {:02}:{:02}", day, minutes / 60, minutes % 60);
+  return fmt::format("{} {:02}:{:02}", data::date_text(whole), minutes / 60, minutes % 60);
 }
 
 /// At most `most` columns of the terminal.
@@ -351,16 +322,16 @@ double Profile::share(std::size_t cluster) const {
 }
 
 std::string why_no_profile(const data::PointSource& source, const CommonOptions& common) {
-  if (!reads_again(common) || std::filesystem::is_regular_file(data::parse_location(source.name()).file)) return "";
+  if (!reads_again(source, common) || std::filesystem::is_regular_file(data::parse_location(source.name()).file))
+    return "";
   return fmt::format(
       "{}: expected a file, whose values can be read again as they stand there, found a stream; write it "
       "to a file first",
       source.name());
 }
 
-std::size_t find_profile_column(const data::PointSource& source, const CommonOptions& common, const char* option,
-                                const std::string& name) {
-  const std::vector<SourceColumn> columns = source_columns(source, common);
+std::size_t find_profile_column(const data::PointSource& source, const char* option, const std::string& name) {
+  const std::vector<SourceColumn> columns = source_columns(source);
   std::vector<std::string> names;
   names.reserve(columns.size());
   for (const SourceColumn& column : columns) names.push_back(column.name);
@@ -393,9 +364,9 @@ std::int64_t profile_bytes(const data::PointSource& source, std::int64_t cluster
 
 Profile make_profile(const ProfileRequest& request) {
   std::unique_ptr<data::PointSource> again;
-  if (reads_again(request.common)) again = open_values(request.source, request.common);
+  if (reads_again(request.source, request.common)) again = open_values(request.source, request.common);
   data::PointSource& source = again ? *again : request.source;
-  const std::vector<SourceColumn> columns = source_columns(source, request.common);
+  const std::vector<SourceColumn> columns = source_columns(source);
   Rows rows(source, columns);
   Threads threads(static_cast<int>(request.common.threads));
   const GroupMeans means = group_means(rows.blocks(), request.labels, request.clusters, weights_of(request), threads);

@@ -71,8 +71,7 @@ std::string why_no_profile(const data::PointSource& source, const CommonOptions&
 Profile make_profile(const ProfileRequest& request);
 /// The number of a column of its profile, by its name, or by its number from 1, for an option whose value it is. Throws
 /// Error(usage) if there is none, or if its values have no mean.
-std::size_t find_profile_column(const data::PointSource& source, const CommonOptions& common, const char* option,
-                                const std::string& name);
+std::size_t find_profile_column(const data::PointSource& source, const char* option, const std::string& name);
 /// Gives the clusters other numbers: cluster c becomes what order[c] was.
 void renumber(Profile& profile, std::span<const std::int64_t> order);
 /// Host bytes that it takes.
