@@ -17,6 +17,7 @@
 #include "core/points/row_reader.h"
 #include "core/runtime/threads.h"
 #include "data/format/column_choice.h"
+#include "data/format/table_model.h"
 #include "data/io/quoted.h"
 #include "data/results/stored_preparation.h"
 #include "data/results/stored_result.h"
@@ -68,14 +69,12 @@ std::vector<ColumnWeight> column_weights(const CommonOptions& common, const data
   // The columns of the file, with the columns of the points that are made of each.
   std::vector<std::string> names;
   std::vector<std::vector<std::int64_t>> made;
-  const std::vector<std::string> origins = points.column_origins();
-  for (std::int64_t j = 0; j < points.columns(); ++j) {
-    const auto column = static_cast<std::size_t>(j);
-    if (origins.empty() || j == 0 || origins[column] != origins[column - 1]) {
-      if (!origins.empty()) names.push_back(origins[column]);
-      made.emplace_back();
-    }
-    made.back().push_back(j);
+  std::int64_t first = 0;
+  for (const data::ColumnModel& column : data::table_of(points).columns) {
+    if (!column.name.empty()) names.push_back(column.name);
+    std::vector<std::int64_t>& features = made.emplace_back(static_cast<std::size_t>(column.width()));
+    std::iota(features.begin(), features.end(), first);
+    first += column.width();
   }
   std::vector<bool> is_given(made.size());
   for (const auto& [column, weight] : named_weights(common)) {

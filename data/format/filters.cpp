@@ -32,7 +32,6 @@ std::string option_of(const ColumnModel& column) {
 class ChosenColumns final : public SourceFilter {
  public:
   ChosenColumns(std::unique_ptr<PointSource> inner, std::vector<std::int64_t> chosen)
-
       : SourceFilter(std::move(inner)), chosen_(std::move(chosen)) {
     constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{32} << 20, kShare = 16;
     block_bytes_ = std::clamp(memory_limit() / kShare, kLeast, kMost);
@@ -41,7 +40,6 @@ class ChosenColumns final : public SourceFilter {
   std::int64_t columns() const override { return std::ssize(chosen_); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + block_bytes_; }
   bool is_shared() const override { return false; }  // each thread would hold whole rows
-  std::vector<std::string> column_origins() const override { return column_names(); }
   std::vector<std::string> column_names() const override {
     const std::vector<std::string> all = inner_->column_names();
     std::vector<std::string> names;

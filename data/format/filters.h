@@ -31,7 +31,6 @@ class SourceFilter : public PointSource {
   std::string watched_file() const override { return inner_->watched_file(); }
   bool is_shared() const override { return inner_->is_shared(); }
   std::vector<std::string> column_names() const override { return inner_->column_names(); }
-  std::vector<std::string> column_origins() const override { return inner_->column_origins(); }
   SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
   std::vector<std::string> kept(Kept which) const override { return inner_->kept(which); }

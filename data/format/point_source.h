@@ -178,8 +178,6 @@ class PointSource {
   virtual bool is_shared() const { return false; }
   /// One name for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
-  /// For each column the name of the column of the file that it is made of, or none: indicators share one.
-  virtual std::vector<std::string> column_origins() const { return column_names(); }
   /// Of the file, whichever columns are chosen, if its columns have indices.
   virtual std::optional<IndexedColumns> indexed_columns() const { return std::nullopt; }
   /// Whether the options about columns have been applied.

@@ -95,16 +95,6 @@ class TextSource final : public PointSource {
     }
     return names;
   }
-  std::vector<std::string> column_origins() const override {
-    std::vector<std::string> names;
-    if (names_.empty()) return names;
-    for (const std::int64_t j : choice_.points) {
-      const std::int64_t target = target_[static_cast<std::size_t>(j)];
-      const std::int64_t width = target >= 0 ? 1 : encoding(target).width();
-      names.insert(names.end(), static_cast<std::size_t>(width), names_[static_cast<std::size_t>(j)]);
-    }
-    return names;
-  }
   SkippedLines skipped_lines() const override {
     return {head_.skipped.comments + index_.skipped.comments, head_.skipped.blank + index_.skipped.blank};
   }
