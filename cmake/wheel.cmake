@@ -1,10 +1,13 @@
 # The wheel (pyproject.toml): the programs among the scripts, their pages where man finds them. With KITH_BUILT both are
-# taken from a finished build, so that the test of packages (./dev package-test) compiles nothing again.
+# taken from a finished build, so that the test of packages (./dev package-test) compiles nothing again; the module
+# too, if that has it.
 if(KITH_BUILT)
   add_custom_target(kith)
   add_custom_target(kith-bench)
   add_custom_target(manual)
+  add_custom_target(_native)
   install(PROGRAMS ${KITH_BUILT}/kith ${KITH_BUILT}/kith-bench DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)
+  install(DIRECTORY ${KITH_BUILT}/python/kith/ DESTINATION kith COMPONENT wheel FILES_MATCHING PATTERN "_native*.so")
   set(manual ${KITH_BUILT}/man)
 else()
   install(TARGETS kith kith-bench RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel)

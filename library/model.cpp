@@ -69,26 +69,23 @@ Model Model::from_file(const std::string& file) {
 }
 
 ClusterResult Model::assign(const PointData& points, const RunOptions& options) const {
+  return assign(points, open(options), options);
+}
+
+ClusterResult Model::assign(const PointData& points, const OpenDevice& device, const RunOptions& options) const {
   if (points.columns() != contents_->width) {
     throw Error(ExitCode::usage, fmt::format("points: expected {} columns, as the points of the model have, found {}",
                                              contents_->width, points.columns()));
   }
   const AssignOptions assigning{.metric = contents_->metric, .run = options};
-  if (!contents_->preparation) return kith::assign(points, contents_->centroids, assigning);
-  PointsMatrix values = copied(points.held().view, contents_->metric == name_of(Metric::cosine));
+  if (!contents_->preparation) return device.hold(points).assign(contents_->centroids, assigning);
+  auto held = std::make_shared<PointData::Held>();
+  held->own = copied(points.held().view, contents_->metric == name_of(Metric::cosine));
+  auto& values = std::get<PointsMatrix>(held->own);
   Threads threads(options.threads);
   apply_preparation({values, "points"}, *contents_->preparation, threads);
-  return std::visit(
-      [&](const auto& prepared) {
-        if constexpr (sizeof(*prepared.data()) > 1) {
-          const PointData given(std::span(prepared.data(), static_cast<std::size_t>(prepared.size())),
-                                prepared.columns());
-          return kith::assign(given, contents_->centroids, assigning);
-        } else {
-          return ClusterResult();  // copied() makes no bytes
-        }
-      },
-      std::as_const(values));
+  held->view = view_of(values);
+  return device.hold(PointData::of(std::move(held))).assign(contents_->centroids, assigning);
 }
 
 const std::vector<ModelColumn>& Model::columns() const { return contents_->columns; }

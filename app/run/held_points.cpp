@@ -240,7 +240,8 @@ bool wait_if_needed(Holding& h, const data::ReadingOptions& options, ShownArriva
 /// The weights of the rows of all processes, `rows` of which are those of this one.
 Weights weights_of(Holding& h, std::int64_t rows) {
   if (h.request.weighting == nullptr) return equal_weights(h.held.own ? h.rows_of_all : rows);
-  h.held.weighed = std::make_unique<WeighedRows>(*h.request.weighting, *h.held.values);
+  h.held.weighed = std::make_unique<WeighedRows>(h.request.weighting->of_rows, h.request.weighting->name,
+                                                 h.held.values->values(), h.held.values->kept_rows());
   return h.held.weighed->weights();
 }
 

@@ -11,6 +11,7 @@
 #include "app/run/planning.h"
 #include "app/run/preparation.h"
 #include "app/run/weighting.h"
+#include "core/kmeans/weighed_rows.h"
 #include "core/points/backend.h"
 #include "core/points/data_plan.h"
 #include "data/file_rows.h"

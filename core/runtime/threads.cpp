@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/runtime/interruption.h"
 
 namespace kith {
 namespace {
@@ -98,7 +99,10 @@ void Threads::stop() {
 
 void Threads::run(std::int64_t tasks, const std::function<void(std::int64_t, int)>& work) {
   if (tasks <= 1 || workers_.empty()) {
-    for (std::int64_t task = 0; task < tasks; ++task) work(task, 0);
+    for (std::int64_t task = 0; task < tasks; ++task) {
+      Interruption::poll();
+      work(task, 0);
+    }
     return;
   }
   {
@@ -170,6 +174,7 @@ void Threads::run_tasks(int thread) {
 }
 
 std::int64_t Threads::claim_task(int thread) {
+  if (thread == 0) Interruption::poll();  // the caller of run()
   const std::size_t nodes = ranges_.size();
   std::size_t node = nodes > 1 ? static_cast<std::size_t>(topology_.node_of(thread)) : 0;
   for (std::size_t tried = 0; tried < nodes; ++tried) {

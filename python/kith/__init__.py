@@ -1,4 +1,4 @@
-"""Exact k-means and nearest neighbours of NumPy arrays, computed by the program kith.
+"""Exact k-means and nearest neighbours of NumPy arrays.
 
     import kith
     result = kith.cluster(points, 10)
@@ -7,14 +7,17 @@
 
 Points are arrays of rows x columns: float32, float64 or integers; masked arrays, whose masked values are NaN; data
 frames and sparse matrices of SciPy. Data frames may hold texts, dates and missing values too, if options say what
-becomes of them: cluster(frame, 3, encode="date,yesno,onehot", nan="mean"). Each call runs the program once, through files in memory (/dev/shm), so results are
-the bytes of the command line. Other options of a command are keywords, as in cluster(points, 10, n_init=10,
-metric="cosine"): `kith cluster --help` lists them. True stands for an option without a value; False and None leave it
-out; an option that takes a file also takes an array, as in cluster(points, 10, weights=w).
+becomes of them: cluster(frame, 3, encode="date,yesno,onehot", nan="mean").
+
+Calls are computed in this process, on arrays that are borrowed where their type allows it, or by the program kith
+through files in memory (/dev/shm), where an option needs the program; results are the bytes of the command line either
+way. Index holds points for many searches. Options are keywords, as in cluster(points, 10, n_init=10, metric="cosine"):
+`kith cluster --help` lists them. True stands for an option without a value; False and None leave it out; an option
+that takes a file also takes an array, as in cluster(points, 10, weights=w).
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable
 
@@ -23,13 +26,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import column_names, in_order, is_table
-from ._errors import Error, Warning
+from ._choice import WHERE, _native, held, in_process, rounded
+from ._errors import Error, Warning, make_error
 from ._program import as_file, as_points, call, number, program
 
 __all__ = [
-    "Clusters", "Error", "Neighbors", "PreparedCentroids", "Warning", "assign", "cluster", "neighbors", "program",
-    "within",
+    "Clusters", "Error", "Index", "Neighbors", "Points", "PreparedCentroids", "Warning", "assign", "cluster", "dbscan",
+    "distances", "evaluate", "neighbors", "program", "sweep", "within",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """What only the module in the process has (_native.pyi)."""
+    if name in ("Index", "Points", "dbscan", "distances", "evaluate", "sweep"):
+        if _native is None:
+            raise Error(1, f"kith.{name}: this kith was installed without its compiled module, kith._native; install "
+                           "it with pip install .")
+        return getattr(_native, name)
+    raise AttributeError(f"module 'kith' has no attribute '{name}'")
 
 
 class PreparedCentroids(np.ndarray[Any, Any]):
@@ -64,6 +78,8 @@ class Clusters:
     distances: NDArray[np.floating[Any]] | None = None  # (n) with save_distances=True
     medoids: NDArray[np.float64] | None = None  # (k, d) with medoids=True
     columns: list[str] | None = None  # the names that a data frame gives them
+    changed: int = 0  # labels that the last assignment of cluster() changed
+    metric: str = "euclidean"
     _file: bytes | None = field(default=None)  # the result of the program, which holds the preparation
     _reads_table: bool = field(default=False)  # it describes the columns of a data frame with texts
 
@@ -113,13 +129,31 @@ def _clusters(file: h5py.File, centroids: NDArray[np.float64], **more: Any) -> C
         inertia=float(file.attrs["inertia"]),
         iterations=int(file.attrs.get("iterations", 0)),
         stopped_by=_text(file, "stopped_by"),
+        changed=int(file.attrs.get("changed", 0)),
+        metric=_text(file, "metric"),
         distances=file["distances"][:] if "distances" in file else None,
         **more,
     )
 
 
+def _clusters_of(found: Any, points: Any, **more: Any) -> Clusters:
+    """What _native found."""
+    names = ("labels", "centroids", "counts", "inertia", "iterations", "stopped_by", "medoids", "changed")
+    fields = {name: getattr(found, name) for name in names}
+    return Clusters(**{**fields, "distances": rounded(found.distances, points), **more})
+
+
 def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
     """k-means: `kith cluster POINTS -k CLUSTERS`. Raises Error."""
+    start = options.get("init")
+    if isinstance(start, Clusters) and start._file is None:  # a result has its metric
+        options = {"metric": start.metric, **options}
+    if (taken := in_process("cluster", options, points)) is not None:
+        own, names = held(points, "points", taken), column_names(points)
+        found = _native.cluster(own, int(number("clusters", clusters)), **taken)
+        metric = taken.get("metric", "euclidean")
+        centroids = _marked(found.centroids, "metric='cosine'" if metric == "cosine" else "")
+        return _clusters_of(found, own, centroids=centroids, columns=names, metric=metric)
 
     def read(file: h5py.File, path: str) -> Clusters:
         return _clusters(
@@ -147,15 +181,21 @@ def assign(points: ArrayLike, centroids: Clusters | ArrayLike, **options: Any) -
     if isinstance(centroids, PreparedCentroids):
         same_metric = centroids.preparation == "metric='cosine'" and options.get("metric") == "cosine"
         if not same_metric:
-            raise Error(2, "centroids: expected a result, or centroids of points without a preparation, found those "
+            raise make_error(2, "centroids: expected a result, or centroids of points without a preparation, found those "
                            f"of points after {centroids.preparation or 'a preparation'}; give the whole result: "
                            "kith.assign(points, result)")
     return _assign(points, centroids, None, options)
 
 
 def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[str, Any]) -> Clusters:
-    if model is not None and model._file is None:  # of assign() with bare centroids
-        return assign(points, model.centroids, **options)
+    if model is not None and model._file is None:  # its points were not prepared
+        found = _assign(points, np.asarray(model.centroids), None, {"metric": model.metric, **options})
+        return replace(found, centroids=model.centroids, columns=model.columns)
+    taken = in_process("assign", options, points, centroids) if model is None else None
+    if taken is not None:
+        own, metric = held(points, "points", taken), taken.get("metric", "euclidean")
+        of_given = _marked(np.asarray(centroids, dtype=np.float64), "metric='cosine'" if metric == "cosine" else "")
+        return _clusters_of(_native.assign(own, centroids, **taken), own, centroids=of_given, metric=metric)
 
     def words(folder: str) -> list[str]:
         given = model if model is not None else np.asarray(centroids, dtype=np.float64)  # a plain array
@@ -181,8 +221,23 @@ def _search(base: ArrayLike, how: list[str], queries: ArrayLike | None) -> Calla
     return words
 
 
+def _index(base: Any, queries: Any, taken: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
+    """An index of the base, the queries, and both as points. The options of an index are taken out of the others."""
+    where = {option: taken[option] for option in WHERE if option in taken}
+    own = held(base, "base", taken)
+    index = _native.Index(own, taken.pop("metric", "euclidean"))
+    if queries is None:
+        return index, None, [own]
+    asked = _native.Points(in_order(queries, column_names(base), "queries"), name="queries", **where)
+    return index, asked, [own, asked]
+
+
 def neighbors(base: ArrayLike, k: int, queries: ArrayLike | None = None, **options: Any) -> Neighbors:
     """The k nearest rows of `base` for each query, or for each other row: `kith knn`. Raises Error."""
+    if (taken := in_process("knn", options, base, queries)) is not None:
+        search, asked, points = _index(base, queries, taken)
+        rows, distances = search.search(asked, int(number("k", k)), **taken)
+        return Neighbors(rows=rows, distances=rounded(distances, *points))
     return call(
         "knn",
         _search(base, ["-k", number("k", k)], queries),
@@ -195,6 +250,10 @@ def within(
     base: ArrayLike, radius: float, queries: ArrayLike | None = None, **options: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.floating[Any]]]:
     """All rows within the radius: `kith knn --radius`. As in scipy.sparse.csr_array: begins, rows, distances."""
+    if (taken := in_process("knn", options, base, queries)) is not None:
+        search, asked, points = _index(base, queries, taken)
+        begins, rows, distances = search.within(asked, float(number("radius", radius)), **taken)
+        return begins, rows, rounded(distances, *points)
     return call(
         "knn",
         _search(base, [f"--radius={number('radius', radius)}"], queries),

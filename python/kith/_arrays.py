@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._errors import Error
+from ._errors import Error, make_error
 
 
 def column_names(table: Any) -> list[str] | None:
@@ -25,7 +25,7 @@ def in_order(table: Any, names: list[str] | None, argument: str) -> Any:
         return table
     missing = [name for name in names if own.count(name) != 1]
     if missing:
-        raise Error(3, f"{argument}: expected one column '{missing[0]}', found {own.count(missing[0])}; "
+        raise make_error(3, f"{argument}: expected one column '{missing[0]}', found {own.count(missing[0])}; "
                        f"its columns are {', '.join(own)}")
     return table[names]
 
@@ -65,7 +65,7 @@ def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise Error(3, f"{argument}: expected an array of numbers, found {error}") from None
+        raise make_error(3, f"{argument}: expected an array of numbers, found {error}") from None
 
 
 def save(folder: str, argument: str, values: Any, dimensions: int | None = None) -> str:
@@ -79,10 +79,68 @@ def save(folder: str, argument: str, values: Any, dimensions: int | None = None)
             return path + ".npz"
         array = _numbers(values, argument)
         if dimensions is not None and array.ndim != dimensions:
-            raise Error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions")
+            raise make_error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions")
         np.save(path + ".npy", np.ascontiguousarray(array), allow_pickle=False)
     except (Error, OSError):
         raise
     except Exception as error:  # of NumPy, SciPy or the type of the argument
-        raise Error(3, f"{argument}: expected an array of numbers, found {type(values).__name__}: {error}") from error
+        raise make_error(3, f"{argument}: expected an array of numbers, found {type(values).__name__}: {error}") from error
     return path + ".npy"
+
+
+def _on_host(values: Any) -> Any:
+    """Values in the memory of a GPU (DLPack) are copied to the host."""
+    place = getattr(values, "__dlpack_device__", None)
+    host = 1
+    if place is None or isinstance(values, np.ndarray) or place()[0] == host:
+        return values
+    for method in ("get", "cpu"):  # of CuPy; of PyTorch
+        if hasattr(values, method):
+            return getattr(values, method)()
+    return np.from_dlpack(values, device="cpu", copy=True)
+
+
+def _held_type(kind: np.dtype[Any]) -> np.dtype[Any] | None:
+    """The type that numbers of another one are computed with, as the program reads them; None: they are no numbers."""
+    if kind.kind == "f" and kind.itemsize <= 8:
+        return np.dtype(np.float32 if kind.itemsize <= 4 else np.float64)
+    if kind.kind in "iu":
+        return np.dtype(kind.char if kind.itemsize == 1 else np.float32 if kind.itemsize == 2 else np.float64)
+    return np.dtype(np.uint8) if kind.kind == "b" else None
+
+
+def values(given: Any, argument: str) -> np.ndarray[Any, Any]:
+    """The array of rows x columns that _native computes with: float32, float64, uint8 or int8, row after row. The
+    values of an array that is one are not copied."""
+    try:
+        array = _numbers(given.toarray() if hasattr(given, "tocsr") else _on_host(given), argument)
+    except Error:
+        raise
+    except Exception as failure:  # of NumPy, SciPy or the type of the argument
+        found = f"{type(given).__name__}: {failure}"
+        raise make_error(3, f"{argument}: expected an array of numbers, found {found}") from failure
+    if array.ndim != 2:
+        raise make_error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions")
+    kind = _held_type(array.dtype)
+    if kind is None:
+        raise make_error(3, f"{argument}: expected an array of numbers, found values of type {array.dtype}")
+    return np.ascontiguousarray(array, dtype=kind)
+
+
+def matrix(given: Any, argument: str) -> np.ndarray[Any, Any]:
+    """values() as float64."""
+    return values(given, argument).astype(np.float64, copy=False)
+
+
+def vector(given: Any, argument: str) -> np.ndarray[Any, Any]:
+    """Numbers as float64, one after another; a column or a row of them too."""
+    array = np.asarray(_numbers(_on_host(given), argument))
+    if array.ndim != 1 and max(array.shape, default=1) != array.size:
+        raise make_error(2, f"{argument}: expected one number for each row, found an array of {array.ndim} dimensions")
+    return matrix(array.reshape(1, -1), argument)[0]
+
+
+def codes(labels: Any) -> np.ndarray[Any, Any]:
+    """The number of each label among the different ones in ascending order."""
+    _, of_rows = np.unique(np.asarray(_on_host(labels)), return_inverse=True)
+    return of_rows.reshape(-1).astype(np.int32)

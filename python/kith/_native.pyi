@@ -3,8 +3,8 @@
 Points are held where they are computed with, once, and then searched and clustered as often as wanted. Every function
 takes held Points, or values that it holds for the call: an array of rows x columns, or what kith._arrays.values() makes
 one of. Arrays of NumPy in row order of float32, float64, uint8 and int8 are borrowed: they must not change while they
-are held. Everything else is converted once, as the program converts it: float16 to float32, integers and bool to
-float32 if it holds them exactly, else to float64. Arrays in the memory of a GPU are copied to the host first.
+are held. Everything else is converted once, as the program converts it: bool to uint8, float16 and 16-bit integers
+to float32, other integers to float64. Arrays in the memory of a GPU are copied to the host first.
 
 Results are the bytes of the command line, on any number of threads. Names of options are those of the command line.
 A value that is masked, NaN or infinite, and an option out of range, is an Error that is a ValueError too and names row

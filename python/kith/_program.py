@@ -7,10 +7,8 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
-import warnings
 from pathlib import Path
 from typing import Any, Callable, Iterator, TypeVar
 
@@ -18,7 +16,7 @@ import h5py
 import numpy as np
 
 from ._arrays import column_names, is_table, save, save_table
-from ._errors import Error, Warning
+from ._errors import Error, make_error, warn
 
 Result = TypeVar("Result")
 
@@ -42,7 +40,7 @@ def program() -> str:
     beside = Path(sysconfig.get_path("scripts")) / "kith"
     found = str(beside) if beside.exists() else shutil.which("kith")
     if found is None:
-        raise Error(1, f"the program kith was found neither as {beside} nor on PATH; install the package again")
+        raise make_error(1, f"the program kith was found neither as {beside} nor on PATH; install the package again")
     return found
 
 
@@ -59,7 +57,7 @@ def number(name: str, value: Any) -> str:
             raise TypeError
         real = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise Error(2, f"{name}: expected a number, found {value!r}") from None
+        raise make_error(2, f"{name}: expected a number, found {value!r}") from None
     return str(int(real)) if real.is_integer() and abs(real) < 2**53 else repr(real)
 
 
@@ -67,7 +65,7 @@ def _refuse_outputs(command: str, options: dict[str, Any]) -> None:
     for name in options:
         if name in COMMAND_LINE:
             option = name.replace("_", "-")
-            raise Error(2, f"{name}: what this option prints or writes is not what the call returns; run the program: "
+            raise make_error(2, f"{name}: what this option prints or writes is not what the call returns; run the program: "
                            f"kith {command} --{option}")
 
 
@@ -105,8 +103,10 @@ def as_points(folder: str, argument: str, value: Any, as_table: bool = False) ->
 def as_file(folder: str, argument: str, value: Any, dimensions: int | None = None) -> str:
     """The path of a file with an array, or with the result of cluster()."""
     stored = getattr(value, "_file", None)
+    if stored is None and hasattr(value, "stopped_by"):  # a result of points that were not prepared
+        value = np.asarray(value.centroids)
     if preparation := getattr(value, "preparation", ""):
-        raise Error(2, f"{argument}: expected centroids of points without a preparation, found those of points after "
+        raise make_error(2, f"{argument}: expected centroids of points without a preparation, found those of points after "
                        f"{preparation}; give the whole result: {argument}=result")
     try:
         if not isinstance(stored, bytes):
@@ -124,32 +124,24 @@ def _in_words_of_caller(message: str, folder: str) -> str:
     return re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5|csv)(?::/?\w+)?", r"\1", message)
 
 
-def _frames_of_module() -> int:
-    """How many frames below the caller of this function belong to the module: a warning shows the line below them."""
-    frame, count = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
-        frame, count = frame.f_back, count + 1
-    return count
-
-
 def _run(command: list[str], folder: str) -> None:
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise Error(1, f"{command[0]}: cannot be started: {error}; install the package again") from error
+        raise make_error(1, f"{command[0]}: cannot be started: {error}; install the package again") from error
     try:
         report = json.loads(done.stdout)
     except ValueError:
         report = {}
     if done.returncode == 0:
         for text in report.get("warnings", []):
-            warnings.warn(_in_words_of_caller(text, folder), Warning, stacklevel=_frames_of_module())
+            warn(_in_words_of_caller(text, folder))
         return
     message = report.get("error", {}).get("message") or done.stderr.strip().removeprefix("kith: ")
     message = _in_words_of_caller(message, folder)
     if done.returncode == 5:  # the folder is full, unless another output was asked for
         raise _NoSpace(message)
-    raise Error(done.returncode if done.returncode > 0 else 128 - done.returncode, message)
+    raise make_error(done.returncode if done.returncode > 0 else 128 - done.returncode, message)
 
 
 def call(
@@ -160,7 +152,7 @@ def call(
 ) -> Result:
     """Runs `kith COMMAND ARGUMENTS OPTIONS` and reads its result. arguments: the words, with files in a folder."""
     _refuse_outputs(command, options)
-    full = Error(5, "")
+    full = make_error(5, "")
     for parent in (MEMORY, None):  # None: the folder for temporary files
         if parent is not None and not os.access(parent, os.W_OK):
             continue
@@ -171,9 +163,9 @@ def call(
                 _run([program(), *words], folder)
                 return _read(out, read)
         except _NoSpace as error:
-            full = Error(5, str(error))
+            full = make_error(5, str(error))
         except OSError as error:
-            full = Error(5, f"the files of the call cannot be written or read: {error}")
+            full = make_error(5, f"the files of the call cannot be written or read: {error}")
     raise full
 
 
@@ -182,4 +174,4 @@ def _read(out: str, read: Callable[[h5py.File, str], Result]) -> Result:
         with h5py.File(out) as file:
             return read(file, out)
     except (KeyError, FileNotFoundError):
-        raise Error(2, "the options make another result than the call returns; run the program itself: kith") from None
+        raise make_error(2, "the options make another result than the call returns; run the program itself: kith") from None

@@ -1,9 +1,15 @@
 // The C++ interface finds what the command line finds, reports its progress, and can be cancelled.
 #include <kith/kith.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <thread>
 
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
@@ -94,7 +100,7 @@ TEST_CASE("the C++ interface reports errors and progress, and stops when asked t
   }
   for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     const kith::OwnedMatrix<double> some{2, 1, {1.0, value}}, all{1, 1, {value}};
-    CHECK(code_of([&] { kith::assign(points, some); }, "centroids: expected finite values") == kith::ExitCode::data);
+    CHECK(code_of([&] { kith::assign(points, some); }, "centroids: row 2, column 1") == kith::ExitCode::data);
     CHECK(code_of([&] { kith::assign(points, some, {.metric = "cosine"}); }, "row 2, column 1") ==
           kith::ExitCode::data);
     CHECK(code_of([&] { kith::assign(points, all); }, "row 1, column 1") == kith::ExitCode::data);
@@ -113,4 +119,89 @@ TEST_CASE("the C++ interface reports errors and progress, and stops when asked t
   int asked = 0;
   options.run.cancelled = [&] { return ++asked == 3; };
   CHECK(code_of([&] { kith::cluster(points, 2, options); }, "cancelled") == kith::ExitCode::time_limit);
+}
+
+TEST_CASE("held points are searched and clustered again and again, by several threads") {
+  const auto digits = kith::PointData::from_file(kDigits + ":/train");
+  const kith::HeldPoints held = kith::open({.backend = "cpu", .threads = 2}).hold(digits);
+  const auto clusters = kith::cluster(digits, 10, {.seed = 3});
+  const auto lists = kith::neighbors(digits, 4, {.metric = "cosine"});
+  const auto near = kith::radius(digits, digits, 20.0);
+  const kith::Index index(held, {.metric = "cosine"}), euclidean(held);
+  std::vector<std::jthread> threads;
+  std::atomic<int> equal = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 3; ++round) {
+        const bool same = i % 2 == 0 ? held.cluster(10, {.seed = 3}).labels == clusters.labels
+                                     : index.search(4).rows.values == lists.rows.values;
+        equal += same && euclidean.within(digits, 20.0).rows == near.rows ? 1 : 0;
+      }
+    });
+  }
+  threads.clear();
+  CHECK(equal == 12);
+  CHECK(held.assign(clusters.centroids, {.keep_distances = true}).inertia == clusters.inertia);
+  CHECK(held.distances(digits).values[1797 * 5 + 5] == 0.0);
+  CHECK_FALSE(held.is_wide());
+  CHECK(code_of([&] { kith::Index(held, {.metric = "angle"}); }, "euclidean, cosine") == kith::ExitCode::usage);
+}
+
+TEST_CASE("options of the C++ interface are those of the command line") {
+  const Scratch folder;
+  const auto digits = kith::PointData::from_file(kDigits + ":/train");
+  const kith::HeldPoints held = kith::open().hold(digits);
+  const auto same = [&](const Words& words, const kith::ClusterOptions& options) {
+    const std::string file = folder / "result.h5";
+    Words all{"cluster", kDigits, "-k", "6", "-f", "-o", file, "-q"};
+    all.insert(all.end(), words.begin(), words.end());
+    done(all);
+    const auto result = held.cluster(6, options);
+    return wide(result.labels) == values(file + ":/labels") && result.centroids.values == values(file + ":/centroids");
+  };
+  CHECK(same({"--batch", "100", "--epochs", "2"}, {.batch = 100, .epochs = 2}));
+  CHECK(same({"--batch", "100", "--no-finish"}, {.batch = 100, .finish = false}));
+  CHECK(same({"--algorithm", "bisecting"}, {.algorithm = "bisecting"}));
+  CHECK(same({"--empty", "keep", "--init", "random"}, {.init = "random", .empty_clusters = "keep"}));
+  std::vector<double> weights(1797);
+  std::string lines;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = static_cast<double>(i % 4);  // some of weight 0
+    lines += std::to_string(i % 4) + "\n";
+  }
+  std::ofstream(folder / "weights.csv") << lines;
+  CHECK(same({"--weights", folder / "weights.csv"}, {.weights = weights}));
+  weights.pop_back();
+  CHECK(code_of([&] { held.cluster(6, {.weights = weights}); }, "expected 1797 weights") == kith::ExitCode::usage);
+
+  const auto whole = held.cluster(6), begun = held.cluster(6, {.max_iterations = 3});
+  CHECK(begun.stopped_by == "max-iterations");
+  const auto continued = held.cluster(6, {.continued = &begun});
+  CHECK(continued.labels == whole.labels);
+  CHECK(continued.iterations == whole.iterations);
+  done({"dbscan", kDigits, "--radius", "22", "-o", folder / "dense.h5", "-q"});
+  const auto dense = held.dbscan(22.0);
+  CHECK(wide(dense.labels) == values(folder / "dense.h5:/labels"));
+  CHECK(wide(dense.core_rows) == values(folder / "dense.h5:/core_rows"));
+  const auto scores = held.evaluate(whole.labels);
+  CHECK(scores.silhouette > 0.1);
+  CHECK(scores.silhouettes.size() == 1797);
+  CHECK(code_of([&] { held.evaluate(std::vector<std::int32_t>(1797)); }, "2 to n - 1") == kith::ExitCode::data);
+}
+
+TEST_CASE("a held index is usable after a cancelled search and in a child") {
+  std::vector<float> values(std::size_t{200'000} * 16);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>((i * 2654435761U) % 1009);
+  const std::vector<float> query(values.begin(), values.begin() + 16);
+  const kith::Index index(kith::open({.backend = "cpu", .threads = 2}).hold(kith::PointData(std::move(values), 16)));
+  const auto expected = index.search(kith::PointData(query, 16), 5);
+  int asked = 0;
+  const kith::RunOptions run{.cancelled = [&] { return ++asked == 4; }};
+  CHECK(code_of([&] { index.search(20, run); }, "cancelled") == kith::ExitCode::time_limit);
+  CHECK(index.search(kith::PointData(query, 16), 5).rows.values == expected.rows.values);
+  const pid_t child = fork();
+  if (child == 0) _exit(index.search(kith::PointData(query, 16), 5).rows.values == expected.rows.values ? 0 : 1);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }

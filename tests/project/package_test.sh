@@ -83,7 +83,7 @@ python_packages() {
     skip 'the wheel, because Python or its venv is missing (package python3-venv)'
     return
   fi
-  if ! $venv/bin/pip install --quiet build 'scikit-build-core>=0.10' >>$log 2>&1; then
+  if ! $venv/bin/pip install --quiet build 'scikit-build-core>=0.10' 'nanobind>=2.4' >>$log 2>&1; then
     skip 'the wheel, because pip finds no package index'
     return
   fi
@@ -92,6 +92,11 @@ python_packages() {
   $venv/bin/pip install --quiet $root/kith-*.whl
   $tests/packaged.sh $venv man/man1/kith-cluster.1.gz
   $venv/bin/python tests/python/module_test.py
+  if compgen -G 'build/python/kith/_native*.so' >/dev/null; then
+    $venv/bin/python tests/python/native_test.py
+  else
+    skip 'the module in the process, which is not in build/ (KITH_PYTHON=on)'
+  fi
   $venv/bin/pip uninstall --quiet --yes kith
   if find $venv -iname '*kith*' | grep .; then fail 'Files are left after pip uninstalled kith.'; fi
   echo 'Nothing is left after pip uninstalled the wheel.'

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kith/cluster.h>    // IWYU pragma: export
+#include <kith/device.h>     // IWYU pragma: export
 #include <kith/error.h>      // IWYU pragma: export
 #include <kith/model.h>      // IWYU pragma: export
 #include <kith/neighbors.h>  // IWYU pragma: export

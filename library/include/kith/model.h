@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <kith/cluster.h>
+#include <kith/device.h>
 #include <kith/points.h>
 #include <kith/run.h>
 
@@ -31,6 +32,8 @@ class Model {
   /// scaled and projected as those of the model were, and compared by its metric. The labels of the points that were
   /// clustered are those of the result. Throws Error(usage) for another number of columns.
   ClusterResult assign(const PointData& points, const RunOptions& options = {}) const;
+  /// The same on a device that is open, for points that come again and again.
+  ClusterResult assign(const PointData& points, const OpenDevice& device, const RunOptions& options = {}) const;
 
   /// Columns of the table, if the result describes them; else none.
   const std::vector<ModelColumn>& columns() const;

@@ -15,6 +15,7 @@ struct SearchOptions {
   std::string metric = "euclidean";  // or "cosine", "inner-product", "manhattan", "chebyshev"
   bool include_self = false;         // without queries: keep each row in its own list
   RunOptions run = {};
+  bool squared = false;  // Euclidean and cosine distances are squares, not roots
 };
 
 /// Lists ordered by (distance, row). The distances are those of `kith knn` before they are rounded to the class of the

@@ -27,13 +27,17 @@ struct OwnedMatrix {
 /// n points of d columns. Copies of the object share the values. Any thread may read them.
 class PointData {
  public:
-  /// Borrows n x `columns` values, row after row, which must outlive the object and must not change. Throws
-  /// Error(usage) unless the number of values is a multiple of `columns`, and Error(data) naming row and column of the
-  /// first NaN or infinity.
-  PointData(std::span<const float> values, std::int64_t columns);
-  PointData(std::span<const double> values, std::int64_t columns);
-  PointData(std::span<const std::uint8_t> values, std::int64_t columns);
-  PointData(std::span<const std::int8_t> values, std::int64_t columns);
+  /// Borrows n x `columns` values, row after row, which must outlive the object and must not change. name: of the
+  /// points, for messages. Throws Error(usage) unless the number of values is a multiple of `columns`, and Error(data)
+  /// naming row and column of the first NaN or infinity.
+  PointData(std::span<const float> values, std::int64_t columns, const std::string& name = "points");
+  PointData(std::span<const double> values, std::int64_t columns, const std::string& name = "points");
+  PointData(std::span<const std::uint8_t> values, std::int64_t columns, const std::string& name = "points");
+  PointData(std::span<const std::int8_t> values, std::int64_t columns, const std::string& name = "points");
+
+  /// Takes over n x `columns` values. Errors as above.
+  PointData(std::vector<float>&& values, std::int64_t columns, const std::string& name = "points");
+  PointData(std::vector<double>&& values, std::int64_t columns, const std::string& name = "points");
 
   /// Reads FILE or FILE:DATASET, in any format that `kith devices` lists. HDF5 files are read by a child process, a
   /// copy of this one: read the first before starting threads. Throws Error(data) with the place and the remedy.
@@ -44,6 +48,7 @@ class PointData {
 
   struct Held;  // defined by the library
   const Held& held() const { return *held_; }
+  static PointData of(std::shared_ptr<const Held> held);
 
  private:
   PointData() = default;

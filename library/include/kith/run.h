@@ -22,7 +22,8 @@ struct RunOptions {
   /// Called from the calling thread. What it throws ends the computation and is rethrown.
   std::function<void(const ProgressReport&)> on_progress = {};
   std::function<void(const std::string&)> on_warning = {};
-  /// Asked at every report; true ends the computation with Error(time_limit).
+  /// Asked at every report, and by the CPU every 20 ms between them; true ends the computation with Error(time_limit).
+  /// It may throw, too.
   std::function<bool()> cancelled = {};
 };
 

@@ -1,0 +1,322 @@
+"""kith._native finds what the program finds, ends when it is asked to, and goes on after fork() and in threads:
+python3 tests/python/native_test.py, where kith is installed or build/python is in PYTHONPATH. ROUNDS: of interrupted
+calls, forks and threads at random moments."""
+import importlib.util
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+
+for needed in ("numpy", "h5py"):
+    if importlib.util.find_spec(needed) is None:
+        print(f"skipped: {needed} is not installed")
+        sys.exit(77)
+import h5py
+import numpy as np
+
+import kith
+import kith._choice
+from kith import Index, Points, _native
+
+ROUNDS = int(os.environ.pop("ROUNDS", "5"))
+rng = np.random.default_rng(3)
+points = rng.normal(size=(700, 6)).astype(np.float32)
+queries = rng.normal(size=(40, 6)).astype(np.float32)
+
+
+def by_program(command, base, *words, **arrays):
+    """The datasets of a result of the program. arrays: options whose values are files."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(folder + "/base.npy", base)
+        for name, values in arrays.items():
+            np.save(f"{folder}/{name}.npy", values)
+        files = [word for name in arrays for word in ("--" + name.replace("_", "-"), f"{folder}/{name}.npy")]
+        subprocess.run([kith.program(), command, folder + "/base.npy", *words, *files, "-q", "-o", folder + "/r.h5"],
+                       check=True)
+        with h5py.File(folder + "/r.h5") as file:
+            return {**{name: file[name][:] for name in file}, "inertia": file.attrs.get("inertia")}
+
+
+def fails(call, kind, *said):
+    try:
+        call()
+    except kind as error:
+        assert all(text in str(error) for text in said), str(error)
+        return error
+    raise AssertionError(f"no error: {said}")
+
+
+def same_clusters(found, expected):
+    assert np.array_equal(found.labels, expected["labels"]) and found.inertia == expected["inertia"]
+    assert np.array_equal(found.centroids, expected["centroids"]) and np.array_equal(found.counts, expected["counts"])
+    assert np.array_equal(found.nearest_row, expected["nearest_row"])
+    assert np.array_equal(found.inertia_per_cluster, expected["inertia_per_cluster"])
+
+
+def test_clusters_of_the_program():
+    weights = np.arange(700.0) % 3
+    for words, options in (
+        (["--seed", "4"], {"seed": 4}),
+        (["--metric", "cosine", "--n-init", "3"], {"metric": "cosine", "n_init": 3}),
+        (["--init", "random", "--tolerance", "0"], {"init": "random", "tolerance": 0.0}),
+        (["--batch", "50", "--epochs", "2"], {"batch": 50, "epochs": 2}),
+        (["--algorithm", "bisecting"], {"algorithm": "bisecting"}),
+    ):
+        same_clusters(_native.cluster(points, 7, **options), by_program("cluster", points, "-k", "7", *words))
+    expected = by_program("cluster", points, "-k", "7", weights=weights)
+    same_clusters(_native.cluster(points, 7, weights=weights), expected)
+    same_clusters(_native.cluster(points, 7, init=points[:7]), by_program("cluster", points, "-k", "7", init=points[:7]))
+    kept = by_program("cluster", points, "-k", "7", "--save-distances", "--medoids")
+    found = _native.cluster(points, 7, save_distances=True, medoids=True)
+    assert np.array_equal(found.distances.astype(np.float32), kept["distances"])
+    assert np.array_equal(found.medoids, kept["medoids"])
+    given = _native.assign(queries, found.centroids, save_distances=True)
+    expected = by_program("assign", queries, "--save-distances", centroids=found.centroids)
+    assert np.array_equal(given.labels, expected["labels"]) and given.inertia == expected["inertia"]
+    assert np.array_equal(given.distances.astype(np.float32), expected["distances"])
+    one = _native.cluster(points, 7, threads=1)
+    assert one.inertia == found.inertia and np.array_equal(one.labels, found.labels)
+
+
+def test_neighbors_of_the_program():
+    small = (points * 20).clip(-100, 100).astype(np.int8)
+    for base, kind in ((points, np.float32), (points.astype(np.float64), np.float64), (small, np.float32)):
+        asked = queries.astype(base.dtype)
+        for metric in ("euclidean", "cosine", "inner-product", "manhattan", "chebyshev"):
+            index = Index(base, metric)
+            for given, files in ((None, {}), (asked, {"queries": asked})):
+                rows, distances = index.search(given, 4)
+                expected = by_program("knn", base, "-k", "4", "--metric", metric, **files)
+                assert np.array_equal(rows, expected["neighbors"]), metric
+                assert np.array_equal(distances.astype(kind), expected["distances"]), metric
+        begins, rows, distances = Index(base).within(asked, 2.0)
+        expected = by_program("knn", base, "--radius", "2", queries=asked)
+        assert np.array_equal(begins, expected["indptr"]) and np.array_equal(rows, expected["indices"])
+        assert np.array_equal(distances.astype(kind), expected["distances"])
+    assert Index(points).search(None, 1, include_self=True)[0][:, 0].tolist() == list(range(700))
+    rows, squares = Index(points).search(queries, 3, squared=True)
+    assert np.array_equal(np.sqrt(squares), Index(points).search(queries, 3)[1])
+
+
+def test_other_results_of_the_program():
+    for base in (points, points.astype(np.float64)):
+        expected = by_program("distances", base[:50], "--metric", "cosine")["distances"]
+        assert np.array_equal(kith.distances(base[:50], metric="cosine").astype(base.dtype), expected)
+    labels, core = kith.dbscan(points, 1.2, 4)
+    expected = by_program("dbscan", points, "--radius", "1.2", "--min-points", "4")
+    assert np.array_equal(labels, expected["labels"]) and np.array_equal(core, expected["core_rows"])
+    rows = kith.sweep(points, [2, 5, 3], seed=1)
+    assert [row["clusters"] for row in rows] == [2, 3, 5]
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(folder + "/p.npy", points)
+        np.save(folder + "/l.npy", kith.cluster(points, 5, seed=1).labels)
+        for kind in ("simplified", "exact"):
+            rows = kith.sweep(points, [2, 3, 5], seed=1, silhouette=kind)
+            subprocess.run([kith.program(), "sweep", folder + "/p.npy", "-k", "2,3,5", "--seed", "1", "-q", "-f", "-o",
+                            folder + "/s.csv", "--silhouette", kind], check=True, stdout=subprocess.DEVNULL)
+            table = np.genfromtxt(folder + "/s.csv", delimiter=",", names=True, dtype=None, encoding=None)
+            for name in ("inertia", "calinski_harabasz", "davies_bouldin"):
+                assert np.array_equal([row[name] for row in rows], table[name]), name
+            name = "silhouette" if kind == "exact" else "simplified_silhouette"
+            assert np.array_equal([row[name] for row in rows], table["silhouette"])
+        subprocess.run([kith.program(), "evaluate", folder + "/l.npy", "--points", folder + "/p.npy", "-q", "-o",
+                        folder + "/e.h5", "--save-silhouette"], check=True, stdout=subprocess.DEVNULL)
+        scores = kith.evaluate(points, kith.cluster(points, 5, seed=1).labels, save_silhouette=True)
+        with h5py.File(folder + "/e.h5") as file:
+            for name in ("silhouette", "simplified_silhouette", "calinski_harabasz", "davies_bouldin"):
+                assert scores[name] == file.attrs[name], name
+            assert np.array_equal(scores["silhouettes"], file["silhouette"][:])
+    names = np.array(["b", "a", "c"])[kith.cluster(points, 3).labels]
+    assert kith.evaluate(points, names)["silhouette"] == kith.evaluate(points, kith.cluster(points, 3).labels)["silhouette"]
+
+
+def test_values_of_any_type():
+    whole = (points * 10).round()
+    expected = {kind: by_program("knn", whole.astype(kind), "-k", "2") for kind in
+                ("float16", "int8", "int16", "int32", "int64", "bool", ">f4", ">i8")}
+    for kind, result in expected.items():
+        rows, distances = Index(whole.astype(kind)).search(None, 2)
+        assert np.array_equal(rows, result["neighbors"]), kind
+        lists = kith.neighbors(whole.astype(kind), 2)
+        assert lists.distances.dtype == result["distances"].dtype, kind
+        assert np.array_equal(lists.distances, result["distances"]), kind
+    rows = Index(points).search(None, 2)[0]
+    for form in (np.asfortranarray(points), np.repeat(points, 2, axis=0)[::2], points.tolist(),
+                 np.ma.masked_array(points, mask=False), Points(points)):
+        assert np.array_equal(Index(form).search(None, 2)[0], rows)
+    points.flags.writeable = False
+    assert np.array_equal(Index(points).search(None, 2)[0], rows)
+    points.flags.writeable = True
+
+    class OnlyDlpack:
+        """As an array of another package in the memory of the host."""
+
+        def __dlpack__(self, **options):
+            return points.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return points.__dlpack_device__()
+
+    assert np.array_equal(Index(OnlyDlpack()).search(None, 2)[0], rows)
+
+
+def test_errors_and_warnings():
+    wrong = points.copy()
+    wrong[3, 1] = np.nan
+    for values in (wrong, wrong.astype(np.float64), np.ma.masked_array(points, mask=np.isnan(wrong))):
+        error = fails(lambda: Index(values), ValueError, "base: row 4, column 2")
+        assert isinstance(error, kith.Error) and error.code == 3
+    wrong[3, 1] = np.inf
+    fails(lambda: Index(points).search(wrong), ValueError, "queries: row 4, column 2", "infinity")
+    fails(lambda: Index(points).search(queries[:, :3]), ValueError, "queries have 3 columns")
+    fails(lambda: Index(points[0]), ValueError, "base: expected an array of rows x columns, found 1")
+    fails(lambda: Index(points[:0]), ValueError, "base: ")
+    fails(lambda: Index(points.astype(complex)), ValueError, "complex")
+    fails(lambda: Index(np.array([["a", 1]], dtype=object)), ValueError, "base: expected an array of numbers")
+    fails(lambda: Index(points, "angle"), ValueError, "metric: expected euclidean")
+    fails(lambda: Index(points, backend="tpu"), ValueError, "backend: expected auto, cuda or cpu")
+    fails(lambda: _native.cluster(points, 701), ValueError, "701", "700")
+    fails(lambda: _native.cluster(points, 3, weights=points[:, 0]), ValueError, "weights")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        _native.cluster(points, 5, max_iterations=1)
+    assert found[0].category is kith.Warning and found[0].filename == __file__, found
+    assert "still change after 1 iteration" in str(found[0].message)
+
+
+def test_one_place_decides():
+    """The same call, in the process and by the program."""
+    sparse = type("Sparse", (), {"tocsr": None})()
+    decided = [
+        (("cluster", {"n_init": np.float64(2), "seed": np.uint8(1), "weights": [1] * 700}, points), True),
+        (("cluster", {"init": "farthest", "save_distances": np.True_, "medoids": False}, points.tolist()), True),
+        (("cluster", {"init": "centroids.npy"}, points), False),
+        (("cluster", {"weights": "weights.csv"}, points), False),
+        (("cluster", {"scale": "zscore"}, points), False),
+        (("cluster", {"tolerance": "0.1"}, points), False),
+        (("knn", {"metric": "manhattan"}, points, queries), True),
+        (("knn", {"truth": points}, points, queries), False),
+        (("knn", {}, points, sparse), False),
+    ]
+    for call, here in decided:
+        assert (kith._choice.in_process(*call) is not None) == here, call[:2]
+    calls = (
+        lambda: kith.cluster(points, 4, metric="cosine", save_distances=True, medoids=True),
+        lambda: kith.cluster(points.astype(np.float64), 4, weights=np.arange(700), init=points[:4]),
+        lambda: kith.assign(queries, points[:9], save_distances=True),
+        lambda: kith.assign(queries, kith.cluster(points, 4, metric="cosine")),
+        lambda: kith.neighbors(points, 3, queries=queries, metric="cosine"),
+        lambda: kith.within(points, 1.5),
+    )
+    here = [call() for call in calls]
+    os.environ["KITH_THREADS"] = "1"  # which only the program reads
+    assert kith._choice.in_process("knn", {}, points) is None
+    there = [call() for call in calls]
+    del os.environ["KITH_THREADS"]
+    for one, other in zip(here, there):
+        pairs = zip(one, other) if isinstance(one, tuple) else (
+            (value, getattr(other, name)) for name, value in vars(one).items() if not name.startswith("_"))
+        for value, expected in pairs:
+            assert np.array_equal(value, expected), (value, expected)
+            assert getattr(value, "dtype", None) == getattr(expected, "dtype", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", kith.Warning)
+        begun = kith.cluster(points, 5, max_iterations=2, metric="cosine")
+    whole = kith.cluster(points, 5, metric="cosine")
+    continued = kith.cluster(points, 5, init=begun)
+    assert np.array_equal(continued.labels, whole.labels) and continued.iterations == whole.iterations
+
+
+LARGE = rng.normal(size=(60_000, 48)).astype(np.float32)
+
+
+def test_interrupts_at_random_moments():
+    index = Index(LARGE)
+    expected = index.search(LARGE[:5], 3)[0]
+    ended = 0
+    for _ in range(ROUNDS):
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        began = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.001, 0.5))
+        try:
+            random.choice((lambda: index.search(None, 10), lambda: _native.cluster(index.points, 500, tolerance=0),
+                           lambda: index.within(None, 9.0), lambda: Index(LARGE).search(None, 2)))()
+        except KeyboardInterrupt:
+            ended += 1
+            assert time.monotonic() - began < 5, "a call did not end"
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        assert np.array_equal(index.search(LARGE[:5], 3)[0], expected)
+    assert ended > 0
+
+
+def test_forks_at_random_moments():
+    index = Index(points)
+    expected = index.search(queries, 5)[0]
+    busy = threading.Event()
+
+    def search():
+        while not busy.is_set():
+            index.search(None, 5)
+
+    other = threading.Thread(target=search)
+    other.start()
+    for _ in range(ROUNDS):
+        time.sleep(random.uniform(0, 0.01))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of Python 3.12 about threads and forks
+            child = os.fork()
+        if child == 0:
+            right = np.array_equal(index.search(queries, 5)[0], expected)
+            right = right and kith.cluster(points, 3).counts.sum() == 700
+            del index
+            os._exit(0 if right else 1)
+        _, status = os.waitpid(child, 0)
+        assert status == 0, status
+    busy.set()
+    other.join()
+    assert np.array_equal(index.search(queries, 5)[0], expected)
+
+
+def test_threads_and_memory():
+    index = Index(points)
+    expected = index.search(queries, 5)[0]
+    wrong = []
+
+    def work(number):
+        for _ in range(ROUNDS):
+            own = Index(points[number:]) if number % 2 else index
+            if not np.array_equal(own.search(queries + number * 0, 5)[0] + number % 2 * number, expected) and number % 2 == 0:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+    def resident():
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def searches(count):
+        for _ in range(count):
+            index.search(queries, 5)
+            Index(queries).within(queries, 1.0)
+
+    searches(500)
+    before = resident()
+    searches(2000)
+    assert resident() - before < 4 << 20, resident() - before
+
+
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        test()
+print("all equal")
