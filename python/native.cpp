@@ -99,8 +99,11 @@ bool borrow(const nb::object& array, const char* name, std::optional<Values>& ou
   if (!nb::try_cast(array, values, false)) return false;
   const std::span all(values.data(), values.size());
   const auto columns = static_cast<std::int64_t>(values.shape(1));
-  const nb::gil_scoped_release others_run;
-  out.emplace(Values{array, kith::PointData(all, columns, name)});
+  const auto checked = [&] {
+    const nb::gil_scoped_release others_run;
+    return kith::PointData(all, columns, name);
+  };
+  out.emplace(Values{array, checked()});
   return true;
 }
 

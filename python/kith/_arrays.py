@@ -89,11 +89,13 @@ def save(folder: str, argument: str, values: Any, dimensions: int | None = None)
 
 
 def _on_host(values: Any) -> Any:
-    """Values in the memory of a GPU (DLPack) are copied to the host."""
+    """Values of another package (DLPack); those in the memory of a GPU are copied to the host."""
     place = getattr(values, "__dlpack_device__", None)
     host = 1
-    if place is None or isinstance(values, np.ndarray) or place()[0] == host:
+    if place is None or isinstance(values, np.ndarray):
         return values
+    if place()[0] == host:
+        return values if hasattr(values, "__array__") else np.from_dlpack(values)
     for method in ("get", "cpu"):  # of CuPy; of PyTorch
         if hasattr(values, method):
             return getattr(values, method)()

@@ -95,7 +95,7 @@ python_packages() {
   if compgen -G 'build/python/kith/_native*.so' >/dev/null; then
     $venv/bin/python tests/python/native_test.py
   else
-    skip 'the module in the process, which is not in build/ (KITH_PYTHON=on)'
+    skip 'the module in the process, which is not in build/ (KITH_PYTHON_MODULE=on)'
   fi
   $venv/bin/pip uninstall --quiet --yes kith
   if find $venv -iname '*kith*' | grep .; then fail 'Files are left after pip uninstalled kith.'; fi

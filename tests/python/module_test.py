@@ -13,9 +13,10 @@ import h5py
 import numpy as np
 
 import kith
-import kith._arrays
+import kith._choice
 import kith._program
 
+native = kith._choice._native  # None in sources that are not installed
 rng = np.random.default_rng(1)
 points = rng.normal(size=(300, 5)).astype(np.float32)
 uneven = points * np.array([1, 10, 100, 1000, 10000])
@@ -128,7 +129,7 @@ def test_arrays_as_options():
         weighted = kith.cluster(points, 3, init=points[1:4], weights=given)
         assert weighted.inertia == repeated.inertia and np.array_equal(weighted.centroids, repeated.centroids)
     fails(lambda: kith.cluster(points, 3, weights=weights[1:]), 2, "weights: expected 300 weights", "found 299")
-    fails(lambda: kith.cluster(points, 3, init=points[:2]), 2, "init", "3 centroids of 5 columns")
+    fails(lambda: kith.cluster(points, 3, init=points[:2]), 2, "init")
     labels = kith.cluster(points, 3).labels
     assert kith.cluster(points, 3, init_labels=labels).iterations <= 2
     assert np.array_equal(kith.cluster(points, 3, freeze=points[:1]).centroids[0], points[0])
@@ -141,7 +142,7 @@ def test_arrays_as_options():
 
 
 def test_every_failure_is_an_error():
-    fails(lambda: kith.cluster(points, 301), 2, "points has only 300 rows")
+    fails(lambda: kith.cluster(points, 301), 2, "301", "300")
     fails(lambda: kith.cluster(points, 3, no_such_option=1), 2, "--no-such-option")
     fails(lambda: kith.cluster(points, 3, n_inti=1), 2, "--n-init")
     fails(lambda: kith.cluster(np.full((3, 2), np.nan), 2), 3, "points: row 1, column 1")
@@ -154,12 +155,14 @@ def test_every_failure_is_an_error():
         fails(lambda: kith.neighbors(points, 3, **{name: True}), 2, name, "kith knn --" + name.replace("_", "-"))
     fails(lambda: kith.neighbors(points, 3, radius=1.0), 2, "--radius")
     fails(lambda: kith.cluster(points, 3, memory="1kB"), 6, "points: needs about", "--memory")
+    kith._choice._native = None  # in the program:
     os.environ["KITH_DRY_RUN"] = "1"  # a result of another kind than expected
     fails(lambda: kith.cluster(points, 3), 2, "another result")
     del os.environ["KITH_DRY_RUN"]
     real, kith._program.program = kith._program.program, lambda: "/nonexistent/kith"
     fails(lambda: kith.cluster(points, 3), 1, "/nonexistent/kith: cannot be started")
     kith._program.program = real
+    kith._choice._native = native
     error = pickle.loads(pickle.dumps(kith.Error(3, "x")))
     assert error.code == 3 and str(error) == "x"
 
@@ -184,6 +187,7 @@ def test_warnings_arrive():
 
 def test_a_full_folder_in_memory():
     """Saving fails in the first folder, as it does on a full /dev/shm; the second one is used."""
+    kith._choice._native = None
     expected = kith.cluster(points, 3).labels
     memory, save = kith._program.MEMORY, kith._program.save
     with tempfile.TemporaryDirectory() as small:
@@ -204,8 +208,9 @@ def test_a_full_folder_in_memory():
         kith._program.MEMORY = "/nonexistent"
         assert np.array_equal(kith.cluster(points, 3).labels, expected)
     kith._program.MEMORY = memory
+    kith._choice._native = native
     # A real one, where a name space can be made.
-    script = ("import numpy as np, kith; x = np.random.default_rng(1).normal(size=(60000, 4)); "
+    script = ("import numpy as np, kith; kith._choice._native = None; x = np.random.default_rng(1).normal(size=(60000, 4)); "
               "print(kith.cluster(x, 2).counts.sum(), kith.cluster(x[:100], 2).counts.sum())")
     command = f"mount -t tmpfs -o size={{}} tmpfs /dev/shm && exec {os.sys.executable} -c '{script}'"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(os.sys.path)}

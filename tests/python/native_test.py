@@ -84,9 +84,9 @@ def test_clusters_of_the_program():
 
 
 def test_neighbors_of_the_program():
-    small = (points * 20).clip(-100, 100).astype(np.int8)
+    small = (points * 20 + 30).clip(1, 100).astype(np.int8)
     for base, kind in ((points, np.float32), (points.astype(np.float64), np.float64), (small, np.float32)):
-        asked = queries.astype(base.dtype)
+        asked = small[:40] if base is small else queries.astype(base.dtype)
         for metric in ("euclidean", "cosine", "inner-product", "manhattan", "chebyshev"):
             index = Index(base, metric)
             for given, files in ((None, {}), (asked, {"queries": asked})):
