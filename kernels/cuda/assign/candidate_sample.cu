@@ -173,8 +173,7 @@ CandidateSample download_sample(const Stream& stream, const Buffer<SampledRow>& 
 template <class T>
 CandidateSample sample_candidates(const HeldRows<T>& held, const T* values, const RowChoice& rows,
                                   const std::int32_t* nearest, const double* centroids, std::int64_t clusters) {
-  constexpr std::int64_t kSample = 128;
-  const Buffer<SampledRow> sampled(held.pool(), std::min(kSample, rows.count));
+  const Buffer<SampledRow> sampled(held.pool(), std::min(kSampledRows, rows.count));
   const Buffer<float> distance(held.pool(), sampled.size() * clusters);
   sample_kernel<<<static_cast<unsigned>(sampled.size()), kBlock, 0, held.stream()>>>(
       SampleTask<T>{values, held.columns(), rows, nearest, centroids, clusters, distance_unit(held), distance.data()},

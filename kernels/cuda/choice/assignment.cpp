@@ -9,31 +9,33 @@
 #include <numeric>
 
 #include "kernels/cuda/device/fp16_layout.h"
+#include "kernels/cuda/runtime/device_use.h"
 
 namespace kith::cuda {
 namespace {
 
-// Sorting a score takes as long as the multiply-adds of so many columns.
-constexpr double kFp16Score = 192, kGroupedScore = 136, kNarrowScore = 4;
-constexpr double kNarrowColumn = 2.0;   // a difference, and its square
-constexpr double kFloat32Column = 2.0;  // tiles reach half of the rate
-constexpr double kLeastTileColumns = 16;
-// Bytes that a screen in fp16 moves for a row besides its copies; with groups, rows are sorted by group.
-constexpr double kFp16RowBytes = 160, kGroupedRowBytes = 128;
-constexpr double kSortedRowBytes = 32;  // of a row that is sorted by its guess
-constexpr double kRoundedRow = 2.0;  // a row is rounded for the local screen in the time in which it is read so often
-constexpr double kLocalProducts = 2.0;  // products of fp16 screens in the time of one of the local screen
+// Multiply-adds in fp16 in the time of sorting a score. Fitted.
+constexpr double kFp16Score = 192, kGroupedScore = 136;
+/// Operations of float32 for a column of a score: a difference and its square, or a multiply-add of tiles, which reach
+/// half of the rate. Tiles multiply kLeastTileColumns at least.
+constexpr double kFloat32Column = 2.0, kLeastTileColumns = 16;
+/// Bytes that a screen in fp16 moves for a row besides its copies: norms, scores and labels. With groups, rows are
+/// sorted by group, and it moves twice as many. Measured.
+constexpr double kRowBytes = 128;
+/// The local screen takes twice the time of other work of its kind: it reads each row to round it, and writes it; and
+/// its products, of tiles half as wide, reach half of the rate of the others.
+constexpr double kLocalTimes = 2.0;
 
-constexpr std::int64_t kFewClusters = 128;   // against which the narrow screen decides more than kMostFloat32Columns
-constexpr std::int64_t kLeastGrouped = 128;  // clusters
-constexpr double kMuchLonger = 4.0;          // than half of the rows
-constexpr std::int64_t kSampledRows = 128;   // of an estimate
-constexpr double kEstimateSteps = 10;        // of an estimate, which waits
-constexpr double kNearSteps = 10;            // of an assignment near labels: eight launches and two waits
-constexpr double kListSteps = 4;             // of lists for ambiguous rows, which wait twice
-constexpr double kBoundSteps = 140;          // keeping bounds took 0.7 ms, mostly waits
-constexpr int kRecheck = 8, kLongest = 16;   // assignments
-constexpr int kLongestWithoutBounds = 8;     // the same
+/// Clusters up to which the narrow screen decides more than kMostFloat32Columns, and from which on there are groups:
+/// those of a tile of products. Measured.
+constexpr std::int64_t kTileClusters = kFp16TileRows;
+constexpr double kMuchLonger = 4.0;  // than half of the rows; measured
+constexpr double kNearSteps = 10;    // of an assignment near labels, or its estimate: eight launches and two waits
+constexpr double kListSteps = 4;     // of lists for ambiguous rows, which wait twice
+constexpr double kBoundSteps = 140;  // keeping bounds took 0.7 ms, mostly waits
+constexpr std::int64_t kShare = 8;   // few rows are fewer than one in so many
+constexpr int kPause = 8;            // assignments for which what did not pay is left out; estimates, twice as long
+constexpr int kLongest = 2 * kPause;
 
 double number(std::int64_t count) { return static_cast<double>(count); }
 
@@ -44,16 +46,16 @@ Cost screen_cost(const AssignmentShape& shape, AssignmentMethod method, double r
   Cost cost;
   switch (method) {
     case AssignmentMethod::narrow:
-      cost.float32 = scores * (kNarrowColumn * d + kNarrowScore);
+      cost.float32 = scores * kFloat32Column * d;
       cost.copied = rows * values;
       break;
     case AssignmentMethod::fp16:
       cost.fp16 = scores * (d + kFp16Score);
-      cost.copied = rows * (copies + kFp16RowBytes);
+      cost.copied = rows * (copies + kRowBytes);
       break;
     case AssignmentMethod::fp16_groups:
       cost.fp16 = scores * (d + kGroupedScore);
-      cost.copied = rows * (2 * copies + kFp16RowBytes + kGroupedRowBytes);
+      cost.copied = rows * 2 * (copies + kRowBytes);
       break;
     case AssignmentMethod::float32:
       cost.float32 = scores * kFloat32Column * std::max(d, kLeastTileColumns);
@@ -65,27 +67,21 @@ Cost screen_cost(const AssignmentShape& shape, AssignmentMethod method, double r
   return cost;
 }
 
-constexpr AssignmentMethod kMethods[] = {AssignmentMethod::narrow, AssignmentMethod::near_labels,
-                                         AssignmentMethod::fp16, AssignmentMethod::fp16_groups,
-                                         AssignmentMethod::float32};
-
-AssignmentMethod method_of(const std::string& name) {
-  return *std::find_if(std::begin(kMethods), std::end(kMethods),
-                       [&](AssignmentMethod method) { return name == name_of(method); });
-}
-
 bool is_screen_in_fp16(AssignmentMethod method) {
   return method == AssignmentMethod::fp16 || method == AssignmentMethod::fp16_groups;
 }
 
-/// The option that takes the least time of those that are not excluded. One never is: float32 without copies in fp16,
+/// The method that takes the least time of those that are not excluded. One never is: float32 without copies in fp16,
 /// and with them one of the screens in fp16.
-std::size_t fastest(const std::vector<Option>& options) {
+AssignmentMethod fastest(const std::vector<Option>& options) {
   const auto time = [](const Option& option) {
     return option.excluded.empty() ? option.seconds : std::numeric_limits<double>::infinity();
   };
   const auto is_faster = [&](const Option& one, const Option& other) { return time(one) < time(other); };
-  return static_cast<std::size_t>(std::min_element(options.begin(), options.end(), is_faster) - options.begin());
+  return static_cast<AssignmentMethod>(std::min_element(options.begin(), options.end(), is_faster) - options.begin());
+}
+Option& option_of(std::vector<Option>& options, AssignmentMethod method) {
+  return options[static_cast<std::size_t>(method)];
 }
 
 std::string percent_of(std::int64_t part, std::int64_t all) {
@@ -95,24 +91,12 @@ std::string percent_of(std::int64_t part, std::int64_t all) {
 }  // namespace
 
 const char* name_of(AssignmentMethod method) {
-  switch (method) {
-    case AssignmentMethod::narrow:
-      return "narrow float32";
-    case AssignmentMethod::near_labels:
-      return "near labels";
-    case AssignmentMethod::fp16:
-      return "fp16";
-    case AssignmentMethod::fp16_groups:
-      return "fp16 in groups";
-    case AssignmentMethod::float32:
-      return "float32";
-  }
-  return "unknown";
+  constexpr const char* kNames[] = {"narrow float32", "near labels", "fp16", "fp16 in groups", "float32"};
+  return kNames[static_cast<std::size_t>(method)];
 }
 
 std::int64_t most_local_lists(std::int64_t length, std::int64_t columns) {
-  constexpr double kMostBytes = 0x1p30;  // of rounded lists
-  return static_cast<std::int64_t>(kMostBytes / number((length + kLocalColumns) * fp16_row_bytes(columns)));
+  return kWorkingMemory / ((length + kLocalColumns) * fp16_row_bytes(columns));
 }
 
 double Candidates::beyond(std::int64_t most) const {
@@ -135,24 +119,25 @@ Option AssignmentChoice::screen_option(AssignmentMethod method) const {
   if (method == AssignmentMethod::narrow) {
     if (shape_.columns > kMostNarrowColumns) {
       option.excluded = fmt::format("more than {} columns", kMostNarrowColumns);
-    } else if (shape_.columns > kMostFloat32Columns && shape_.clusters > kFewClusters) {
-      option.excluded = fmt::format("more than {} clusters", kFewClusters);
+    } else if (shape_.columns > kMostFloat32Columns && shape_.clusters > kTileClusters) {
+      option.excluded = fmt::format("more than {} clusters", kTileClusters);
     }
   } else if (method == AssignmentMethod::float32) {
     if (shape_.has_fp16) option.excluded = "there are copies in fp16";
   } else if (!shape_.has_fp16) {
     option.excluded = "no copies in fp16";
   } else if (method == AssignmentMethod::fp16_groups) {
-    if (shape_.clusters < kLeastGrouped) option.excluded = fmt::format("fewer than {} clusters", kLeastGrouped);
-  } else if (shape_.longest > kMuchLonger * shape_.usual_length && shape_.clusters >= kLeastGrouped) {
+    if (shape_.clusters < kTileClusters) option.excluded = fmt::format("fewer than {} clusters", kTileClusters);
+  } else if (shape_.longest > kMuchLonger * shape_.usual_length && shape_.clusters >= kTileClusters) {
     // Quantized scores are on a grid for rows of all lengths, which would leave many usual rows ambiguous.
     option.excluded = "rows much longer than half of them";
   }
   return option;
 }
 
-/// screen: the best one.
-Option AssignmentChoice::near_option(const Option& screen, const std::function<CandidateSample()>& sample) {
+/// screen: the best one, which takes so many seconds.
+Option AssignmentChoice::near_option(AssignmentMethod screen, double screen_seconds,
+                                     const std::function<CandidateSample()>& sample) {
   AssignmentObservations& observed = observed_;
   Option option{name_of(AssignmentMethod::near_labels)};
   const auto excluded = [&](const char* reason, bool forgets) {
@@ -160,7 +145,7 @@ Option AssignmentChoice::near_option(const Option& screen, const std::function<C
     if (forgets) observed.near_labels = false;
     return option;
   };
-  if (screen.method == name_of(AssignmentMethod::narrow)) return excluded("few columns", true);
+  if (screen == AssignmentMethod::narrow) return excluded("few columns", true);
   if (shape_.sends_rows) return excluded("the rows are not on the device", true);
   if (observed.labelled_clusters != shape_.clusters) return excluded("no labels of as many clusters", true);
   if (forced_.local_screen) {
@@ -169,9 +154,9 @@ Option AssignmentChoice::near_option(const Option& screen, const std::function<C
   }
   if (observed.screen_seconds == 0.0) return excluded("no screen of all rows before", true);
   Cost estimate;
-  estimate.definitions = 2 * kWalked * number(kSampledRows) * number(shape_.clusters) * columns_;
-  estimate.steps = kEstimateSteps;
-  if (screen.seconds < seconds(estimate, machine_)) return excluded("an estimate takes longer than a screen", true);
+  estimate.definitions = 2 * kScattered * number(kSampledRows) * number(shape_.clusters) * columns_;
+  estimate.steps = kNearSteps;
+  if (screen_seconds < seconds(estimate, machine_)) return excluded("an estimate takes longer than a screen", true);
   if (observed.estimate.skips()) {
     if (!observed.near_labels) return excluded("it did not pay lately", false);
   } else {
@@ -182,7 +167,7 @@ Option AssignmentChoice::near_option(const Option& screen, const std::function<C
     observed.near_candidates = candidates.own.mean;
     observed.near_lists = near.lists;
     if (observed.near_labels) {
-      observed.estimate.wait(kRecheck);
+      observed.estimate.wait(kPause);
     } else {
       observed.estimate.delay(kLongest);
     }
@@ -191,53 +176,54 @@ Option AssignmentChoice::near_option(const Option& screen, const std::function<C
   return option;
 }
 
-std::vector<Option> AssignmentChoice::screen_options() const {
+/// All methods in the order of their numbers; `near_labels` is excluded.
+std::vector<Option> AssignmentChoice::options(const char* why_not_near) const {
   std::vector<Option> options;
-  for (const AssignmentMethod method : kMethods) {
-    if (method != AssignmentMethod::near_labels) options.push_back(screen_option(method));
+  for (const AssignmentMethod method : {AssignmentMethod::narrow, AssignmentMethod::near_labels, AssignmentMethod::fp16,
+                                        AssignmentMethod::fp16_groups, AssignmentMethod::float32}) {
+    options.push_back(method == AssignmentMethod::near_labels
+                          ? Option{.method = name_of(method), .excluded = why_not_near}
+                          : screen_option(method));
   }
   return options;
 }
 
 AssignmentMethod AssignmentChoice::choose(const std::function<CandidateSample()>& sample) {
-  std::vector<Option> options = screen_options();
-  Option& best = options[fastest(options)];
+  std::vector<Option> all = options("not a screen");
+  const AssignmentMethod screen = fastest(all);
+  Option& best = option_of(all, screen);
   // What the last screen took for the same rows includes their ambiguous ones.
   const bool is_observed = observed_.labelled_clusters == shape_.clusters && observed_.screen_seconds > 0.0;
-  const Option near = near_option(best, sample);
-  if (is_observed && best.method != name_of(AssignmentMethod::narrow)) {
+  const Option near = near_option(screen, best.seconds, sample);
+  if (is_observed && screen != AssignmentMethod::narrow) {
     best.seconds = observed_.screen_seconds * number(shape_.rows);
-    for (Option& option : options) {
+    for (Option& option : all) {
       if (&option != &best && option.excluded.empty()) option.excluded = "another screen takes less time";
     }
   }
-  options.insert(options.begin() + 1, near);
+  option_of(all, AssignmentMethod::near_labels) = near;
   if (near.excluded.empty() && forced_.local_screen) {
     method_ = AssignmentMethod::near_labels;
-    decisions_.add({"assignment", name_of(method_), "forced", std::move(options)});
+    decisions_.add({"assignment", name_of(method_), "forced", std::move(all)});
     return method_;
   }
-  return take(options);
+  return take(std::move(all));
 }
 
 AssignmentMethod AssignmentChoice::choose_screen() {
   observed_.near_labels = false;
-  std::vector<Option> options = screen_options();
-  options.insert(options.begin(),
-                 {.method = name_of(AssignmentMethod::near_labels), .excluded = "no memory for its lists"});
-  return take(options);
+  return take(options("no memory for its lists"));
 }
 
 /// Takes the method of the least time.
-AssignmentMethod AssignmentChoice::take(const std::vector<Option>& options) {
-  const Option& best = options[fastest(options)];
-  method_ = method_of(best.method);
-  decisions_.add({"assignment", best.method,
+AssignmentMethod AssignmentChoice::take(std::vector<Option> options) {
+  method_ = fastest(options);
+  decisions_.add({"assignment", name_of(method_),
                   method_ == AssignmentMethod::near_labels
                       ? fmt::format("{:.3g} of {} centroids are near the label of a row", observed_.near_candidates,
                                     shape_.clusters)
                       : fmt::format("{} rows of {} columns, {} clusters", shape_.rows, shape_.columns, shape_.clusters),
-                  options});
+                  std::move(options)});
   return method_;
 }
 
@@ -262,10 +248,10 @@ bool AssignmentChoice::skips_certified(std::int64_t uncertified) {
 /// The time per row of deciding all rows near their labels with so many distances each. Lists and steps are for all.
 double AssignmentChoice::near_seconds(double distances) const {
   // Distances between centroids share their operands, and sorting them takes as long.
-  const double k = number(shape_.clusters), lists = kWalked / 2 * k * k * columns_;
+  const double k = number(shape_.clusters), lists = kScattered / 2 * k * k * columns_;
   Cost each, all;
-  each.copied = columns_ * number(shape_.value_bytes) + kSortedRowBytes;
-  each.definitions = kWalked * distances * columns_;
+  each.copied = columns_ * number(shape_.value_bytes);
+  each.definitions = kScattered * distances * columns_;
   all.definitions = lists;
   all.steps = kNearSteps;
   return seconds(each, machine_) + seconds(all, machine_) / number(std::max<std::int64_t>(shape_.rows, 1));
@@ -286,8 +272,8 @@ NearChoice AssignmentChoice::near_choice(std::int64_t count, const CandidateSamp
       const double columns = number(length + kLocalColumns);
       const double beyond = length < shape_.clusters - 1 ? sample.beyond(length) : 0.0;
       Cost of_row, of_lists;
-      of_row.copied = kRoundedRow * columns_ * number(shape_.value_bytes);
-      of_row.fp16 = kLocalProducts * columns * (columns_ + kFp16Score);
+      of_row.copied = kLocalTimes * columns_ * number(shape_.value_bytes);
+      of_row.fp16 = kLocalTimes * columns * (columns_ + kFp16Score);
       of_lists.gathered = sample.guesses * columns * columns_ * sizeof(double);
       const double screened =
           near_seconds(beyond) + seconds(of_row, machine_) / filled + seconds(of_lists, machine_) / rows;
@@ -306,15 +292,14 @@ Cost AssignmentChoice::next_tier(const Ambiguous& rows) const {
 }
 
 bool AssignmentChoice::takes_lists(const Ambiguous& rows) {
-  constexpr std::int64_t kShareOfSent = 8;
   if (rows.count == 0) return false;
-  if (rows.count < rows.sent_rows / kShareOfSent) return false;  // refine() sends these rows alone
+  if (rows.count < rows.sent_rows / kShare) return false;  // refine() sends these rows alone
   if (forced_.local_screen) return true;
   if (observed_.lists.skips()) return false;
   const double k = number(shape_.clusters);
   Cost pairs, lists;
   pairs.definitions = kPair * number(rows.count) * rows.within_margin * columns_;
-  lists.definitions = kWalked / 2 * k * k * columns_;
+  lists.definitions = kScattered / 2 * k * k * columns_;
   lists.steps = kListSteps;
   return seconds(pairs, machine_) > seconds(lists, machine_);
 }
@@ -328,19 +313,19 @@ NearChoice AssignmentChoice::choose_near(const Ambiguous& rows, const CandidateS
 }
 
 std::int64_t AssignmentChoice::most_walked(const Ambiguous& rows) const {
-  constexpr double kLeast = 64;
+  constexpr double kLeast = kLocalColumns;  // a tile of the local screen
   Cost distance;
-  distance.definitions = kWalked * columns_;
+  distance.definitions = kScattered * columns_;
   const double most = kLeast + seconds(next_tier(rows), machine_) / seconds(distance, machine_);
   return static_cast<std::int64_t>(std::min(most, number(shape_.clusters) + kLeast));
 }
 
 bool AssignmentChoice::takes_float32(const Ambiguous& rows) {
-  constexpr std::int64_t kShare = 64;  // of the screened rows; fewer would leave most of the device idle
+  constexpr std::int64_t kIdle = 64;  // one row in so many that were screened would leave most of the device idle
   Cost float32 = screen_cost(shape_, AssignmentMethod::float32, 1.0);
   float32.definitions = kPair * kExpectedWithinMargin * columns_;
   const bool takes =
-      rows.count > rows.of_rows / kShare && seconds(float32, machine_) < seconds(next_tier(rows), machine_);
+      rows.count > rows.of_rows / kIdle && seconds(float32, machine_) < seconds(next_tier(rows), machine_);
   decisions_.add({"ambiguous rows", takes ? "float32" : "fp16 scores",
                   fmt::format("{:.3g} centroids within the margin of a row", rows.within_margin)});
   return takes;
@@ -373,18 +358,22 @@ void AssignmentChoice::note_near(double distances) {
 }
 
 void AssignmentChoice::note_lists(std::int64_t count, std::int64_t rest) {
-  if (rest > count - count / 8) {
+  if (rest > count - count / kShare) {
     observed_.lists.delay(kLongest);
   } else {
     observed_.lists.reward();
   }
 }
 
+void note_changed(AssignmentObservations& observed, std::int64_t rows, std::int64_t changed) {
+  observed.few_change = observed.few_change || changed < rows / kShare;
+}
+
 void AssignmentChoice::note_bounds(std::int64_t assigned) {
   if (assigned <= shape_.rows / 2) {
     observed_.bounds = {};
   } else {
-    observed_.bounds.delay(kLongestWithoutBounds);
+    observed_.bounds.delay(kPause);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/points/backend.h"
 #include "core/points/decision.h"
+#include "kernels/cuda/choice/machine.h"
 #include "kernels/cuda/runtime/observations.h"
 
 namespace kith::cuda {
@@ -27,6 +28,7 @@ const char* name_of(AssignmentMethod method);
 
 inline constexpr std::int64_t kMostNarrowColumns = 8;  // of the narrow screen
 inline constexpr double kExpectedWithinMargin = 8;     // centroids within the margin of a row in float32
+inline constexpr std::int64_t kSampledRows = 128;      // of a CandidateSample
 
 // The local screen (assign/local_screen.h).
 inline constexpr int kLocalRows = 128;    // rows of one guess that a thread block decides
@@ -109,7 +111,7 @@ class AssignmentChoice {
 
   // The work of the assignment, besides its screen of all rows.
   void add_pairs(double distances) { other_.definitions += kPair * distances * columns_; }
-  void add_walked(double distances) { other_.definitions += kWalked * distances * columns_; }
+  void add_walked(double distances) { other_.definitions += kScattered * distances * columns_; }
   void add_local(double seconds) { local_seconds_ += seconds; }
   void add_float32(std::int64_t rows);
 
@@ -126,13 +128,12 @@ class AssignmentChoice {
   void note_bounds(std::int64_t assigned);
 
  private:
-  static constexpr double kWalked = 2.0;  // definitions in the time of a distance in the walk of a list
-  static constexpr double kPair = 8.0;    // the same of a distance pair by pair, which reads both rows anew
+  static constexpr double kPair = 8.0;  // definitions in the time of one pair by pair, which reads both rows anew
 
   Option screen_option(AssignmentMethod method) const;
-  std::vector<Option> screen_options() const;
-  Option near_option(const Option& screen, const std::function<CandidateSample()>& sample);
-  AssignmentMethod take(const std::vector<Option>& options);
+  std::vector<Option> options(const char* why_not_near) const;
+  Option near_option(AssignmentMethod screen, double screen_seconds, const std::function<CandidateSample()>& sample);
+  AssignmentMethod take(std::vector<Option> options);
   NearChoice near_choice(std::int64_t count, const CandidateSample& candidates, double other) const;
   double near_seconds(double distances) const;
   Cost next_tier(const Ambiguous& rows) const;
@@ -149,9 +150,6 @@ class AssignmentChoice {
 };
 
 /// Notes that an assignment changed so many labels. Once these are few, the following assignments keep bounds.
-inline void note_changed(AssignmentObservations& observed, std::int64_t rows, std::int64_t changed) {
-  constexpr std::int64_t kFew = 8;  // fewer than one row in this many
-  observed.few_change = observed.few_change || changed < rows / kFew;
-}
+void note_changed(AssignmentObservations& observed, std::int64_t rows, std::int64_t changed);
 
 }  // namespace kith::cuda

@@ -37,10 +37,8 @@ constexpr std::array<Throughput, 8> kThroughputs{{
 }};
 
 /// Share of the rates above that kernels reach: on an H200, cuBLAS reaches 0.71 in fp16 and 0.75 in float32, and copies
-/// 0.83 (docs/performance.md).
+/// 0.83 (docs/performance.md). Gathering rows of a few hundred bytes reaches the same share of the rate of copying.
 constexpr double kReached = 0.75;
-/// Rate of gathering rows of a few hundred bytes / rate of copying: 3 of 4 TB/s on an H200.
-constexpr double kGathered = 0.75;
 /// Bytes per second of a link of PCIe 5 with 16 lanes, measured on several hosts (docs/scale.md). The driver reports
 /// nothing about the link.
 constexpr double kLink = 50e9;
@@ -78,7 +76,7 @@ Machine device_machine(int device, ScreenPath path) {
                         attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8.0;
   Machine machine;
   machine.copied = (memory > 0.0 ? memory : kUnknownMemory) * kReached;
-  machine.gathered = machine.copied * kGathered;
+  machine.gathered = machine.copied * kReached;
   machine.sent = kLink;
   if (path == ScreenPath::wgmma) machine.fp16 = clocks * each.wgmma;
   if (path == ScreenPath::mma) machine.fp16 = clocks * each.mma;

@@ -13,15 +13,16 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/cuda/choice/machine.h"
+#include "kernels/cuda/device/fp16_layout.h"
+
 namespace kith::cuda {
 namespace {
 
 /// Operations of float32 for each score of a product in fp16: the minima, and what is selected from them. Fitted.
 constexpr double kScore = 6.0;
 /// Bytes that the float32 search moves for each score: it is written, and read by the selection.
-constexpr double kScoreBytes = 8.0;
-/// Columns of definitions, for each column of the rows, that an ambiguous query computes beside products. Fitted.
-constexpr double kAmbiguous = 2.0;
+constexpr double kScoreBytes = 2 * sizeof(float);
 /// From so many columns on, a tree compares rows in float32 first, and rows of which it leaves out most are in
 /// clusters, so that products are followed by kClustered times as many candidates. Measured on clusters of several
 /// sizes.
@@ -41,34 +42,22 @@ constexpr double kTreeNeighbors = 100.0;
 constexpr double kSortBytes = 1500.0;
 /// Bytes for each value, which each leaf gathers and from which boxes are made. Fitted.
 constexpr double kTreeBytes = 40.0;
-/// Kernels of a level: the passes of a sort, samples and keys.
-constexpr double kLevelSteps = 20.0;
+/// Kernels of a level of a tree: the passes of a sort, samples and keys; and as many of a search of a cell for its
+/// queries, which is searched twice.
+constexpr double kPassSteps = 20.0;
 
 /// Steps of finding the centers of cells, with the work of the host between them; and bytes for each value, which is
 /// compared with up to 128 centers, copied and prepared. Fitted.
 constexpr double kCellSteps = 1600.0, kCellBytes = 300.0;
-/// Kernels of the search of one cell for its queries; it is searched twice.
-constexpr double kCellSearchSteps = 40.0;
-/// Queries that are multiplied together: a tile of the product.
-constexpr double kTileQueries = 128.0;
 
-/// Finding a method may take so much of the time that the products so far have taken: products of clustered rows take
-/// longer than was estimated.
-constexpr double kImpatience = 4.0;
 /// Where a query needs more of the rows than that in a tree, it needs most cells. Measured.
 constexpr double kLargestShare = 0.6;
 /// Share of ambiguous queries above which products serve no longer. Measured.
 constexpr double kTooDense = 0.125;
-/// Of D of the k-th neighbour: a larger error by rounding may leave the query ambiguous. Measured.
-constexpr double kLargestError = 0.5;
-/// Products in float32 that take as long as the distance of a candidate. Measured.
-constexpr double kCandidate = 4.0;
 
 /// Operations of float32 for each score of a symmetric join, which serves two rows: its comparisons, and the pairs
 /// that it logs and appends to lists. Fitted: it is faster than searches from about 200 columns on.
 constexpr double kJoinScore = 18.0;
-/// Bytes of a column of a block of 32 rows in fp16.
-constexpr double kBlockBytes = 32 * 2.0;
 
 double number(std::int64_t count) { return static_cast<double>(count); }
 double pairs_of(const SearchSize& size) { return number(size.queries) * number(size.rows); }
@@ -89,7 +78,7 @@ Cost products_cost(const SearchSize& size, double ambiguous) {
   const double in_float32 = pairs * (size.has_fp16 ? ambiguous : times);
   cost.float32 += in_float32 * columns;
   cost.copied += in_float32 * kScoreBytes;
-  cost.definitions += size.has_fp16 ? in_float32 * columns * kAmbiguous : 0.0;
+  cost.definitions += size.has_fp16 ? in_float32 * columns * kScattered : 0.0;
   return cost;
 }
 
@@ -109,7 +98,7 @@ Cost tree_build_cost(const SearchSize& size) {
   const auto levels = number(std::bit_width(static_cast<std::uint64_t>(size.rows / (4 * size.columns + 32))));
   Cost cost;
   cost.copied = number(size.rows) * (levels * kSortBytes + columns_of(size) * kTreeBytes);
-  cost.steps = (levels + 1) * kLevelSteps;
+  cost.steps = (levels + 1) * kPassSteps;
   return cost;
 }
 
@@ -117,10 +106,10 @@ Cost cells_cost(const SearchSize& size, const CellsShape& cells) {
   const double columns = columns_of(size), count = number(cells.count), rows = number(size.rows) / count;
   const double searches = number(size.queries) * std::max(cells.share * count, 1.0);  // of a query in a cell
   const double searched = std::min(count, searches);                                  // cells
-  Cost cost = fp16_cost(std::max(searches, kTileQueries * searched) * rows, columns);
+  Cost cost = fp16_cost(std::max(searches, kFp16TileRows * searched) * rows, columns);
   cost.copied += searched * rows * columns * 2.0;
   cost.definitions += number(size.queries) * count * columns;
-  cost.steps = kCellSearchSteps * searched;
+  cost.steps = 2 * kPassSteps * searched;
   return cost;
 }
 
@@ -183,7 +172,8 @@ double products_seconds(const Machine& machine, const SearchSize& size, double a
 }
 
 bool is_sample_worth(const Machine& machine, const SearchSize& size, const SearchKnowledge& known) {
-  return kImpatience * known.requested_seconds > seconds(tree_build_cost(size), machine);
+  // Products of clustered rows take longer than was estimated.
+  return kClustered * known.requested_seconds > seconds(tree_build_cost(size), machine);
 }
 
 bool knows_share(const SearchKnowledge& known, std::int64_t neighbors) {
@@ -217,13 +207,14 @@ SearchChoice choose_method(const Machine& machine, const SearchSize& size, const
   return chosen(method, std::move(reason), std::move(considered));
 }
 
-double ambiguous_share(const SearchSize& size, std::int64_t left, std::int64_t candidates) {
-  return (number(left) + kCandidate * number(candidates) / number(size.rows)) / number(size.queries);
+double ambiguous_share(const Machine& machine, const SearchSize& size, std::int64_t left, std::int64_t candidates) {
+  const double products = machine.float32 / machine.definitions;  // in the time of a column of a definition
+  return (number(left) + products * number(candidates) / number(size.rows)) / number(size.queries);
 }
 
 bool is_too_dense(double ambiguous) { return ambiguous > kTooDense; }
 
-bool may_be_ambiguous(double error, double nearest) { return error > kLargestError * nearest; }
+bool may_be_ambiguous(double error, double nearest) { return 2 * error > nearest; }
 
 std::int64_t join_sample_rows(const Machine& machine, const SearchSize& size) {
   // The derivative of join_cost() is 0 where the product with the sample takes as long as the distances.
@@ -241,8 +232,9 @@ SearchChoice choose_join(const Machine& machine, const SearchSize& size) {
 }
 
 std::int64_t rows_in_time_of_block(const Machine& machine, std::int64_t columns) {
+  constexpr double kBlockRows = 32;
   Cost block;
-  block.copied = kBlockBytes * number(columns);
+  block.copied = kBlockRows * sizeof(std::uint16_t) * number(columns);
   const double ratio = seconds(block, machine) / seconds(fp16_cost(1.0, number(columns)), machine);
   return std::max<std::int64_t>(static_cast<std::int64_t>(ratio), 1);
 }

@@ -76,10 +76,11 @@ SearchChoice choose_method(const Machine& machine, const SearchSize& size, const
 
 /// The share of some queries that products leave ambiguous: `left` of them have no list, the others measured
 /// `candidates` rows.
-double ambiguous_share(const SearchSize& size, std::int64_t left, std::int64_t candidates);
+double ambiguous_share(const Machine& machine, const SearchSize& size, std::int64_t left, std::int64_t candidates);
 /// Whether so many are ambiguous that products do not serve.
 bool is_too_dense(double ambiguous);
-/// Whether a rounding of D by this much may leave a query ambiguous whose k-th neighbour is at this D.
+/// Whether a rounding of D by this much may leave a query ambiguous whose k-th neighbour is at this D: the error of two
+/// scores, which are compared, is larger.
 bool may_be_ambiguous(double error, double nearest);
 /// Rows of the sample that gives a symmetric join its limits: the fastest number.
 std::int64_t join_sample_rows(const Machine& machine, const SearchSize& size);

@@ -62,7 +62,7 @@ double sampled_ambiguous_share(const HeldRows<T>& held, const Queries& queries, 
   SearchSize sampled = size;
   sampled.queries = sample.queries.rows();
   const std::int64_t left = std::ssize(search_fp16(held, some, lists, batch));
-  return ambiguous_share(sampled, left, lists.candidates);
+  return ambiguous_share(held.context->machine, sampled, left, lists.candidates);
 }
 
 /// Makes cells where they may be worth their cost and have not been tried.
