@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -13,6 +16,8 @@
 #include "core/kmeans/update.h"
 #include "core/numbers/fixed_point.h"
 #include "core/numbers/philox.h"
+#include "core/runtime/large_pages.h"
+#include "core/runtime/threads.h"
 
 namespace kith {
 
@@ -80,32 +85,150 @@ std::vector<std::int64_t> add_seeds(double largest, std::int64_t clusters, bool 
   return std::move(seeds);
 }
 
+/// Adds seeds by greedy k-means++ to rows that offer total(scale), draw(scale, targets, rows), try_rows(rows, scale,
+/// totals) and commit(chosen), as the operations of Points.
+template <class Rows>
+std::vector<std::int64_t> add_greedily(Rows& rows, const Weights& weights, double largest, std::int64_t clusters,
+                                       std::int64_t given, RandomStream random, Observer& observer, SeedingPlace& at) {
+  const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given + clusters))));
+  const std::int64_t evenly = given > 0 ? 0 : 1;  // of the seeds, those that were drawn by weight only
+  std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
+  return add_seeds(largest, clusters, given > 0, at, observer, [&](double farthest) {
+    std::vector<std::int64_t>& seeds = at.state.seeds;
+    const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(farthest));
+    const std::int64_t total = rows.total(scale);
+    const auto first_draw = static_cast<std::uint64_t>(1 + (std::ssize(seeds) - evenly) * trials);
+    for (std::int64_t t = 0; t < trials; ++t) {
+      targets[t] = random_below(random.seed, random.stream, static_cast<std::uint64_t>(first_draw) + t, total);
+    }
+    rows.draw(scale, targets, candidates);
+    std::fill(totals.begin(), totals.end(), 0);
+    rows.try_rows(candidates, scale, totals);
+    const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equal totals
+    seeds.push_back(candidates[winner]);
+    return rows.commit(winner);
+  });
+}
+
+/// The rows of points, each measured from every candidate.
+struct MeasuredRows {
+  Points& points;
+  std::int64_t total(FixedScale scale) { return points.total_min_distance(scale); }
+  void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) {
+    points.draw_rows(scale, targets, rows);
+  }
+  void try_rows(const std::vector<std::int64_t>& rows, FixedScale scale, std::span<std::int64_t> totals) {
+    points.try_candidates(rows_of_points(points, rows).view(), scale, totals);
+  }
+  double commit(std::int64_t chosen) { return points.commit_candidate(chosen); }
+};
+
+/// Few rows. After the first seeds, a candidate keeps a list of the rows to which it is nearer than their seed: a trial
+/// reads these alone, on the processor, where a GPU would answer once for each trial. Lists only become shorter.
+class ListedRows {
+ public:
+  /// values: of all rows, (m, d). seeds: that the kept distances refer to.
+  ListedRows(Points& points, const Weights& weights, MatrixView<const double> values, std::int64_t seeds)
+      : measured_{points}, weights_(weights), values_(values), seeds_(seeds) {
+    if (seeds_ >= kMeasuredSeeds) list();
+  }
+
+  std::int64_t total(FixedScale scale) {
+    if (!is_listed()) return measured_.total(scale);
+    if (terms_.empty() || scale.shift != scale_.shift) {
+      scale_ = scale;
+      terms_.resize(kept_.size());
+      for (std::size_t i = 0; i < kept_.size(); ++i) terms_[i] = term({kept_[i], static_cast<std::int64_t>(i)});
+    }
+    prefixes_.resize(terms_.size());
+    std::inclusive_scan(terms_.begin(), terms_.end(), prefixes_.begin());
+    return prefixes_.back();
+  }
+  void draw(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) {
+    if (!is_listed()) return measured_.draw(scale, targets, rows);
+    std::transform(targets.begin(), targets.end(), rows.begin(), [&](std::int64_t target) {
+      return std::upper_bound(prefixes_.begin(), prefixes_.end(), target) - prefixes_.begin();
+    });
+  }
+  void try_rows(const std::vector<std::int64_t>& rows, FixedScale scale, std::span<std::int64_t> totals) {
+    if (!is_listed()) return measured_.try_rows(rows, scale, totals);
+    tried_ = rows;
+    for (std::size_t t = 0; t < rows.size(); ++t) {
+      totals[t] += prefixes_.back();
+      for (const Neighbor& near : lists_[rows[t]]) {
+        if (is_nearer(near)) totals[t] += term(near) - terms_[near.row];
+      }
+    }
+  }
+  double commit(std::int64_t chosen) {
+    ++seeds_;
+    if (!is_listed()) {
+      const double largest = measured_.commit(chosen);
+      if (seeds_ == kMeasuredSeeds) list();
+      return largest;
+    }
+    for (const Neighbor& near : lists_[tried_[chosen]]) {
+      if (!is_nearer(near)) continue;
+      kept_[near.row] = near.distance;
+      terms_[near.row] = term(near);
+    }
+    if (std::has_single_bit(static_cast<std::uint64_t>(seeds_))) {
+      for (std::vector<Neighbor>& list : lists_) std::erase_if(list, [&](const Neighbor& n) { return !is_nearer(n); });
+    }
+    return *std::max_element(kept_.begin(), kept_.end());
+  }
+
+ private:
+  static constexpr std::int64_t kMeasuredSeeds = 16;  // a list has about a 16th of the rows then
+
+  bool is_listed() const { return !lists_.empty(); }
+  bool is_nearer(const Neighbor& near) const { return near.distance < kept_[near.row]; }
+  std::int64_t term(const Neighbor& near) const {
+    return weighted_fixed(near.distance, scale_.first, scale_.second,
+                          row_weight(weights_.rows[near.row], weights_.integral));
+  }
+
+  void list() {
+    constexpr std::int64_t kBlock = 512;  // candidates measured at a time
+    const std::int64_t count = values_.rows;
+    kept_.resize(static_cast<std::size_t>(count));
+    measured_.points.distances(kept_);
+    lists_.resize(kept_.size());
+    std::vector<double, UninitializedAllocator<double>> distances(std::min(kBlock, count) * count);
+    Threads threads(-measured_.points.threads());
+    for (std::int64_t first = 0; first < count; first += kBlock) {
+      const std::int64_t block = std::min(kBlock, count - first);
+      measured_.points.all_distances({.values = values_.middle(first, block)}, {distances.data(), block, count});
+      threads.run(block, [&](std::int64_t candidate, int) {
+        const double* distance = distances.data() + candidate * count;
+        for (std::int64_t row = 0; row < count; ++row) {
+          if (distance[row] < kept_[row]) lists_[first + candidate].push_back({distance[row], row});
+        }
+      });
+    }
+  }
+
+  MeasuredRows measured_;
+  const Weights& weights_;
+  MatrixView<const double> values_;
+  std::int64_t seeds_;
+  std::vector<std::vector<Neighbor>> lists_;  // (m), empty until the first seeds are chosen
+  std::vector<double> kept_;                  // (m) D to the nearest seed
+  FixedScale scale_{};
+  std::vector<std::int64_t> terms_, prefixes_;  // (m) the kept distances on the grid of the scale, and their sums
+  std::vector<std::int64_t> tried_;
+};
+
 }  // namespace
 
 std::vector<std::int64_t> greedy_kmeans_plus_plus(Points& points, const Weights& weights, std::int64_t clusters,
                                                   RandomStream random, Observer& observer,
                                                   MatrixView<const double> given, SeedingPlace* place) {
-  const auto trials = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(given.rows + clusters))));
   SeedingPlace unkept;
   SeedingPlace& at = place != nullptr ? *place : unkept;
-  std::vector<std::int64_t>& seeds = at.state.seeds;
-  const double first_largest = begin_seeds(points, weights, random, given, seeds);
-  const std::int64_t even = given.rows > 0 ? 0 : 1;  // number of rows drawn by weight only, not by distance
-  std::vector<std::int64_t> targets(trials), candidates(trials), totals(trials);
-  return add_seeds(first_largest, clusters, given.rows > 0, at, observer, [&](double largest) {
-    const FixedScale scale = fixed_scale(weights.value_bits() - exponent_above(largest));
-    const std::int64_t total = points.total_min_distance(scale);
-    const auto first_draw = static_cast<std::uint64_t>(1 + (std::ssize(seeds) - even) * trials);
-    for (std::int64_t t = 0; t < trials; ++t) {
-      targets[t] = random_below(random.seed, random.stream, static_cast<std::uint64_t>(first_draw) + t, total);
-    }
-    points.draw_rows(scale, targets, candidates);
-    std::fill(totals.begin(), totals.end(), 0);
-    points.try_candidates(rows_of_points(points, candidates).view(), scale, totals);
-    const auto winner = std::min_element(totals.begin(), totals.end()) - totals.begin();  // the first of equal totals
-    seeds.push_back(candidates[winner]);
-    return points.commit_candidate(winner);
-  });
+  const double largest = begin_seeds(points, weights, random, given, at.state.seeds);
+  MeasuredRows rows{points};
+  return add_greedily(rows, weights, largest, clusters, given.rows, random, observer, at);
 }
 
 std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights& weights, std::int64_t clusters,
@@ -142,7 +265,8 @@ namespace {
 constexpr std::array<std::int64_t, 3> kDraws{1, 1, 2};
 constexpr std::int64_t kRounds = kDraws.size();
 constexpr std::uint64_t kChoiceStream = std::uint64_t{1} << 32;  // added to the stream for the choice among candidates
-constexpr double kLightest = 0x1p-40;  // relative to the heaviest candidate; checked_weights() accepts it
+constexpr std::int64_t kMostListed = 5000;  // candidates: more take processors longer to list than to try
+constexpr double kLightest = 0x1p-40;       // relative to the heaviest candidate; checked_weights() accepts it
 
 /// Drawn rows, each with the total weight of the rows nearest to it.
 struct Candidates {
@@ -169,7 +293,7 @@ double weigh_candidates(Points& points, const DataPlan& plan, MatrixView<const d
   Matrix<double> values(count, plan.columns);
   std::copy_n(given.data, given.size(), values.data());
   points.copy_rows(candidates.rows, values.view().middle(given.rows, count - given.rows));
-  points.reset();
+  if (plan.weights.given()) points.reset();  // sums are changes since the last labels; else these are guesses now
   Assignment assignment(count);
   std::vector<Limbs> ignored(static_cast<std::size_t>(count));
   const MeasureRequest measure{values.view(), inertia_scale(plan, values.view()), term_bits(plan.weights.terms)};
@@ -195,7 +319,14 @@ std::vector<std::int64_t> choose(const Points& points, const DataPlan& plan, Can
   const Weights weights = checked_weights(candidates.weights, "candidates of k-means||");
   held->prepare(make_plan(*held, weights));
   random.stream += kChoiceStream;
-  std::vector<std::int64_t> seeds = greedy_kmeans_plus_plus(*held, weights, clusters, random, observer, given, &place);
+  std::vector<std::int64_t> seeds;
+  if (values.rows() <= kMostListed) {
+    const double largest = begin_seeds(*held, weights, random, given, place.state.seeds);
+    ListedRows rows(*held, weights, values.view(), std::ssize(place.state.seeds));
+    seeds = add_greedily(rows, weights, largest, clusters, given.rows, random, observer, place);
+  } else {
+    seeds = greedy_kmeans_plus_plus(*held, weights, clusters, random, observer, given, &place);
+  }
   for (std::int64_t& seed : seeds) seed = candidates.rows[static_cast<std::size_t>(seed)];
   return seeds;
 }
@@ -213,6 +344,7 @@ std::vector<std::int64_t> kmeans_parallel(Points& points, const DataPlan& plan, 
     at.state.drawn = at.state.candidates;
   }
   Candidates candidates{at.state.candidates, {}};
+  points.reset();
   std::unordered_set<std::int64_t> drawn(at.state.drawn.begin(), at.state.drawn.end());
   const auto draws_of = [&](std::int64_t round) { return kDraws[std::min(round, kRounds - 1)] * clusters; };
   std::int64_t first_draw = 1;

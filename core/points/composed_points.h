@@ -98,6 +98,7 @@ class ComposedPoints final : public Points {
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
   std::unique_ptr<Points> hold(const PointBlock& block) const override { return backend_.hold(block); }
+  int threads() const override { return shards_.empty() ? 1 : shards_.front()->threads(); }
 
   void add_range(ColumnRange&) const override;
   void add_magnitudes(const ColumnScales&, ColumnMagnitudes&) const override;

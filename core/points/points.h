@@ -289,6 +289,8 @@ class Points {
 
   /// Other rows, held by the same backend.
   virtual std::unique_ptr<Points> hold(const PointBlock&) const = 0;
+  /// The threads of the processor that may work while this does not.
+  virtual int threads() const { return 1; }
 
   // Lloyd's iteration.
 

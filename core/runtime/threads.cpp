@@ -73,7 +73,7 @@ int usable_threads() {
 
 Threads::Threads(int count, MemoryTopology topology, const char* remedy)
     : topology_(std::move(topology)), ranges_(static_cast<std::size_t>(topology_.nodes)) {
-  const int requested = count > 0 ? count : usable_threads();
+  const int requested = count == 0 ? usable_threads() : std::abs(count);
   try {
     for (int thread = 1; thread < requested; ++thread) workers_.emplace_back([this, thread] { work_loop(thread); });
   } catch (const std::exception& error) {  // the destructor does not run if the constructor throws

@@ -27,8 +27,8 @@ struct MemoryTopology {
 
 class Threads {
  public:
-  /// count 0: usable_threads(), or as many as the system lets start. The calling thread is one of them. Throws
-  /// Error(device) with the remedy if a given number of threads cannot be started.
+  /// count 0: usable_threads(), or as many as the system lets start; below 0: at most -count, likewise. The calling
+  /// thread is one of them. Throws Error(device) with the remedy if a given number of threads cannot be started.
   explicit Threads(int count, MemoryTopology topology = {}, const char* remedy = "give a smaller --threads");
   ~Threads();
   Threads(const Threads&) = delete;

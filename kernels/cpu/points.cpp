@@ -23,6 +23,7 @@ class CpuPoints final : public Points {
 
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
+  int threads() const override { return held_.threads.count(); }
   std::unique_ptr<Points> hold(const PointBlock& block) const override {
     return hold_points(block, held_.set, held_.threads, {.block_rows = held_.block_rows}, held_.forced,
                        held_.decisions);

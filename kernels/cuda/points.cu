@@ -35,6 +35,7 @@ class CudaPoints final : public Points {
   std::int64_t rows() const override { return held_.rows(); }
   std::int64_t columns() const override { return held_.columns(); }
 
+  int threads() const override { return usable_threads(); }
   std::unique_ptr<Points> hold(const PointBlock& block) const override {
     return with_memory(held_, [&] { return hold_points(held_.context, block, 0); });
   }

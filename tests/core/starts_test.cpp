@@ -75,11 +75,47 @@ TEST_CASE("the default start depends on the shape and the number of clusters alo
 }
 
 TEST_CASE("k-means|| chooses the rows of the definition", "[starts]") {
-  const std::int64_t k = 12;
-  check_everywhere({400, 6, k}, [k](Points& points, const DataPlan& plan) {
+  for (const std::int64_t k : {12, 40}) {  // more than 16 seeds: the lists of candidates as well
+    check_everywhere({400, 6, k}, [k](Points& points, const DataPlan& plan) {
+      Observer silent;
+      return kmeans_parallel(points, plan, k, {7, 1}, silent);
+    });
+  }
+}
+
+TEST_CASE("k-means|| chooses among its candidates as greedy k-means++ among weighted rows", "[starts]") {
+  const std::int64_t n = 3000, d = 5, k = 150;
+  for (const Kind& kind : {kinds()[0], kinds()[1]}) {
+    INFO(kind.name);
+    const Matrix<double> values = kind.make(n, d, 5);
+    const auto points = reference_points(values.view());
+    const DataPlan plan = make_plan(*points, equal_weights(n));
+    points->prepare(plan);
     Observer silent;
-    return kmeans_parallel(points, plan, k, {7, 1}, silent);
-  });
+    SeedingPlace place;
+    const Rows seeds = kmeans_parallel(*points, plan, k, {7, 1}, silent, {}, &place);
+    const Rows& candidates = place.state.candidates;
+    REQUIRE(std::ssize(candidates) > 3 * k);
+    std::vector<double> counts(candidates.size(), 0.0);
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::size_t nearest = 0;
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t c = 0; c < candidates.size(); ++c) {
+        const double distance = reference_distance(values.row(i).data(), values.row(candidates[c]).data(), d);
+        if (distance < least) nearest = c;
+        least = std::min(least, distance);
+      }
+      counts[nearest] += 1.0;
+    }
+    REQUIRE(std::count(counts.begin(), counts.end(), 0.0) == 0);
+    const Matrix<double> rows = rows_of_points(*points, candidates);
+    const auto held = points->hold({.values = rows.view(), .weights = counts});
+    const Weights weights = checked_weights(counts, "counts");
+    held->prepare(make_plan(*held, weights));
+    Rows expected = greedy_kmeans_plus_plus(*held, weights, k, {7, 1 + (std::uint64_t{1} << 32)}, silent);
+    for (std::int64_t& row : expected) row = candidates[static_cast<std::size_t>(row)];
+    CHECK(seeds == expected);
+  }
 }
 
 TEST_CASE("farthest-first traversal chooses the rows of the definition", "[starts]") {

@@ -56,10 +56,10 @@ bool is_large(const HeldRows<T>& held, std::int64_t clusters) {
   return clusters >= kLeastClusters && held.rows() * held.columns() >= kLeastWork / clusters;
 }
 
-/// Whether every row has one of the clusters as label.
+/// Whether every row has one of the clusters as label. k-means|| weighs more candidates each time.
 template <class T>
 bool labels_are_known(const HeldRows<T>& held, std::int64_t clusters) {
-  return held.labelled_clusters == clusters;
+  return held.labelled_clusters > 0 && held.labelled_clusters <= clusters;
 }
 
 /// The seconds of a row in an assignment by a screen, from the work that it did.

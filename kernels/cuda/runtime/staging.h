@@ -55,6 +55,7 @@ class Staging {
   class Upload;
   struct PinnedBuffer {
     std::byte* memory = nullptr;
+    bool is_locked = false;
     cudaEvent_t copied[kParts] = {};  // recorded after each part; the last one also after the last use of the buffer
     cudaEvent_t free() const { return copied[kParts - 1]; }
   };

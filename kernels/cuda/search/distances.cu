@@ -50,8 +50,12 @@ void all_distances(const HeldRows<T>& held, const Queries& request, MatrixView<d
         });
         check(cudaGetLastError());
         double* to = out.data + query * out.columns + block.first + row;
-        check(cudaMemcpy2DAsync(to, out.columns * sizeof(double), device_distances.data(), rows * sizeof(double),
-                                rows * sizeof(double), query_count, cudaMemcpyDeviceToHost, stream));
+        if (rows == out.columns) {
+          stream.download(to, device_distances.data(), rows * query_count);  // of contiguous values: the fastest way
+        } else {
+          check(cudaMemcpy2DAsync(to, out.columns * sizeof(double), device_distances.data(), rows * sizeof(double),
+                                  rows * sizeof(double), query_count, cudaMemcpyDeviceToHost, stream));
+        }
         stream.wait();
       }
     }
