@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import h5py
 import numpy as np
@@ -30,19 +30,26 @@ from ._choice import WHERE, _native, held, in_process, rounded
 from ._errors import Error, Warning, make_error
 from ._program import as_file, as_points, call, number, program
 
+if TYPE_CHECKING:
+    from ._estimators import DBSCAN, KMeans, NearestNeighbors
+    from ._native import Index, Points, dbscan, distances, evaluate, sweep
+
 __all__ = [
-    "Clusters", "Error", "Index", "Neighbors", "Points", "PreparedCentroids", "Warning", "assign", "cluster", "dbscan",
-    "distances", "evaluate", "neighbors", "program", "sweep", "within",
+    "Clusters", "DBSCAN", "Error", "Index", "KMeans", "NearestNeighbors", "Neighbors", "Points", "PreparedCentroids",
+    "Warning", "assign", "cluster", "dbscan", "distances", "evaluate", "neighbors", "program", "sweep", "within",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """What only the module in the process has (_native.pyi)."""
-    if name in ("Index", "Points", "dbscan", "distances", "evaluate", "sweep"):
+    """What only the module in the process has (_native.pyi); estimators import scikit-learn when they are first used."""
+    estimators = ("DBSCAN", "KMeans", "NearestNeighbors")
+    if name in (*estimators, "Index", "Points", "dbscan", "distances", "evaluate", "sweep"):
         if _native is None:
             raise Error(1, f"kith.{name}: this kith was installed without its compiled module, kith._native; install "
                            "it with pip install .")
-        return getattr(_native, name)
+        from importlib import import_module
+
+        return getattr(import_module("._estimators", __name__) if name in estimators else _native, name)
     raise AttributeError(f"module 'kith' has no attribute '{name}'")
 
 
