@@ -83,7 +83,7 @@ python_packages() {
     skip 'the wheel, because Python or its venv is missing (package python3-venv)'
     return
   fi
-  if ! $venv/bin/pip install --quiet build 'scikit-build-core>=0.10' 'nanobind>=2.4' >>$log 2>&1; then
+  if ! $venv/bin/pip install --quiet build 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.26' >>$log 2>&1; then
     skip 'the wheel, because pip finds no package index'
     return
   fi

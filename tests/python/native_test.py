@@ -27,6 +27,7 @@ ROUNDS = int(os.environ.pop("ROUNDS", "5"))
 rng = np.random.default_rng(3)
 points = rng.normal(size=(700, 6)).astype(np.float32)
 queries = rng.normal(size=(40, 6)).astype(np.float32)
+LARGE = rng.normal(size=(60_000, 48)).astype(np.float32)
 
 
 def by_program(command, base, *words, **arrays):
@@ -99,6 +100,10 @@ def test_neighbors_of_the_program():
         assert np.array_equal(begins, expected["indptr"]) and np.array_equal(rows, expected["indices"])
         assert np.array_equal(distances.astype(kind), expected["distances"])
     assert Index(points).search(None, 1, include_self=True)[0][:, 0].tolist() == list(range(700))
+    large = Index(LARGE)
+    rows = large.search(LARGE[:50], 3)[0]
+    for count in (1, 2, 10, 21, 22):  # of queries, which are searched in other ways
+        assert np.array_equal(large.search(LARGE[:count], 3)[0], rows[:count]), count
     rows, squares = Index(points).search(queries, 3, squared=True)
     assert np.array_equal(np.sqrt(squares), Index(points).search(queries, 3)[1])
 
@@ -230,9 +235,6 @@ def test_one_place_decides():
     whole = kith.cluster(points, 5, metric="cosine")
     continued = kith.cluster(points, 5, init=begun)
     assert np.array_equal(continued.labels, whole.labels) and continued.iterations == whole.iterations
-
-
-LARGE = rng.normal(size=(60_000, 48)).astype(np.float32)
 
 
 def test_interrupts_at_random_moments():

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
+#include <span>
+#include <vector>
 
 #include "kernels/cpu/operations.h"
 #include "kernels/cpu/runtime/lists.h"
@@ -34,7 +36,9 @@ class Search {
   /// Searches all rows for each query by the definition.
   void measure_all() {
     if (queries_.values.rows >= held_.threads.count() && queries_.values.rows > kFewQueries) return measure_blocks();
-    for (std::int64_t q = 0; q < queries_.values.rows; ++q) search_directly(q);
+    std::vector<std::int64_t> all(static_cast<std::size_t>(queries_.values.rows));
+    std::iota(all.begin(), all.end(), std::int64_t{0});
+    search_directly(all);
   }
 
   void screen_all() {
@@ -61,7 +65,7 @@ class Search {
       search_cells(held_, cells_of(held_, kernels_, SearchMethod::cells, std::ssize(incomplete)), kernels_, queries_,
                    incomplete, lists_);
     } else {
-      for (const std::int64_t q : incomplete) search_directly(q);
+      search_directly(incomplete);
     }
     held_.threads.run(queries_.values.rows, [&](std::int64_t q, int) {
       if (is_complete(q)) rank(q);
@@ -70,46 +74,60 @@ class Search {
 
  private:
   using List = CandidateList<std::int64_t>;
-  static constexpr std::int64_t kFewQueries = 21;  // all threads search for one of them at a time
+  static constexpr std::int64_t kFewQueries = 21;  // all threads search for all of them
+
+  std::int64_t rows_in_cache() const {
+    constexpr std::int64_t kBytes = 128 << 10;
+    return std::max<std::int64_t>(kBytes / (held_.columns() * static_cast<std::int64_t>(sizeof(T))), 8);
+  }
 
   std::int64_t excluded(std::int64_t q) const { return queries_.excluded_row < 0 ? -1 : queries_.excluded_row + q; }
   double distance(std::int64_t q, std::int64_t i) const {
     return distance_(held_.row(i), queries_.values.row(q).data(), held_.columns());
   }
 
-  void search_directly(std::int64_t q) {
-    NearestHeap nearest(k_);
-    nearest.add(lists_, q);
+  /// Adds rows first .. last - 1 to the list of query q.
+  void add_rows(std::int64_t q, std::int64_t first, std::int64_t last, NearestHeap& nearest) const {
+    for (std::int64_t i = first; i < last; ++i) {
+      if (held_.first_row + i != excluded(q)) nearest.add({distance(q, i), held_.first_row + i});
+    }
+  }
+
+  /// All threads pass over the rows for some queries at a time, in blocks of rows that stay in the cache for all of
+  /// them.
+  void search_directly(std::span<const std::int64_t> queries) {
+    for (; queries.size() > kFewQueries; queries = queries.subspan(kFewQueries)) {
+      search_directly(queries.first(kFewQueries));
+    }
+    std::vector<NearestHeap> nearest(queries.size(), NearestHeap(k_));
+    for (std::size_t q = 0; q < queries.size(); ++q) nearest[q].add(lists_, queries[q]);
     std::mutex merging;
     held_.for_ranges(held_.rows_per_task(8 * held_.columns()),
                      [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-                       NearestHeap local(k_);
-                       for (std::int64_t i = first; i < last; ++i) {
-                         if (held_.first_row + i != excluded(q)) local.add({distance(q, i), held_.first_row + i});
+                       std::vector<NearestHeap> local(queries.size(), NearestHeap(k_));
+                       for (std::int64_t begin = first; begin < last; begin += rows_in_cache()) {
+                         const std::int64_t end = std::min(begin + rows_in_cache(), last);
+                         for (std::size_t q = 0; q < queries.size(); ++q) add_rows(queries[q], begin, end, local[q]);
                        }
                        const std::lock_guard lock(merging);
-                       for (const Neighbor& each : local.kept()) nearest.add(each);
+                       for (std::size_t q = 0; q < queries.size(); ++q) {
+                         for (const Neighbor& each : local[q].kept()) nearest[q].add(each);
+                       }
                      });
-    nearest.store(q, lists_);
+    for (std::size_t q = 0; q < queries.size(); ++q) nearest[q].store(queries[q], lists_);
   }
 
   /// A thread takes some queries, and passes over ranges of rows that stay in the cache.
   void measure_blocks() {
-    constexpr std::int64_t kRangeBytes = 128 << 10, kQueriesPerTask = 8;
-    const std::int64_t row_bytes = held_.columns() * static_cast<std::int64_t>(sizeof(T));
-    const std::int64_t step = std::max<std::int64_t>(kRangeBytes / row_bytes, 8), count = queries_.values.rows;
+    constexpr std::int64_t kQueriesPerTask = 8;
+    const std::int64_t step = rows_in_cache(), count = queries_.values.rows;
     held_.threads.run(ceil_div(count, kQueriesPerTask), [&](std::int64_t task, int) {
       const std::int64_t begin = task * kQueriesPerTask, end = std::min(begin + kQueriesPerTask, count);
       std::vector<NearestHeap> nearest;
       for (std::int64_t q = begin; q < end; ++q) nearest.emplace_back(k_).add(lists_, q);
       for (std::int64_t first = 0; first < held_.rows(); first += step) {
         const std::int64_t last = std::min(first + step, held_.rows());
-        for (std::int64_t q = begin; q < end; ++q) {
-          for (std::int64_t i = first; i < last; ++i) {
-            if (held_.first_row + i == excluded(q)) continue;
-            nearest[q - begin].add({distance(q, i), held_.first_row + i});
-          }
-        }
+        for (std::int64_t q = begin; q < end; ++q) add_rows(q, first, last, nearest[q - begin]);
       }
       for (std::int64_t q = begin; q < end; ++q) nearest[q - begin].store(q, lists_);
     });
