@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "app/cli/layout.h"
+#include "app/run/profile.h"
 #include "data/io/quoted.h"
+#include "data/text/text_values.h"
 
 namespace kith::app {
 namespace {
@@ -22,11 +24,11 @@ using data::ColumnType;
 
 bool has_range(const ColumnProfile& column) {
   return column.type == ColumnType::date ||
-         (column.reads_as_number && (column.type == ColumnType::number || column.type == ColumnType::identifier));
+         (column.is_number() && (column.type == ColumnType::number || column.type == ColumnType::identifier));
 }
 
 std::string shown_value(const ColumnProfile& column, double value) {
-  return column.type == ColumnType::date ? data::date_text(value) : fmt::format("{:.6g}", value);
+  return column.type == ColumnType::date ? data::date_text(value) : shown_number(value);
 }
 
 std::string shown_text(const std::string& text) { return unbreakable(quoted(text, kValueBytes)); }

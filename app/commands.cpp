@@ -44,6 +44,7 @@ std::string short_help(HelpForm form) {
       "kith: exact k-means and nearest neighbours, from files to files. Results are the same bytes on every "
       "processor and GPU, with any number of threads.",
       {"kith cluster points.h5:/train -k 50 -o clusters.h5",
+       "kith cluster customers.csv -k 3 --prepare auto -o clusters.h5",
        "kith assign new.h5:/train --centroids clusters.h5 -o labels.h5",
        "kith knn points.h5:/train --queries points.h5:/test -k 10 -o neighbors.h5"},
       "kith COMMAND [arguments]",

@@ -183,6 +183,11 @@ std::string obstacles(const DescribedFile& file) {
   std::string out;
   for (const Described& dataset : file.datasets) {
     const data::DatasetInfo& info = dataset.info;
+    if (dataset.profile && info.unreadable.ends_with("say --prepare auto")) {  // the types above say why
+      out += lay_out_command(fmt::format("kith cluster {} -k K --prepare auto", shell_word(file.name)),
+                             text_width(Stream::output));
+      continue;
+    }
     if (info.unreadable.starts_with(file.name)) {  // the message is complete
       out += paragraph(visible(info.unreadable));
       continue;

@@ -136,11 +136,10 @@ Labels labels_of_numbers(const Location& location, const std::string& field = ""
                                          .columns = field.empty() ? "" : fmt::format("\"{}\"", field),
                                          .missing = Missing::keep});
   if (source->columns() != 1) {
-    refuse_input(
-        source->name(),
-        fmt::format("expected labels, one number for each row, found {} x {}; name a vector of the file, or keep "
-                    "one column",
-                    source->rows(), source->columns()));
+    refuse_input(source->name(), fmt::format("expected labels, one number for each row, found a matrix of {} x {}; "
+                                             "name the vector that holds them as FILE:DATASET, or keep "
+                                             "one column",
+                                             source->rows(), source->columns()));
   }
   Labels labels{source->name(), {}, {}, source->file_bytes()};
   require_memory(capped_product(source->rows(), kCodeBytes) + source->held_bytes(), source->name());

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
 
 namespace kith::app {
 namespace {
@@ -163,13 +164,52 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
+namespace {
+
+/// A list option that takes more than a line, as several of it: a shell joins no words that are broken.
+std::vector<std::string> divided(const std::string& option, const std::string& word, std::size_t width) {
+  const std::vector<std::string> values = split_words(word);
+  if (values.size() != 1) return {option + " " + word};
+  std::vector<std::string> pieces;
+  std::string value, item;
+  bool is_quoted = false;
+  const auto shown = [&option](const std::string& list) { return option + " " + shell_word(list); };
+  const auto take_item = [&] {
+    const std::string longer = value.empty() ? item : value + "," + item;
+    if (!value.empty() && display_width(shown(longer)) + 2 > width) {
+      pieces.push_back(shown(value));
+      value = item;
+    } else {
+      value = longer;
+    }
+    item.clear();
+  };
+  for (const char c : values.front()) {
+    is_quoted = is_quoted != (c == '"');
+    if (c == ',' && !is_quoted) {
+      take_item();
+    } else {
+      item += c;
+    }
+  }
+  take_item();
+  pieces.push_back(shown(value));
+  return pieces;
+}
+
+}  // namespace
+
 std::vector<std::string> wrap_command(std::string_view command, std::size_t width) {
   std::vector<std::string> pieces;
   bool is_option = false;
   for (std::string& word : words_of(command, true)) {
     const bool is_value = is_option && !word.starts_with('-');
     is_option = word.starts_with('-');
-    if (is_value) {
+    if (is_value && display_width(pieces.back()) + display_width(word) + 3 > width && is_list_option(pieces.back())) {
+      const std::string option = pieces.back();
+      pieces.pop_back();
+      for (std::string& piece : divided(option, word, width)) pieces.push_back(std::move(piece));
+    } else if (is_value) {
       pieces.back() += " " + word;
     } else {
       pieces.push_back(std::move(word));

@@ -77,7 +77,11 @@ OptionEntry& OptionSet::State::add_valued(const Option& option, const std::strin
   if (entry.default_text.empty()) entry.default_text = default_text;
   entry.handle = app.add_option(option.names, entry.word);
   // The last of repeated options counts, as elsewhere; a second positional is an unexpected argument.
-  if (!entry.positional) entry.handle->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  // The items of repeated lists are joined; CLI11 puts a line end between them.
+  const bool is_list = is_list_option(entry.long_name);
+  if (!entry.positional) {
+    entry.handle->multi_option_policy(is_list ? CLI::MultiOptionPolicy::Join : CLI::MultiOptionPolicy::TakeLast);
+  }
   return entry;
 }
 
@@ -118,9 +122,11 @@ void OptionSet::positionals(const Option& option, std::vector<std::string>& targ
 
 void OptionSet::text(const Option& option, std::string& target) {
   OptionEntry& entry = state_->add_valued(option, target, [&target] { return target; });
-  entry.set = [&target](const std::string& value, const std::string& where) {
+  const bool is_list = is_list_option(entry.long_name);
+  entry.set = [&target, is_list](const std::string& value, const std::string& where) {
     if (value.empty()) refuse_usage(where + ": expected a value, found nothing");
     target = value;
+    if (is_list) std::replace(target.begin(), target.end(), '\n', ',');
   };
 }
 

@@ -103,7 +103,7 @@ std::vector<data::EncodeRule> encode_rules(const std::string& text) {
   constexpr std::pair<const char*, data::Encode> kWords[] = {
       {"none", data::Encode::none},   {"ordinal", data::Encode::ordinal},    {"onehot", data::Encode::onehot},
       {"date", data::Encode::date},   {"dmy", data::Encode::date_day_first}, {"mdy", data::Encode::date_month_first},
-      {"yesno", data::Encode::yesno}, {kOnehotMissing, data::Encode::onehot}};
+      {"yesno", data::Encode::yesno}, {"unit", data::Encode::unit},          {kOnehotMissing, data::Encode::onehot}};
   std::vector<data::EncodeRule> rules;
   if (text.empty()) return rules;
   for (const data::ListItem& item : data::split_list("--encode", text)) {
@@ -115,7 +115,7 @@ std::vector<data::EncodeRule> encode_rules(const std::string& text) {
         std::find_if(std::begin(kWords), std::end(kWords), [&word](const auto& entry) { return word == entry.first; });
     if (known == std::end(kWords) || equals == 0) {
       throw Error(ExitCode::usage, fmt::format("--encode: expected onehot, onehot+missing, ordinal, date, dmy, mdy, "
-                                               "yesno or none, or COLUMN=onehot and so on, "
+                                               "yesno, unit or none, or COLUMN=onehot and so on, "
                                                "found '{}'",
                                                quoted(item.text)));
     }
@@ -168,7 +168,8 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
                          "Make features of columns of text: onehot (for each text a column of 0 and 1), onehot+missing "
                          "(also one for missing values), ordinal (the "
                          "place of the text in alphabetical order), date (days since 1970; dmy or mdy if day and month "
-                         "are unclear), yesno (1 and 0), none; for all such columns, for some, or both, as in "
+                         "are unclear), yesno (1 and 0), unit (the number in 165 cm or $ 1.50; all "
+                         "rows have the same unit), none; for all such columns, for some, or both, as in "
                          "date,onehot,size=ordinal.");
   encode.section = Section::preparation;
   encode.shown_default = "none";

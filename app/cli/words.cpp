@@ -161,4 +161,8 @@ std::vector<std::string> split_words(const std::string& line) {
   return words;
 }
 
+bool is_list_option(std::string_view name) {
+  return name == "--encode" || name == "--drop-columns" || name == "--column-weights" || name == "--na-values";
+}
+
 }  // namespace kith::app

@@ -27,6 +27,10 @@ std::string suggestion(const std::string& typed, const std::vector<std::string>&
 /// A word as a shell reads it: between quotes where the shell would make something else of it.
 std::string shell_word(const std::string& word);
 
+/// Whether the value of the option is a list whose items may be divided among several of it: --encode a=date --encode
+/// b=yesno.
+bool is_list_option(std::string_view name);
+
 /// The words of a command line, as a shell divides it by blanks, quotes and backslashes; nothing else is special.
 std::vector<std::string> split_words(const std::string& line);
 

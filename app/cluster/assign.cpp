@@ -185,6 +185,7 @@ void declare(OptionSet& set, AssignOptions& options) {
               .value = "R",
               .help = "Rows that are farther than this from every centroid get the label -1 and count in no cluster. "
                       "For cosine, R is sqrt(2 - 2 cos): 0.447 is a cosine of 0.9.",
+              .section = Section::output,
               .shown_default = "none",
               .stored = Stored::if_changed,
               .position = position::kExtra},

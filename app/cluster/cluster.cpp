@@ -133,6 +133,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
             .value = "size|COLUMN",
             .help = "Number the clusters by size, the largest first, or by their mean of this column of the file, the "
                     "smallest first.",
+            .section = Section::output,
             .shown_default = "as the run numbers them",
             .stored = Stored::if_changed,
             .position = position::kExtra,
@@ -536,6 +537,7 @@ int run_cluster(const Arguments& arguments) {
                  .summary = "k-means clustering of the points in a file (labels, centroids, counts, inertia).",
                  .usage = "POINTS -k K [options]",
                  .examples = {"kith cluster points.h5:/train -k 50 -o clusters.h5",
+                              "kith cluster customers.csv -k 3 --prepare auto --explain -o clusters.h5",
                               "kith cluster points.h5:/train -k 50 --n-init 10 --seed 1 -o clusters.h5",
                               "kith cluster points.h5:/train --init clusters.h5 --tolerance 0 -o better.h5",
                               "kith cluster points.h5:/train -k 10        # a table on standard output"},

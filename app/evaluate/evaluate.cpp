@@ -405,9 +405,11 @@ int evaluate_lists(const EvaluateOptions& options, PointsRun& run) {
                                              options.labels, options.labels));
   }
   if (!names_lists(options.truth)) {
-    throw Error(ExitCode::data, fmt::format("--truth {}: expected lists of neighbours, as {} has, found labels; give "
-                                            "FILE:/neighbors of a result of kith knn",
-                                            options.truth, options.labels));
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected labels, one for each row, as --truth {} has, found a matrix; name the "
+                            "vector that holds them, or, if its rows are lists of neighbours, give "
+                            "--truth FILE:/neighbors of a result of kith knn",
+                            options.labels, options.truth));
   }
   if (!options.internal.points.empty() || !run.target.empty()) {
     throw Error(ExitCode::usage,

@@ -71,14 +71,14 @@ void declare(OptionSet& set, ImageOptions& options) {
                         "--palette names one file, but every picture gets its own colours; add "
                         "--palette-of-all, or give one picture")}},
       options.palette);
-  set.text(
-      {.names = "--palette-from",
-       .value = "FILE",
-       .help = "Use these colours: text (#rrggbb), .gpl, or k x 3 values from 0 to 255 in any file that kith reads.",
-       .input = Input::file,
-       .stored = Stored::if_changed,
-       .no_effect = {sobel}},
-      options.palette_from);
+  set.text({.names = "--palette-from",
+            .value = "FILE",
+            .help = "Use these colours: text (#rrggbb), .gpl, a picture of squares (.png), or k x 3 values from 0 to "
+                    "255 in any file that kith reads.",
+            .input = Input::file,
+            .stored = Stored::if_changed,
+            .no_effect = {sobel}},
+           options.palette_from);
   set.text({.names = "--labels",
             .value = "FILE",
             .help = "Write the number of each pixel's colour to this HDF5 file; -1: transparent.",

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
 #include "app/run/results.h"
 #include "core/points/data_plan.h"
 #include "core/points/weights.h"
@@ -175,6 +176,21 @@ double share_of(const PaletteColor& entry, const std::vector<PaletteColor>& pale
 
 std::vector<std::string> palette_endings() { return {".txt", ".gpl", ".h5", ".png"}; }
 
+/// The colours of a picture of squares, in the order of its pixels.
+static std::vector<Pixel> picture_palette(const std::string& file) {
+  constexpr std::size_t kMostColors = 1024;
+  std::vector<Pixel> colors;
+  for (const Pixel& pixel : data::read_picture(file, [](PictureSize) {}).pixels) {
+    if (pixel.alpha == 0 || (!colors.empty() && colors.back() == pixel)) continue;
+    if (std::find(colors.begin(), colors.end(), pixel) == colors.end()) colors.push_back(pixel);
+    if (colors.size() <= kMostColors) continue;
+    throw Error(ExitCode::data, fmt::format("{}: expected a picture of squares with at most {} colours, found more; to "
+                                            "find few, kith image {} -k 8 --palette colors.gpl",
+                                            quoted(file), kMostColors, shell_word(file)));
+  }
+  return colors;
+}
+
 std::vector<Pixel> read_palette(const std::string& location) {
   const std::string file = data::parse_location(location).file;
   const data::InputBytes input = data::InputBytes::open(file, "a palette");
@@ -186,6 +202,8 @@ std::vector<Pixel> read_palette(const std::string& location) {
                                               kMostText, input.size()));
     }
     colors = parse_palette(input.begin(input.size()), file);
+  } else if (head.starts_with("\x89PNG") || head.starts_with("\xff\xd8\xff")) {
+    colors = picture_palette(file);
   } else {
     colors = matrix_palette(location);
   }

@@ -60,6 +60,12 @@ Treatment treatment_of(const ColumnProfile& column, const GivenColumns& given, c
   switch (column.type) {
     case ColumnType::number:
       if (column.reads_as_number) return number;
+      if (column.is_number()) {
+        const std::string gaps = missing_values(column, fill);
+        return {.shown = "number" + scaled,
+                .why = fmt::format("without {}{}{}", quoted(column.unit), gaps.empty() ? "" : "; ", gaps),
+                .encode = "unit"};
+      }
       return left_out(fmt::format("{} reads it, but not the other columns", column.number_options));
     case ColumnType::yesno: {
       Treatment yesno{.shown = "1 and 0" + scaled, .why = missing_values(column, fill)};
@@ -71,6 +77,17 @@ Treatment treatment_of(const ColumnProfile& column, const GivenColumns& given, c
         return left_out(fmt::format("{}; --encode {}=dmy or mdy says it", column.date_order, column.name));
       }
       return {.shown = "days" + scaled, .why = missing_values(column, fill), .encode = "date"};
+    case ColumnType::constant: {
+      // A mark such as x, or nothing, answers a question.
+      constexpr std::int64_t kPercent = 5;
+      const std::int64_t present = column.commonest.empty() ? 0 : column.commonest.front().second;
+      const std::int64_t rows = present + column.missing, fewer = std::min(present, column.missing);
+      if (column.reads_as_number || 100 * fewer < kPercent * rows || given.encodes_all) return left_out(column.why);
+      return {.shown = "one-hot, 2",
+              .why = fmt::format("'{}' or nothing", quoted(column.commonest.front().first, 20)),
+              .encode = "onehot+missing",
+              .is_weighed = true};
+    }
     case ColumnType::category: {
       if (given.encodes_all) return {.shown = "as --encode says"};
       const bool has_missing = column.missing > 0;
@@ -129,7 +146,7 @@ void take_number_options(const std::string& options, CommonOptions& common) {
 
 /// A line for each column, and the command that repeats the choice.
 void print(const data::TableProfile& table, const std::vector<std::pair<const ColumnProfile*, Treatment>>& choice,
-           const std::string& command) {
+           std::int64_t skipped, const std::string& command) {
   constexpr std::size_t kMostShown = 50, kNameBytes = 24;
   TextTable text{{Align::left, Align::left, Align::left, Align::wrapped}, {{"column", "type", "becomes", "why"}}, 1, 2};
   std::size_t used = 0;
@@ -142,6 +159,14 @@ void print(const data::TableProfile& table, const std::vector<std::pair<const Co
   const std::size_t width = text_width(Stream::error);
   std::string out =
       fmt::format("prepare    {} rows; {} of {} columns become points\n", table.rows, used, choice.size());
+  if (!table.missing_texts.empty()) {
+    const bool is_one = table.missing_texts.size() == 1;
+    const std::string meaning = fmt::format("'{}' {} values that are missing",
+                                            visible(fmt::format("{}", fmt::join(table.missing_texts, "' and '"))),
+                                            is_one ? "stands for" : "stand for");
+    out += hang("  ", wrap(meaning, width - 2));
+  }
+  if (skipped > 0) out += fmt::format("  the table begins behind {} line{}\n", skipped, skipped == 1 ? "" : "s");
   out += lay_out(text, width);
   if (choice.size() > kMostShown) out += fmt::format("  and {} more columns\n", choice.size() - kMostShown);
   out += "  the same by hand:\n";
@@ -180,7 +205,11 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
                                              points));
   }
   const bool is_given = set.source("--decimal") != Source::none || set.source("--thousands") != Source::none;
-  const data::TableProfile table = data::profile_table(location, read_options(common));
+  const data::ReadOptions options = read_options(common);
+  const data::TableProfile table = data::profile_table(location, options);
+  const std::int64_t skipped = table.skip_lines - options.skip_lines;
+  common.skip_lines = table.skip_lines;
+  append(common.na_values, fmt::format("{}", fmt::join(table.missing_texts, ",")));
   if (!is_given) take_number_options(table.number_options, common);
   if (set.source("--nan") == Source::none) common.nan = "median";
   if (set.source("--scale") == Source::none && !common.weighted()) common.scale = "zscore";
@@ -216,7 +245,7 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
   append(common.column_weights, weights);
   append(common.drop_columns, fmt::format("{}", fmt::join(dropped, ",")));
   const std::string output = common.output.empty() ? "" : " -o " + shell_word(common.output);
-  print(table, choice, set.shown_command(set.command(), {{"POINTS", shell_word(points)}}) + output);
+  print(table, choice, skipped, set.shown_command(set.command(), {{"POINTS", shell_word(points)}}) + output);
   if (dropped.size() < table.points.size()) return;
   throw Error(ExitCode::data, fmt::format("{}: expected a column that distances can use, found none; to use one, name "
                                           "it, as in --encode {}=onehot",

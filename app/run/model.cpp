@@ -218,7 +218,8 @@ void take_all_options(const data::TableModel& model, const std::string& given, c
 
 void write_table_model(data::ResultFile& file, const data::PointSource& points, const CommonOptions& common) {
   const bool keeps_missing = !common.nan.empty() && common.nan != "error";
-  if (!points.table() && points.column_names().empty() && !keeps_missing) return;
+  const bool is_weighed = !common.column_weights.empty();
+  if (!points.table() && points.column_names().empty() && !keeps_missing && !is_weighed) return;
   data::TableModel model = data::table_of(points);
   const CommonOptions defaults;
   const auto add = [&](const char* name, const std::string& value, const std::string& usual) {

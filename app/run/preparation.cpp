@@ -19,6 +19,7 @@
 #include "data/format/column_choice.h"
 #include "data/format/table_model.h"
 #include "data/io/quoted.h"
+#include "data/results/stored_model.h"
 #include "data/results/stored_preparation.h"
 #include "data/results/stored_result.h"
 
@@ -249,25 +250,13 @@ std::int64_t columns_before(const Preparation& parameters) {
   return static_cast<std::int64_t>(std::max(parameters.columns.center.size(), parameters.pca.mean.size()));
 }
 
-namespace {
-
-/// The value of --column-weights in a stored command; empty if it is not there.
-std::string stored_weights(const std::string& command) {
-  const std::string option = " --column-weights ";
-  const std::size_t at = command.find(option);
-  if (at == command.npos) return "";
-  const std::size_t begin = at + option.size();
-  return command.substr(begin, command.find(" --", begin) - begin);
-}
-
-}  // namespace
-
 void check_same_preparation(const std::string& init, const CommonOptions& common) {
   if (!names_model(init)) return;
   const auto before = read_preparation(init);
   const std::string scale = before ? name_of(before->scaling) : "none";
   const std::int64_t components = before ? before->pca.size() : 0;
-  const std::string weights = stored_weights(data::StoredResult(data::parse_location(init).file).text("command"));
+  const auto model = data::read_model(data::StoredResult(data::parse_location(init).file));
+  const std::string weights = model ? model->option("--column-weights") : "";
   if (scale == common.scale && components == common.pca && weights == common.column_weights) return;
   const auto show = [](const std::string& s, const std::string& w, std::int64_t c) {
     return fmt::format("--scale {}{}{}", s, w.empty() ? "" : " --column-weights " + w,

@@ -22,7 +22,7 @@
 #include "data/results/other_formats.h"
 #include "data/results/result.h"
 #include "data/source.h"
-#include "data/text/column_types.h"
+#include "data/text/text_values.h"
 
 namespace kith::app {
 namespace {
@@ -44,7 +44,7 @@ struct SourceColumn {
 };
 
 ProfileKind profile_kind(data::Encode how) {
-  if (how == data::Encode::none) return ProfileKind::number;
+  if (how == data::Encode::none || how == data::Encode::unit) return ProfileKind::number;
   if (how == data::Encode::yesno) return ProfileKind::yesno;
   return data::is_one_number(how) ? ProfileKind::date : ProfileKind::text;
 }

@@ -18,6 +18,7 @@
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
 #include "data/io/scratch_file.h"
+#include "data/text/text_values.h"
 
 namespace kith::data {
 namespace {
@@ -272,6 +273,14 @@ class Filled final : public SourceFilter {
   }
 
   /// A mean of texts is none of them: columns of categories take the commonest one, of equally common ones the first.
+  /// A date, an answer or a text as people write it.
+  static std::string shown_fill(const ColumnModel& column) {
+    const auto place = column.has_categories() ? column.place_of(column.fill) : std::nullopt;
+    if (place && column.how == Encode::yesno) return *place == 1 ? "yes" : "no";
+    if (place && !column.texts.empty()) return quoted(column.texts[static_cast<std::size_t>(*place)], 40);
+    if (kind_of(column.how) == std::string_view("date")) return date_text(column.fill.front());
+    return fmt::format("{}", column.fill.front());
+  }
   template <class T>
   void find_commonest() {
     struct Categories {
@@ -325,9 +334,7 @@ class Filled final : public SourceFilter {
       }
       missing += rows() - here;
       categories = categories || column.has_categories();
-      const auto place = column.texts.empty() ? std::nullopt : column.place_of(column.fill);
-      shown.push_back(place ? fmt::format("{}: {}", name, quoted(column.texts[static_cast<std::size_t>(*place)], 40))
-                            : fmt::format("{}: {}", name, column.fill.front()));
+      shown.push_back(fmt::format("{}: {}", name, shown_fill(column)));
     }
     if (missing == 0) return;
     remark_ = fmt::format("{} missing values were replaced by the {} of their column{} ({})", missing,

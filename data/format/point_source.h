@@ -54,8 +54,9 @@ enum class Precision { automatic, f32, f64 };
 enum class Fill { none, mean, median };
 
 /// What becomes of a column of text: nothing; the place of each text among all of them; a column for each text; days
-/// since 1970, whose order of day and month is found in the column or given; or 1 and 0.
-enum class Encode { none, ordinal, onehot, date, date_day_first, date_month_first, yesno };
+/// since 1970, whose order of day and month is found in the column or given; 1 and 0; or the numbers before or behind
+/// one unit, as in "165 cm".
+enum class Encode { none, ordinal, onehot, date, date_day_first, date_month_first, yesno, unit };
 /// Whether the column becomes one column of numbers, which has its name.
 inline bool is_one_number(Encode how) { return how >= Encode::date; }
 struct EncodeRule {

@@ -69,6 +69,8 @@ const char* kind_of(Encode how) {
       return "onehot";
     case Encode::yesno:
       return "yesno";
+    case Encode::unit:
+      return "unit";
     case Encode::none:
       return "number";
     default:

@@ -17,7 +17,7 @@ struct ColumnModel {
   std::string name = {};                // in the table; empty: the table names no columns
   std::int64_t number = 0;              // in the table, counted from 1
   Encode how = Encode::none;            // none: numbers
-  std::vector<std::string> texts = {};  // of ordinal and onehot, in ascending order
+  std::vector<std::string> texts = {};  // of ordinal and onehot, in ascending order; the unit
   /// What replaces a missing value, one number for each feature; empty: rows that lack it are no points.
   std::vector<double> fill = {};
 
@@ -56,7 +56,7 @@ struct TableModel {
 /// PointSource::table(), or one of all columns as they are.
 TableModel table_of(const PointSource& source);
 
-/// "number", "ordinal", "onehot", "date" or "yesno".
+/// "number", "ordinal", "onehot", "date", "yesno" or "unit".
 const char* kind_of(Encode how);
 
 }  // namespace kith::data

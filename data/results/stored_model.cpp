@@ -28,7 +28,8 @@ ordered_json to_json(const ColumnModel& column) {
   }
   if (!column.texts.empty()) object["texts"] = column.texts;
   if (!column.fill.empty()) {
-    const auto place = column.texts.empty() ? std::nullopt : column.place_of(column.fill);
+    const bool is_text = column.has_categories() && !column.texts.empty();
+    const auto place = is_text ? column.place_of(column.fill) : std::nullopt;
     if (place) {
       object["fill"] = column.texts[static_cast<std::size_t>(*place)];
     } else if (column.fill.size() == 1) {
@@ -42,7 +43,7 @@ ordered_json to_json(const ColumnModel& column) {
 
 Encode how_of(const ordered_json& object) {
   const std::string kind = object.at("kind");
-  for (const Encode how : {Encode::none, Encode::ordinal, Encode::onehot, Encode::yesno}) {
+  for (const Encode how : {Encode::none, Encode::ordinal, Encode::onehot, Encode::yesno, Encode::unit}) {
     if (kind == kind_of(how)) return how;
   }
   const std::string order = object.at("order");

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -37,6 +38,7 @@ constexpr std::size_t kKeptBytes = 60;          // of a value
 constexpr std::size_t kMostValues = 10'000;     // of a column, in its table
 constexpr std::int64_t kAllValues = 400'000;    // of all columns
 constexpr std::size_t kExamples = 3;
+constexpr std::size_t kMostMarks = 4;  // words of a column that may stand for missing values
 
 /// What a value can be read as; a value may be several of them.
 enum FieldKind : unsigned {
@@ -49,9 +51,12 @@ enum FieldKind : unsigned {
   day_first,
   month_first,
   two_days,
-  points
+  points,
+  with_unit,         // a number of the style of the table, and a unit
+  with_styled_unit,  // of another style
+  word               // nothing of all this
 };
-constexpr std::size_t kKinds = 10;
+constexpr std::size_t kKinds = 13;
 using Kinds = unsigned;  // a bit for each
 constexpr bool has(Kinds kinds, FieldKind kind) { return (kinds >> kind & 1) != 0; }
 constexpr Kinds bit(FieldKind kind) { return 1U << kind; }
@@ -101,9 +106,12 @@ class ColumnCount {
     bytes_ += other.bytes_;
     words_ = std::max(words_, other.words_);
     numbers_.add(other.numbers_);
+    unit_numbers_.add(other.unit_numbers_);
     by_day_.add(other.by_day_);
     by_month_.add(other.by_month_);
     styles_.add(other.styles_);
+    units_.insert(other.units_.begin(), other.units_.end());
+    different_.insert(other.different_.begin(), other.different_.end());
     level_ = std::max(level_, other.level_);
     std::erase_if(values_, [this](const auto& entry) { return !is_sampled(entry.first); });
     for (const auto& [hash, value] : other.values_) {
@@ -119,10 +127,15 @@ class ColumnCount {
   ColumnProfile profile(const std::string& name) const;
   /// The styles that read the values which the style of the table does not; nothing unless all others are numbers.
   std::optional<StyleChoice> other_styles() const {
-    const std::int64_t present = rows_ - counts_[missing];
-    const bool any = counts_[styled] > 0 && counts_[number] + counts_[styled] == present && !styles_.options().empty();
+    const std::int64_t read = rows_ - counts_[missing] - (marks().empty() ? 0 : counts_[word]);
+    const bool any =
+        !styles_.options().empty() && ((counts_[styled] > 0 && counts_[number] + counts_[styled] == read) ||
+                                       (counts_[with_styled_unit] > 0 && has_unit(read)));
     return any ? std::optional(styles_) : std::nullopt;
   }
+
+  /// The words that stand for missing values among numbers, dates, or yes and no; ascending.
+  std::vector<std::string> marks() const;
 
  private:
   struct Value {
@@ -148,6 +161,10 @@ class ColumnCount {
     return values_.size() > 1 &&
            std::all_of(values_.begin(), values_.end(), [](const auto& entry) { return entry.second.count == 1; });
   }
+  /// Whether so many values are numbers with the same unit.
+  bool has_unit(std::int64_t values) const {
+    return counts_[with_unit] + counts_[with_styled_unit] == values && units_.size() == 1;
+  }
   void set_type(ColumnProfile& column) const;
   bool set_date(ColumnProfile& column) const;
 
@@ -157,8 +174,10 @@ class ColumnCount {
   std::array<std::int64_t, kKinds> counts_{};
   std::int64_t rows_ = 0;
   std::int64_t bytes_ = 0, words_ = 0;  // the longest value that is a text
-  Range numbers_, by_day_, by_month_;
+  Range numbers_, by_day_, by_month_, unit_numbers_;
   StyleChoice styles_;
+  std::set<std::string> units_;      // two at most are needed
+  std::set<std::string> different_;  // words, one more than can be marks at most
 };
 
 Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
@@ -171,8 +190,7 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
     if (!std::isfinite(value)) return bit(missing);
     numbers_.add(value);
     kinds |= bit(number) | (value == std::floor(value) ? bit(whole) : 0);
-  } else if (head.numbers.is_plain() && !style_options(text).empty()) {
-    styles_.add(text);
+  } else if (head.numbers.is_plain() && styles_.add(text)) {
     kinds |= bit(styled);
   }
   if (parse_yes_no(text)) {
@@ -191,10 +209,55 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
   }
   if (dates.is_ambiguous) kinds |= bit(two_days);
   if (dates.has_points) kinds |= bit(points);
-  if (kinds != 0) return kinds;
+  if (kinds == 0) {
+    const UnitText unit = split_unit(text);
+    const std::string number = unit.unit.empty() ? "" : plain_number(unit.number, head.numbers);
+    if (!number.empty()) {
+      double value = 0.0;
+      parse_number(number.data(), number.data() + number.size(), value);
+      unit_numbers_.add(value);
+      kinds |= bit(with_unit);
+    } else if (!unit.unit.empty() && head.numbers.is_plain() && styles_.add(unit.number)) {
+      kinds |= bit(with_styled_unit);
+    }
+    if (kinds != 0 && units_.size() < 2) units_.insert(unit.unit);
+  }
+  if (kinds == 0) {
+    kinds = bit(word);
+    if (different_.size() <= kMostMarks) different_.insert(std::string(text));
+  }
+  if (kinds != bit(word) && !has(kinds, with_unit) && !has(kinds, with_styled_unit)) return kinds;
   bytes_ = std::max(bytes_, std::ssize(text));
   words_ = std::max(words_, 1 + std::count(text.begin(), text.end(), ' '));
   return kinds;
+}
+
+std::vector<std::string> ColumnCount::marks() const {
+  // In percent of the values: more of them may be a kind of value of their own, as sizes among numbers (S, M, L, 42).
+  constexpr std::int64_t kMostPercent = 15;
+  const std::int64_t present = rows_ - counts_[missing], read = present - counts_[word];
+  if (counts_[word] == 0 || different_.size() > kMostMarks || 100 * counts_[word] > kMostPercent * present) return {};
+  const bool numbers = counts_[number] + counts_[styled] == read || has_unit(read);
+  const bool dates = counts_[day_first] == read || counts_[month_first] == read;
+  if (!numbers && !dates && counts_[yes_no] != read) return {};
+  const auto lower = [](std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+  };
+  for (const std::string& text : different_) {
+    constexpr const char* kZeros[] = {"none", "nil", "zero", "no", "keine", "kein", "never", "nie", "aucun", "free"};
+    constexpr const char* kUsual[] = {
+        "-",    "--",   "---",     "\xe2\x80\x93", "\xe2\x80\x94", "k.a.",         "k. a.",
+        "n.v.", "n/v",  "unknown", "unbekannt",    "not given",    "keine angabe", "*",
+        "nd",   "n.d.", "n.b.",    "s/d",          "not available"};
+    const std::string plain = lower(text);
+    const auto is_one_of = [&plain](const auto& list) {
+      return std::find(std::begin(list), std::end(list), plain) != std::end(list);
+    };
+    const bool can_be_named = text.size() <= 20 && text.find_first_of(",'\"\n0123456789") == text.npos;
+    if (!can_be_named || is_one_of(kZeros) || (!numbers && !dates && !is_one_of(kUsual))) return {};
+  }
+  return {different_.begin(), different_.end()};
 }
 
 /// Whether the name is one that people give to what identifies a row: id, customer_id, orderId, uuid.
@@ -267,6 +330,15 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     column.type = ColumnType::number;
     column.number_options = styles_.options();
     column.why = "with " + column.number_options;
+    return;
+  }
+  if (has_unit(present)) {
+    column.type = ColumnType::number;
+    column.unit = *units_.begin();
+    column.why = fmt::format("with the unit {}", column.unit);
+    if (counts_[with_styled_unit] > 0) column.number_options = styles_.options();
+    column.minimum = unit_numbers_.least;
+    column.maximum = unit_numbers_.most;
     return;
   }
   const bool few =
@@ -355,14 +427,17 @@ std::vector<ColumnCount> count_columns(const InputBytes& input, const TextHead& 
   return all;
 }
 
+/// Also finds the styles that read other columns, and the words that stand for missing values.
 TableProfile profile_of(const InputBytes& input, const TextHead& head, const TextIndex& index, int threads,
-                        StyleChoice* styles) {
+                        StyleChoice* styles, std::set<std::string>* marks) {
   TableProfile table{.rows = index.rows,
                      .columns = {},
                      .points = {},
                      .names = head.names,
                      .number_options = {},
-                     .numbers = head.numbers};
+                     .numbers = head.numbers,
+                     .missing_texts = {},
+                     .skip_lines = head.options.skip_lines};
   std::vector<ColumnCount> counts = count_columns(input, head, index, threads);
   for (std::size_t j = 0; j < counts.size(); ++j) {
     const std::string name = head.names.empty() ? std::to_string(j + 1) : head.names[j];
@@ -370,13 +445,15 @@ TableProfile profile_of(const InputBytes& input, const TextHead& head, const Tex
     table.columns.back().column = static_cast<std::int64_t>(j);
     const auto others = counts[j].other_styles();
     if (others && styles != nullptr) styles->add(*others);
+    if (marks == nullptr) continue;
+    for (std::string& mark : counts[j].marks()) marks->insert(std::move(mark));
   }
   return table;
 }
 
 std::int64_t columns_of_numbers(const TableProfile& table) {
   return std::count_if(table.columns.begin(), table.columns.end(),
-                       [](const ColumnProfile& column) { return column.reads_as_number; });
+                       [](const ColumnProfile& column) { return column.is_number(); });
 }
 
 }  // namespace
@@ -387,32 +464,40 @@ const char* name_of(ColumnType type) {
   return kNames[static_cast<int>(type)];
 }
 
-std::string date_text(double days) {
-  const std::chrono::sys_days day{std::chrono::days{static_cast<int>(std::floor(days))}};
-  const std::chrono::year_month_day date{day};
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()));
-}
-
 TableProfile profile_table(const Location& location, const ReadOptions& options) {
   const InputBytes input = open_text_bytes(location, options.scratch);
-  const TextHead head = read_head(input, options);
-  const TextIndex index = index_text(input, head);
+  ReadOptions read = options;
+  TextHead head = read_head(input, read);
+  // A title above the table leaves columns without names.
+  const auto unnamed = std::count(head.names.begin(), head.names.end(), "");
+  const bool is_even = std::all_of(head.samples.begin(), head.samples.end(),
+                                   [&](const auto& row) { return std::ssize(row.fields) == head.columns; });
+  if (const std::int64_t lines = unnamed > 1 || !is_even ? lines_before(input, head) : 0; lines > 0) {
+    read.skip_lines = lines;
+    head = read_head(input, read);
+  }
   StyleChoice styles;
-  TableProfile table = profile_of(input, head, index, options.threads, &styles);
+  std::set<std::string> marks;
+  TableProfile table = profile_of(input, head, index_text(input, head), options.threads, &styles, &marks);
   const std::string other = styles.options();
-  const bool any_styled = std::any_of(table.columns.begin(), table.columns.end(),
-                                      [](const ColumnProfile& column) { return !column.number_options.empty(); });
-  if (any_styled && !other.empty()) {
-    ReadOptions adjusted = options;
-    adjusted.decimal = styles.style().decimal;
-    adjusted.thousands = styles.style().thousands;
-    const TextHead styled_head = read_head(input, adjusted);
-    if (styled_head.columns == head.columns && styled_head.names == head.names) {
-      TableProfile styled = profile_of(input, styled_head, index_text(input, styled_head), options.threads, nullptr);
-      if (columns_of_numbers(styled) > columns_of_numbers(table)) {
-        table = std::move(styled);
-        table.number_options = other;
+  const bool any_styled =
+      !other.empty() && std::any_of(table.columns.begin(), table.columns.end(), [](const auto& column) {
+        return !column.number_options.empty() || !column.is_number();
+      });
+  if (any_styled || !marks.empty()) {
+    ReadOptions adjusted = read;
+    if (any_styled) {
+      adjusted.decimal = styles.style().decimal;
+      adjusted.thousands = styles.style().thousands;
+    }
+    adjusted.missing_texts.insert(adjusted.missing_texts.end(), marks.begin(), marks.end());
+    const TextHead again = read_head(input, adjusted);
+    if (again.columns == head.columns && again.names == head.names) {
+      TableProfile better = profile_of(input, again, index_text(input, again), options.threads, nullptr, nullptr);
+      if (!any_styled || columns_of_numbers(better) > columns_of_numbers(table)) {
+        table = std::move(better);
+        if (any_styled) table.number_options = other;
+        table.missing_texts = {marks.begin(), marks.end()};
       }
     }
   }

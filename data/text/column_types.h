@@ -18,9 +18,6 @@ enum class ColumnType { number, yesno, date, category, identifier, text, constan
 /// "number", "yes/no", "date", "few texts", "identifier", "free text", "constant", "empty"
 const char* name_of(ColumnType type);
 
-/// The day of so many days since 1970-01-01, as "2024-12-31".
-std::string date_text(double days);
-
 /// One column; missing values count for `missing` alone.
 struct ColumnProfile {
   std::int64_t column = 0;  // of the file, counted from 0
@@ -31,11 +28,14 @@ struct ColumnProfile {
   std::int64_t distinct = 0;            // different values
   bool has_more_distinct = false;       // `distinct` were counted before counting ended
   bool reads_as_number = false;         // every value, with the options of the table
+  std::string unit;                     // of every value, which is a number beside it; empty: none
   std::string number_options;           // that read every value as a number, if the options of the table do not
   std::string date_order;               // of a date, if both orders can be read and differ: "day or month first"
   double minimum = 0.0, maximum = 0.0;  // of numbers; of dates in days since 1970
   std::vector<std::pair<std::string, std::int64_t>> commonest;  // up to three values, the most frequent first
   std::vector<std::string> examples;                            // up to three different values, the first rows first
+  /// Whether distances can use its values as they are, or without their unit.
+  bool is_number() const { return reads_as_number || (!unit.empty() && number_options.empty()); }
 };
 
 struct TableProfile {
@@ -46,7 +46,9 @@ struct TableProfile {
   /// The options --decimal and --thousands that read the most columns as numbers, "--decimal comma"; empty: those that
   /// the table is read with.
   std::string number_options;
-  NumberStyle numbers;  // of these options
+  NumberStyle numbers;                     // of these options
+  std::vector<std::string> missing_texts;  // words that stand for missing values, besides those of the options
+  std::int64_t skip_lines = 0;             // before the table: the option, or as many as hold a title
 };
 
 /// Reads all rows, in parallel, with memory for some values of each column. Throws as open_text() does for files that

@@ -266,9 +266,11 @@ std::shared_ptr<const TableModel> TextSource::table() const {
 
 void TextSource::refuse_word(const Place& place, const std::string& text, Encode how) const {
   const std::string expected =
-      how == Encode::yesno ? fmt::format("yes or no ({})", kYesNoWords)
+      how == Encode::yesno  ? fmt::format("yes or no ({})", kYesNoWords)
+      : how == Encode::unit ? fmt::format("a number with the unit '{}'",
+                                          encoding(target_[static_cast<std::size_t>(place.column)]).texts().front())
       : how == Encode::date
-          ? "a date such as 2024-12-31, 2024-12-31T13:45:10, 31.12.2024 or 12/31/2024, with a year of four digits"
+          ? "a date such as 2024-12-31, 2024-12-31T13:45:10, 31.12.2024 or 12/31/2024"
           : fmt::format("a date such as {} or 2024-12-31", how == Encode::date_day_first ? "31.12.2024" : "12/31/2024");
   refuse_value(place, fmt::format("expected {}, found '{}'; correct it{}{}", expected, quoted(text, kShownBytes),
                                   or_leave_out(place), is_missing(head_, text) ? or_drop() : ""));
@@ -278,9 +280,10 @@ template <class T>
 std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const {
   const ColumnEncoding& encoding = this->encoding(target);
   T* features = row + first_feature_[static_cast<std::size_t>(kEncoded - target)];
-  const char* expected = encoding.how() == Encode::yesno ? "yes or no"
-                         : is_one_number(encoding.how()) ? "a date"
-                                                         : "a text";
+  const char* expected = encoding.how() == Encode::yesno  ? "yes or no"
+                         : encoding.how() == Encode::unit ? "a number with a unit"
+                         : is_one_number(encoding.how())  ? "a date"
+                                                          : "a text";
   std::string text = take_text(cursor, place, expected);
   if (encoding.keeps_missing() && is_missing(head_, text)) text = kMissingCategory;
   const std::int64_t found = is_one_number(encoding.how()) ? -1 : encoding.place(text);

@@ -77,6 +77,7 @@ std::vector<std::string> texts_of(const std::vector<std::string_view>& names, st
 Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<Encode>& rules) {
   const auto has = [&rules](Encode how) { return std::find(rules.begin(), rules.end(), how) != rules.end(); };
   bool any = false, dates = false, all_dates = true, texts = true, yes_no = true;
+  std::set<std::string> units;  // empty: of a value that has none
   for (const TextHead::Sample& row : head.samples) {
     if (column >= std::ssize(row.fields)) return Encode::none;
     const std::string& field = row.fields[static_cast<std::size_t>(column)];
@@ -87,6 +88,7 @@ Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<E
     dates = dates || is_date_text(field);
     all_dates = all_dates && date_readings(field).any();
     yes_no = yes_no && parse_yes_no(field);
+    units.insert(split_unit(field).unit);
     if (!texts && !yes_no) return Encode::none;
   }
   if (!any) return Encode::none;
@@ -94,6 +96,7 @@ Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<E
     if (how >= Encode::date && how <= Encode::date_month_first && texts && all_dates) return how;
   }
   if (yes_no && has(Encode::yesno)) return Encode::yesno;
+  if (units.size() == 1 && !units.begin()->empty() && has(Encode::unit)) return Encode::unit;
   const auto last = std::find_if(rules.rbegin(), rules.rend(), [](Encode how) { return !is_one_number(how); });
   return dates || !texts || last == rules.rend() ? Encode::none : *last;
 }
@@ -152,6 +155,14 @@ std::int64_t ColumnEncoding::place(std::string_view text) const {
 
 std::optional<double> ColumnEncoding::number(std::string_view text) const {
   if (how_ == Encode::yesno) return parse_yes_no(text);
+  if (how_ == Encode::unit) {
+    const UnitText found = split_unit(text);
+    const std::string number = plain_number(found.number, numbers_);
+    if (number.empty() || found.unit != texts_.front()) return std::nullopt;
+    double value = 0.0;
+    parse_number(number.data(), number.data() + number.size(), value);
+    return value;
+  }
   return parse_date(text, how_ == Encode::date_day_first     ? DateOrder::day_first
                           : how_ == Encode::date_month_first ? DateOrder::month_first
                                                              : DateOrder::unknown);
@@ -192,7 +203,7 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
     for (std::size_t i = 0; i < points.size(); ++i) {
       const ColumnModel* column = model_of(*options.model, head, points, i);
       if (column == nullptr || column->how == Encode::none) continue;
-      encodings.emplace_back(points[i], column->how, false).set_texts(column->texts);
+      encodings.emplace_back(points[i], column->how, false, head.numbers).set_texts(column->texts);
     }
     return encodings;
   }
@@ -226,7 +237,7 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
     const bool by_name = rule != chosen.end();
     const Encode how = by_name ? rule->second->how : encode_for(head, column, all);
     const bool keeps_missing = by_name ? rule->second->keeps_missing : all_keep_missing && how == Encode::onehot;
-    if (how != Encode::none) encodings.emplace_back(column, how, keeps_missing);
+    if (how != Encode::none) encodings.emplace_back(column, how, keeps_missing, head.numbers);
   }
   return encodings;
 }
@@ -251,8 +262,10 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
     const auto column = static_cast<std::size_t>(encodings[i].column());
     all[i].encoding = &encodings[i];
     const Encode how = encodings[i].how();
-    if (is_one_number(how) && how != Encode::date) continue;
-    if (how != Encode::date) encodings[i].set_texts(texts_of(given[names[column]], names[column].size() + 1, how));
+    const bool is_unit = how == Encode::unit;
+    if (is_one_number(how) && how != Encode::date && !is_unit) continue;
+    if (how != Encode::date && !is_unit)
+      encodings[i].set_texts(texts_of(given[names[column]], names[column].size() + 1, how));
     if (!encodings[i].texts().empty()) continue;
     of_column[column] = &all[i];
     any = true;
@@ -279,6 +292,10 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
           found->dates.add(text, line);
           continue;
         }
+        if (found->encoding->how() == Encode::unit) {
+          text = split_unit(text).unit;
+          if (text.empty() || !found->texts.empty()) continue;  // reading the rows refuses other units
+        }
         const auto bytes = kBytesPerText + 2 * std::ssize(text);
         if (!found->texts.insert(std::move(text)).second) continue;
         growth.add(bytes);
@@ -297,12 +314,15 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
     if (found.encoding->how() == Encode::date) {
       found.encoding->set_how(order_of(found.dates, input.name(), head, found.encoding->column()));
     }
-    if (is_one_number(found.encoding->how()) || !found.encoding->texts().empty()) continue;
+    const Encode how = found.encoding->how();
+    if ((is_one_number(how) && how != Encode::unit) || !found.encoding->texts().empty()) continue;
     if (found.texts.empty()) {
       const std::int64_t column = found.encoding->column();
-      refuse_input(input.name(), fmt::format("expected texts in {}, found missing values only; leave it out with "
-                                             "--drop-columns {}",
-                                             show_column(head.names, column), option_text(head.names, column)));
+      refuse_input(input.name(),
+                   fmt::format("expected {} in {}, found {}; leave it out with "
+                               "--drop-columns {}",
+                               how == Encode::unit ? "numbers with a unit" : "texts", show_column(head.names, column),
+                               how == Encode::unit ? "none" : "missing values only", option_text(head.names, column)));
     }
     found.encoding->set_texts({found.texts.begin(), found.texts.end()});
   }

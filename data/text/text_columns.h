@@ -24,8 +24,9 @@ inline constexpr const char* kMissingCategory = "missing";
 /// The features made of one column.
 class ColumnEncoding {
  public:
-  ColumnEncoding(std::int64_t column, Encode how, bool keeps_missing)
-      : column_(column), how_(how), keeps_missing_(keeps_missing) {}
+  /// `numbers`: how the table writes them.
+  ColumnEncoding(std::int64_t column, Encode how, bool keeps_missing, const NumberStyle& numbers)
+      : column_(column), how_(how), keeps_missing_(keeps_missing), numbers_(numbers) {}
 
   ColumnEncoding(ColumnEncoding&&) = default;  // not copied: places_ refers to texts_
 
@@ -33,14 +34,14 @@ class ColumnEncoding {
   Encode how() const { return how_; }
   bool keeps_missing() const { return keeps_missing_; }
   void set_how(Encode how) { how_ = how; }  // once the order of day and month is known
-  /// The texts, in ascending order.
+  /// The texts, in ascending order; the unit.
   const std::vector<std::string>& texts() const { return texts_; }
   void set_texts(std::vector<std::string> texts);
   /// Number of features.
   std::int64_t width() const { return how_ == Encode::onehot ? std::ssize(texts_) : 1; }
   /// The place of a text; -1 if it is not one of them.
   std::int64_t place(std::string_view text) const;
-  /// The number that a date, or a word for yes or no, becomes; nothing if the text is none.
+  /// The number that a date, a word for yes or no or a number with the unit becomes; nothing if the text is none.
   std::optional<double> number(std::string_view text) const;
   /// Appends the names of the features: "city=Lyon", "city=Paris", or "city=Lyon|Paris" for their places; equal names
   /// mean equal encodings. Dates and yes or no keep the name of the column.
@@ -50,6 +51,7 @@ class ColumnEncoding {
   std::int64_t column_;
   Encode how_;
   bool keeps_missing_;
+  NumberStyle numbers_;
   std::vector<std::string> texts_;
   std::unordered_map<std::string_view, std::int64_t> places_;  // of texts_
 };

@@ -215,13 +215,14 @@ constexpr std::pair<NumberStyle, const char*> kStyles[] = {
 
 }  // namespace
 
-void StyleChoice::add(std::string_view text) {
+bool StyleChoice::add(std::string_view text) {
   std::uint32_t read_by = 0, bit = 1;
   for (const auto& [style, options] : kStyles) {
     if (!plain_number(text, style).empty()) read_by |= bit;
     bit <<= 1;
   }
   if (read_by != 0) left_ &= read_by;
+  return read_by != 0;
 }
 
 std::string StyleChoice::options() const {

@@ -90,8 +90,8 @@ char plain_mark(std::string_view text);
 /// The styles of numbers, other than the plain one, that read all of some texts.
 class StyleChoice {
  public:
-  /// The texts that no style reads are no numbers, and count for nothing.
-  void add(std::string_view text);
+  /// Whether a style reads the text; others are no numbers, and count for nothing.
+  bool add(std::string_view text);
   void add(const StyleChoice& others) { left_ &= others.left_; }
   /// Of the first of them, such as "--decimal comma --thousands point"; empty if there is none.
   std::string options() const;

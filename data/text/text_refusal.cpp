@@ -265,7 +265,10 @@ std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& h
 
 }  // namespace
 
-void refuse_lines_before(const InputBytes& input, const TextHead& head) {
+namespace {
+
+/// The widest table that begins below the first line; nothing if there is none.
+std::optional<TableBehind> table_below(const InputBytes& input, const TextHead& head) {
   std::optional<TableBehind> best;
   TextSyntax syntax = head.syntax;
   syntax.comment = head.options.comment.value_or('#');
@@ -281,7 +284,19 @@ void refuse_lines_before(const InputBytes& input, const TextHead& head) {
     const std::optional<TableBehind> table = find_table(input, head, syntax);
     if (table && (!best || table->columns > best->columns)) best = table;
   }
-  if (!best || best->first_line <= head.first_line) return;
+  return best && best->first_line > head.first_line ? best : std::nullopt;
+}
+
+}  // namespace
+
+std::int64_t lines_before(const InputBytes& input, const TextHead& head) {
+  const std::optional<TableBehind> table = table_below(input, head);
+  return table ? table->first_line - 1 : 0;
+}
+
+void refuse_lines_before(const InputBytes& input, const TextHead& head) {
+  const std::optional<TableBehind> best = table_below(input, head);
+  if (!best) return;
   refuse_input(input.name(), fmt::format("the table seems to begin in line {}, '{}', behind lines of another kind; say "
                                          "--skip-lines {}",
                                          best->first_line, quoted(best->text, 40), best->first_line - 1));
@@ -291,7 +306,7 @@ void refuse_lines_before(const InputBytes& input, const TextHead& head) {
 
 namespace {
 
-constexpr std::size_t kShown = 20;     // columns of a kind
+constexpr std::size_t kShown = 10;     // columns of a kind
 constexpr std::size_t kMostWords = 4;  // of a column that may stand for missing values
 
 /// What a column holds that is no finite number.
@@ -474,7 +489,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   std::set<std::string> known(markers.begin(), markers.end());
   std::vector<std::int64_t> dropped, with_gaps;
   const std::string style = is_styled ? styles.options() : "";
-  bool drops_rows = false, may_group = true, may_encode = false;
+  bool drops_rows = false, may_group = true, may_encode = false, may_prepare = false;
   std::int64_t dates = -1;  // a column that holds them
   std::string date_text;
   for (const Faults& faults : all) {
@@ -497,6 +512,8 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
         date_text = faults.word();
       }
       may_encode = may_encode || (faults.words > 0 && !date);
+      const bool repeats = faults.words > 2 * std::ssize(faults.different);
+      may_prepare = may_prepare || date || repeats || !split_unit(faults.word()).unit.empty();
       continue;
     }
     drops_rows = drops_rows || (lost > 0 && may_drop);
@@ -519,6 +536,17 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
         std::pair{"numbers with other marks in ", &styled}}) {
     if (!columns->empty()) found += (found.empty() ? "" : "; ") + std::string(what) + show_list(*columns, kShown);
   }
+  if (options.offers_prepare && may_prepare) {
+    const auto word = std::find_if(all.begin(), all.end(), [](const Faults& faults) { return faults.words > 0; });
+    std::string counts =
+        fmt::format("text in {} of {} columns (such as '{}' in line {}, {})", texts.size(), points.size(),
+                    quoted(word->word(), 20), word->word_line, show_column(head.names, word->column));
+    if (!absent.empty()) counts += fmt::format(", missing values in {}", absent.size());
+    if (!styled.empty()) counts += fmt::format(", numbers with other marks in {}", styled.size());
+    refuse_input(input.name(), fmt::format("expected numbers, found {}; kith can choose what becomes of each column, "
+                                           "and prints its choice; say --prepare auto",
+                                           counts));
+  }
   std::string remedy = !dropped.empty()             ? " " + drop_option(head, dropped)
                        : head.header_option.empty() ? ""
                                                     : " --header yes";
@@ -531,11 +559,10 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     remedy +=
         fmt::format("; {} holds dates: {}", show_column(head.names, dates), remedy_for_dates(head, dates, date_text));
   const bool reads = dropped.size() < points.size();
-  const std::string prepare = reads && (may_encode || dates >= 0) ? or_prepare(options) : "";
-  refuse_input(input.name(),
-               fmt::format("expected numbers, found in {} {} rows {}; {}{}{}", rows < index.rows ? "the first" : "its",
-                           rows, found, prepare, reads ? "this reads it:" : "choose other columns, or correct them",
-                           reads ? remedy : ""));
+  refuse_input(
+      input.name(),
+      fmt::format("expected numbers, found in {} {} rows {}; {}{}", rows < index.rows ? "the first" : "its", rows,
+                  found, reads ? "this reads it:" : "choose other columns, or correct them", reads ? remedy : ""));
 }
 
 }  // namespace kith::data

@@ -67,6 +67,10 @@ std::string_view without_surplus(const TextHead& head, std::string_view record);
 [[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
                                 std::int64_t line);
 
+/// The lines before a table that begins behind lines which are no part of it; 0 if it begins in the first line. For use
+/// where signs say that the first line is none of the table.
+std::int64_t lines_before(const InputBytes& input, const TextHead& head);
+
 /// Throws Error(data) that proposes --skip-lines if the table begins behind lines that are no part of it. For use where
 /// the file cannot be read as it is.
 void refuse_lines_before(const InputBytes& input, const TextHead& head);

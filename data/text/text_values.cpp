@@ -1,10 +1,13 @@
 // Reads dates from left to right; std::chrono knows the calendar.
 #include "data/text/text_values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <iterator>
 #include <string>
 
@@ -126,23 +129,29 @@ std::optional<DateParts> take_date(std::string_view text) {
     parts.second = *begin % 100;
   } else {
     parts.mark = scanner.next();
+    const int begin_digits = digits;
     const bool is_mark = parts.mark == '-' || parts.mark == '/' || parts.mark == '.';
     if (!is_mark || !scanner.take(parts.mark)) return std::nullopt;
     const auto middle = scanner.number(1, 2, &digits);
     if (!middle) return std::nullopt;
+    const int middle_digits = digits;
     parts.first = *middle;
     if (parts.year_first && parts.mark == '-' && digits == 2 && scanner.at_end()) {  // a month
       parts.year = *begin;
       parts.second = 1;
       return parts;
     }
-    const auto end = scanner.take(parts.mark) ? scanner.number(1, 4, &digits) : std::nullopt;
-    if (!end || (parts.year_first ? digits > 2 : digits != 4)) return std::nullopt;
+    const int end = scanner.take(parts.mark) ? scanner.number(1, 4, &digits).value_or(-1) : -1;
+    // A year of two digits is one of 1930 to 2029, as spreadsheets read it; "1.2.10" may be the number of a version.
+    const bool is_short = !parts.year_first && digits == 2 &&
+                          (parts.mark == '/' || (parts.mark == '.' && begin_digits == 2 && middle_digits == 2));
+    if (end < 0 || (parts.year_first ? digits > 2 : digits != 4 && !is_short)) return std::nullopt;
     if (parts.year_first) {
       parts.year = *begin;
-      parts.second = *end;
+      parts.second = end;
     } else {
-      parts.year = *end;
+      constexpr int kFirstOfNineties = 30, kCentury = 100;
+      parts.year = !is_short ? end : end + (end < kFirstOfNineties ? 20 : 19) * kCentury;
       parts.second = parts.first;
       parts.first = *begin;
     }
@@ -198,15 +207,80 @@ std::optional<double> parse_date(std::string_view text, DateOrder order) {
   return is_one ? found.day_first : std::nullopt;
 }
 
+std::string date_text(double days) {
+  const std::chrono::sys_days day{std::chrono::days{static_cast<int>(std::floor(days))}};
+  const std::chrono::year_month_day date{day};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                     static_cast<unsigned>(date.day()));
+}
+
 std::optional<double> parse_yes_no(std::string_view text) {
   constexpr std::string_view kYes[] = {"yes", "true",      "y",         "t", "ja", "oui",
                                        "si",  "s\xc3\xad", "s\xc3\xac", "1", "1.0"};
   constexpr std::string_view kNo[] = {"no", "false", "n", "f", "nein", "non", "0", "0.0"};
+  constexpr std::size_t kLongest = 5;
+  if (text.size() > kLongest) return std::nullopt;
   std::string word(text);
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
   if (std::find(std::begin(kYes), std::end(kYes), word) != std::end(kYes)) return 1.0;
   if (std::find(std::begin(kNo), std::end(kNo), word) != std::end(kNo)) return 0.0;
   return std::nullopt;
+}
+
+namespace {
+
+/// Removes blanks at both ends, no-break, narrow and thin ones too.
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks[] = {" ", "\t", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
+  for (bool any = true; any;) {
+    any = false;
+    for (const std::string_view blank : kBlanks) {
+      if (text.starts_with(blank))
+        text.remove_prefix(blank.size());
+      else if (text.ends_with(blank))
+        text.remove_suffix(blank.size());
+      else
+        continue;
+      any = true;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+UnitText split_unit(std::string_view text) {
+  // Letters before a number may be a part of a name, K1000; only currencies stand there.
+  constexpr std::string_view kBefore[] = {
+      "$",   "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5", "\xe2\x82\xb9", "US$", "A$",  "C$",  "R$",  "NZ$",
+      "EUR", "USD",          "GBP",      "CHF",      "JPY",          "CNY", "INR", "SEK", "NOK", "DKK",
+      "PLN", "CZK",          "HUF",      "BRL",      "AUD",          "CAD", "NZD", "MXN", "ZAR", "TRY",
+      "KRW", "SGD",          "Fr.",      "SFr",      "Rs",           "Rs.", "kr",  "RM",  "Rp"};
+  constexpr std::size_t kLongest = 12;  // bytes of a unit
+  constexpr std::string_view kDigits = "0123456789";
+  text = without_blanks(text);
+  std::string sign;
+  const auto take_sign = [&](std::string_view& from) {
+    if (!from.starts_with('-') && !from.starts_with('+')) return;
+    sign = from.front() == '-' ? "-" : "";
+    from = without_blanks(from.substr(1));
+  };
+  take_sign(text);
+  const std::size_t first = text.find_first_of(kDigits), last = text.find_last_of(kDigits);
+  if (first == text.npos) return {};
+  std::string_view before = without_blanks(text.substr(0, first));
+  if (sign.empty() && (before.ends_with('-') || before.ends_with('+'))) {
+    sign = before.back() == '-' ? "-" : "";
+    before = without_blanks(before.substr(0, before.size() - 1));
+  }
+  const std::string_view behind = without_blanks(text.substr(last + 1));
+  if (before.empty() == behind.empty()) return {};
+  const std::string_view unit = before.empty() ? behind : before;
+  const bool is_unit = before.empty() ? unit.size() <= kLongest && unit.find_first_of(" \t,;\"'()=") == unit.npos &&
+                                            std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
+                                      : std::find(std::begin(kBefore), std::end(kBefore), unit) != std::end(kBefore);
+  if (!is_unit) return {};
+  return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};
 }
 
 }  // namespace kith::data

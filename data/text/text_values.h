@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace kith::data {
@@ -21,12 +22,23 @@ DateReadings date_readings(std::string_view text);
 
 /// Days since 1970-01-01, UTC, with the time of day as a fraction: 2024-12-31, 2024-12, 20241231, 31.12.2024,
 /// 12/31/2024, each with a time (13:45, 13:45:10.5, 1:45 PM) and a zone (Z, +02:00) if it has one. Without a zone, UTC
-/// is meant. Years have four digits. Nothing if the text is no date of the calendar.
+/// is meant. Years have four digits, or two behind points or slashes, 1930 to 2029: 31.12.24. Nothing if the text is no
+/// date of the calendar.
 std::optional<double> parse_date(std::string_view text, DateOrder order);
+
+/// The day of so many days since 1970-01-01, as "2024-12-31".
+std::string date_text(double days);
 
 /// 1 or 0 for the words yes, true, y, t, ja, oui, si, 1 and no, false, n, f, nein, non, 0 in any case; nothing for
 /// others.
 std::optional<double> parse_yes_no(std::string_view text);
+
+/// A number with a unit behind it, or a currency before or behind it: "-1.435,43 kg" is "-1.435,43" and "kg". Both are
+/// empty if the text is none. Whether the number is one depends on the style of the table.
+struct UnitText {
+  std::string number, unit;
+};
+UnitText split_unit(std::string_view text);
 
 /// What parse_yes_no() reads, for messages.
 inline constexpr const char* kYesNoWords = "yes/no, true/false, y/n, t/f, ja/nein, oui/non, si/no, 1/0";

@@ -121,7 +121,10 @@ TEST_CASE("image takes the colours of a palette in every format") {
   done({"image", "p.ppm", "--palette-from", "b.gpl", "-o", "b.png", "--palette", "c.h5"}, there);
   done({"image", "p.ppm", "--palette-from", "c.h5:/colors", "-o", "c.png"}, there);
   done({"image", "p.ppm", "--palette-from", "c.csv", "-o", "d.png"}, there);
-  for (const char* other : {"b.png", "c.png", "d.png"}) CHECK(bytes_of(folder / "a.png") == bytes_of(folder / other));
+  done({"image", "p.ppm", "--palette-from", "c.txt", "-o", "x.png", "--palette", "squares.png"}, there);
+  done({"image", "p.ppm", "--palette-from", "squares.png", "-o", "e.png"}, there);
+  for (const char* other : {"b.png", "c.png", "d.png", "e.png"})
+    CHECK(bytes_of(folder / "a.png") == bytes_of(folder / other));
   CHECK(stored(folder / "c.h5:/counts") == std::vector<double>{120, 120, 120});
   write_bytes(folder / "bad.txt", "#c80a0a\nred\n");
   refuses(3, {"image", "p.ppm", "--palette-from", "bad.txt"}, {"bad.txt: line 2", "found 'red'"}, there);

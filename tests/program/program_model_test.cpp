@@ -1,5 +1,7 @@
 // A result is the whole model: kith assign reads a table as the fit did, without its options.
 #include <array>
+#include <cstdint>
+#include <set>
 
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
@@ -11,20 +13,16 @@ namespace {
 
 /// How the table is written.
 struct Form {
-  bool gaps = false, header = true, german = false;
+  bool gaps = false, header = true, comma = false, groups = false;
 };
 
 constexpr int kRows = 60;
 
 std::string number(double value, const Form& form) {
   const int whole = static_cast<int>(value);
-  std::string text = std::to_string(whole % 1000);
-  if (form.german && whole >= 1000) {
-    text = std::to_string(whole / 1000) + "." + std::string(3 - text.size(), '0') + text;
-  } else if (whole >= 1000) {
-    text = std::to_string(whole);
-  }
-  return text + (form.german ? "," : ".") + (value - whole > 0.25 ? "5" : "0");
+  std::string text = std::to_string(whole);
+  if (form.groups && whole >= 1000) text.insert(text.size() - 3, form.comma ? "." : ",");
+  return text + (form.comma ? "," : ".") + (value - whole > 0.25 ? "5" : "0");
 }
 
 /// Three groups of customers. Columns: customer, income, age, city, size, joined, active, segment, note.
@@ -57,39 +55,45 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
   return text;
 }
 
+// Each combination of the options that act on the same values; the others, of two values each, take turns.
+constexpr int kEncodes = 4, kNans = 4, kScales = 4, kComponents = 2, kSwitches = 8;
+enum Switch { columns, drop_columns, id, label, decimal, thousands, header, cosine };
+
 struct Fit {
+  std::vector<int> choices;  // of the encoding, missing values, the scale, components, and the switches
   Form form;
   Words options;
 };
 
-/// Combination number i: encodings, missing values, scale, components, columns and the form of the table.
-Fit fit_of(int i) {
-  const std::array<std::string, 3> nans{"drop", "mean", "median"};
-  const std::array<std::string, 4> scales{"none", "zscore", "minmax", "unit"};
-  Fit fit;
-  fit.form = {.gaps = i % 4 != 3, .header = i % 5 != 0, .german = i % 2 == 0};
+Fit fit_of(int number, std::uint32_t switches) {
+  const char* const nans[] = {"error", "drop", "mean", "median"};
+  const char* const scales[] = {"none", "zscore", "minmax", "unit"};
+  const char* const encodes[] = {"date,yesno,onehot", "date,yesno,ordinal", "dmy,yesno,onehot+missing",
+                                 "ordinal,date,yesno,CITY=onehot,SIZE=ordinal"};
+  const int encode = number % kEncodes, nan = number / kEncodes % kNans, scale = number / (kEncodes * kNans) % kScales;
+  const int components = number / (kEncodes * kNans * kScales);
+  Fit fit{.choices = {encode, nan, scale, components}, .form = {}, .options = {}};
+  for (int i = 0; i < kSwitches; ++i) fit.choices.push_back(static_cast<int>(switches >> i & 1));
+  const auto is_on = [&fit](Switch which) { return fit.choices[4 + static_cast<std::size_t>(which)] == 1; };
+  fit.form = {.gaps = nan > 0, .header = is_on(header), .comma = is_on(decimal), .groups = is_on(thousands)};
   const auto name = [&](const char* text, int column) { return fit.form.header ? text : std::to_string(column); };
-  const std::string text = i % 3 == 0 ? "onehot" : "ordinal";
-  const std::string city = name("city", 4) + "=" + (i % 2 == 0 ? "onehot" : "ordinal");
-  fit.options = {"--encode", i / 2 % 2 == 0 && fit.form.header
-                                 ? "date,yesno," + text + "," + city
-                                 : city + "," + name("size", 5) + "=" + text + "," + name("joined", 6) + "=date," +
-                                       name("active", 7) + "=yesno"};
   const auto add = [&](const Words& words) { fit.options.insert(fit.options.end(), words.begin(), words.end()); };
-  if (fit.form.gaps) add({"--nan", nans[static_cast<std::size_t>(i % 3)]});
-  if (fit.form.german) add({"--decimal", "comma", "--thousands", "point"});
-  if (!fit.form.header) add({"--header", "no"});
-  add({"--scale", scales[static_cast<std::size_t>(i / 3 % 4)]});
-  if (i / 4 % 2 == 1) add({"--pca", "2"});
-  if (i % 7 == 1) {
+  std::string rules = encodes[encode];
+  if (const std::size_t at = rules.find("CITY"); at != rules.npos) rules.replace(at, 4, name("city", 4));
+  if (const std::size_t at = rules.find("SIZE"); at != rules.npos) rules.replace(at, 4, name("size", 5));
+  add({"--encode", rules, "--nan", nans[nan], "--scale", scales[scale]});
+  if (components > 0) add({"--pca", "2"});
+  if (is_on(columns)) {
     add({"--columns", name("age", 3) + "," + name("income", 2) + "," + name("city", 4) + "," + name("size", 5) + "," +
                           name("joined", 6) + "," + name("active", 7)});
-  } else if (i % 7 == 2) {
-    add({"--drop-columns", "1,8,9"});
-  } else {
-    add({"--id-column", name("customer", 1), "--label-column", name("segment", 8), "--drop-columns", name("note", 9)});
   }
-  if (i % 6 == 5) add({"--metric", "cosine"});
+  if (is_on(drop_columns)) add({"--drop-columns", is_on(columns) ? name("active", 7) : name("note", 9)});
+  if (is_on(id)) add({"--id-column", name("customer", 1)});
+  if (is_on(label)) add({"--label-column", name("segment", 8)});
+  if (is_on(decimal)) add({"--decimal", "comma"});
+  if (is_on(thousands)) add({"--thousands", is_on(decimal) ? "point" : "comma"});
+  if (!is_on(header)) add({"--header", "no"});
+  if (is_on(cosine)) add({"--metric", "cosine"});
   return fit;
 }
 
@@ -98,8 +102,16 @@ Fit fit_of(int i) {
 TEST_CASE("assign gives the labels of the fit to its file, without options, whatever the fit's were") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
-  for (int i = 0; i < 24; ++i) {
-    const Fit fit = fit_of(i);
+  std::set<std::array<int, 4>> pairs;  // two options and their values
+  std::uint32_t state = 7;
+  for (int i = 0; i < kEncodes * kNans * kScales * kComponents; ++i) {
+    state = state * 1664525U + 1013904223U;
+    const Fit fit = fit_of(i, state >> 20);
+    for (std::size_t a = 0; a < fit.choices.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        pairs.insert({static_cast<int>(a), static_cast<int>(b), fit.choices[a], fit.choices[b]});
+      }
+    }
     Words words{"cluster", "t.csv", "-k", "3", "-q", "-f", "-o", "r.h5"};
     words.insert(words.end(), fit.options.begin(), fit.options.end());
     std::string shown;
@@ -111,11 +123,14 @@ TEST_CASE("assign gives the labels of the fit to its file, without options, what
     done({"assign", "t.csv", "--centroids", "r.h5", "-q", "-f", "-o", "a.h5"}, there);
     const std::vector<double> labels = stored(folder / "r.h5:/labels");
     CHECK(stored(folder / "a.h5:/labels") == labels);
-    if (!fit.form.header) continue;
-    write_bytes(folder / "u.csv", table(rows, {8, 6, 5, 4, 3, 2, 1, 0}));  // another order, without a label
+    if (!fit.form.header || i % 4 != i / 16 % 4) continue;
+    write_bytes(folder / "u.csv", table(rows, {8, 7, 6, 5, 4, 3, 2, 1, 0}));  // another order
     done({"assign", "u.csv", "--centroids", "r.h5", "-q", "-f", "-o", "a.h5"}, there);
     CHECK(stored(folder / "a.h5:/labels") == labels);
   }
+  const std::size_t of_four = 3 * 4 * 4, with_two = 3 * (kSwitches + 1) * 4 * 2;
+  const std::size_t of_two = (kSwitches + 1) * kSwitches / 2 * 4;
+  CHECK(pairs.size() == of_four + with_two + of_two);
 }
 
 TEST_CASE("a value that the model does not know concerns its row alone") {
@@ -169,7 +184,7 @@ TEST_CASE("a value that the model does not know concerns its row alone") {
 TEST_CASE("evaluate, report and cluster --init read points as the result says") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
-  const Form form{.gaps = true, .german = true};
+  const Form form{.gaps = true, .comma = true, .groups = true};
   write_bytes(folder / "t.csv", table(customers(form)));
   const Words options{"--encode",       "date,yesno,onehot",    "--nan", "mean",    "--decimal",
                       "comma",          "--thousands",          "point", "--scale", "zscore",

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -84,10 +85,13 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The value of an option in a command.
+/// The value of an option in a command; of a repeated one all of them.
 std::string value_of(const Words& words, const std::string& option) {
-  const auto at = std::find(words.begin(), words.end(), option);
-  return at == words.end() ? "" : at[1];
+  std::string value;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] == option) value += (value.empty() ? "" : ",") + words[i + 1];
+  }
+  return value;
 }
 
 }  // namespace
@@ -185,6 +189,91 @@ TEST_CASE("--prepare auto finds the groups of a table, and prints a command that
   const auto sweep =
       done({"sweep", "t.csv", "-k", "2-10", "--n-init", "10", "--prepare", "auto", "--json"}, there).json();
   CHECK(sweep["sweep"]["suggested"] == 3);
+}
+
+TEST_CASE("--prepare auto reads units, currencies, marks of missing values, titles and dates as people write them") {
+  const Scratch folder;
+  const Setting there{.environment = {"COLUMNS=80"}, .folder = folder / ""};
+  Random random;
+  const auto table = [&random](bool german, int rows) {
+    std::string text = german ? "Customers 2024;;;;;;;\r\n;;;;;;;\r\n" : "";
+    text += german ? "No;Income;Age;Since;Active;Vip;Height;Code\r\n" : "No,Income,Age,Since,Active,Vip,Height,Code\n";
+    for (int i = 0; i < rows; ++i) {
+      const int group = i % 3;
+      const std::string cents = std::to_string(10 + random.below(90));
+      const std::string low = std::to_string(100 + random.below(800));
+      const std::string thousands = std::to_string(1 + 4 * group);
+      const std::string day = std::to_string(10 + random.below(18)), year = std::to_string(19 + 2 * group);
+      const std::string age = i % 20 == 7 ? (german ? "k.A." : "-") : std::to_string(20 + 15 * group + random.below(5));
+      const Words fields = {"K" + std::to_string(1000 + i),
+                            german ? thousands + "." + low + "," + cents + " \xe2\x82\xac"
+                                   : "\"$" + thousands + "," + low + "." + cents + "\"",
+                            age,
+                            german ? day + ".03." + year : "03/" + day + "/20" + year,
+                            i % 30 == 4                        ? "-"
+                            : random.below(10) < 3 * group + 2 ? (german ? "ja" : "Y")
+                                                               : (german ? "nein" : "N"),
+                            random.below(2) == 0 ? "x" : "",
+                            std::to_string(160 + 8 * group + random.below(4)) + " cm",
+                            std::to_string(1 + random.below(9)) + (random.below(2) == 0 ? " kg" : " m")};
+      for (std::size_t j = 0; j < fields.size(); ++j) text += (j == 0 ? "" : german ? ";" : ",") + fields[j];
+      text += german ? "\r\n" : "\n";
+    }
+    return text;
+  };
+  for (const bool german : {true, false}) {
+    INFO(german);
+    write_bytes(folder / "t.csv", table(german, 120));
+    const Outcome outcome = done({"cluster", "t.csv", "-k", "3", "--prepare", "auto", "-f", "-o", "auto.h5"}, there);
+    Words again = by_hand(outcome);
+    CHECK(value_of(again, "--drop-columns") == "No");
+    CHECK(value_of(again, "--encode") ==
+          "Income=unit,Since=date,Active=yesno,Vip=onehot+missing,Height=unit,Code=onehot");
+    CHECK(value_of(again, "--na-values") == (german ? "-,k.A." : "-"));
+    CHECK(value_of(again, "--skip-lines") == (german ? "2" : ""));
+    CHECK(value_of(again, "--decimal") == (german ? "comma" : ""));
+    CHECK(value_of(again, "--thousands") == (german ? "point" : "comma"));
+    again.back() = "hand.h5";
+    done(again, there);
+    CHECK(bytes_of(folder / "auto.h5") == bytes_of(folder / "hand.h5"));
+    std::filesystem::remove(folder / "hand.h5");
+    const std::vector<double> labels = values(folder / "auto.h5:/labels");
+    int others = 0;
+    for (std::size_t i = 3; i < labels.size(); ++i) others += labels[i] != labels[i % 3] ? 1 : 0;
+    CHECK(others <= 6);
+    done({"assign", "t.csv", "--centroids", "auto.h5", "-q", "-f", "-o", "again.h5"}, there);
+    CHECK(values(folder / "again.h5:/labels") == labels);
+    const Outcome shown = done({"info", "t.csv"}, there);
+    CHECK(shown.out.find("Since   date") != std::string::npos);
+    CHECK(shown.out.find("Height  number") != std::string::npos);
+  }
+  // Another unit concerns its row alone.
+  std::string meters = table(false, 6);
+  meters.replace(meters.find(" cm"), 3, " in");
+  write_bytes(folder / "t.csv", meters);
+  done({"assign", "t.csv", "--centroids", "auto.h5", "-q", "-f", "-o", "again.h5"}, there);
+  CHECK(values(folder / "again.h5:/labels")[0] == -1.0);
+  refuses(3, {"cluster", "t.csv", "-k", "2", "--columns", "Height", "--encode", "Height=unit"},
+          {"line 3, column 7 ('Height'): expected a number with the unit 'in'", "found '16"}, there);
+}
+
+TEST_CASE("words among numbers are missing values only where they cannot be values") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto type = [&](const std::string& word, int every) {
+    std::string text = "a,b\n";
+    for (int i = 0; i < 100; ++i)
+      text += (i % every == 1 ? word : std::to_string(i * i % 97)) + "," + std::to_string(i % 7) + "\n";
+    write_bytes(folder / "t.csv", text);
+    const auto profile =
+        done({"info", "t.csv", "--json"}, there).json()["files"][0]["datasets"][0]["column_profiles"][0];
+    return profile["type"].get<std::string>();
+  };
+  CHECK(type("-", 20) == "number");
+  CHECK(type("not given", 20) == "number");
+  CHECK(type("none", 20) == "free text");  // it may be 0
+  CHECK(type("2 or 3", 20) == "free text");
+  CHECK(type("-", 4) == "free text");  // a quarter of the values
 }
 
 TEST_CASE("options that are given stay with --prepare auto") {

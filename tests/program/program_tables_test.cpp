@@ -60,7 +60,12 @@ TEST_CASE("all columns that cannot be points are named at once, with the options
              (i % 2 == 0 ? "Rome" : "Oslo") + "," + (i == 30 ? "unknown" : "1.5") + "," + (i > 50 ? "2" : "") + "\n";
   }
   write_bytes(folder / "t.csv", table);
-  const Outcome refused = run_kith({"cluster", "t.csv", "-k", "2"}, there);
+  refuses(3, {"cluster", "t.csv", "-k", "2"},
+          {"t.csv: expected numbers, found text in 3 of 6 columns (such as 'n0' in line 2, column 2 ('name')), missing "
+           "values in 2; ",
+           "; say --prepare auto"},
+          there);
+  const Outcome refused = run_kith({"knn", "t.csv", "-k", "2"}, there);  // it has no --prepare
   CHECK(refused.code == 3);
   const std::string advice = "--drop-columns name,city,note --na-values 'unknown' --nan drop";
   for (const std::string& part :
