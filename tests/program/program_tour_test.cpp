@@ -1,5 +1,6 @@
 // Every command of docs/tour.md prints what the page shows.
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,6 +26,10 @@ std::vector<Step> steps_of(const std::string& page) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(prompt)) {
       steps.push_back({line.substr(prompt.size()), {}});
+      for (std::string& command = steps.back().command; command.ends_with('\\');) {
+        command.pop_back();
+        if (std::getline(lines, line)) command += line;
+      }
       in_block = true;
     } else if (in_block && (line.empty() || line.starts_with(indent))) {
       steps.back().said.push_back(line.empty() ? "" : line.substr(indent.size()));
@@ -82,15 +87,17 @@ TEST_CASE("every command of the tour prints what the page shows") {
   Words commands;
   const std::string programs = std::filesystem::path(KITH_BINARY).parent_path().string();
   for (const Step& step : steps) {
-    const std::string line = fmt::format("cd '{}' && PATH='{}':\"$PATH\" KITH_PROGRESS=never {} > '{}' 2> '{}'",
-                                         folder / "", programs, step.command, folder / "out", folder / "err");
+    const std::string line =
+        fmt::format("cd '{}' && export PATH='{}':\"$PATH\" COLUMNS=80 KITH_PROGRESS=never && {{ {}; }} > '{}' 2> '{}'",
+                    folder / "", programs, step.command, folder / "out", folder / "err");
     const int code = std::system(line.c_str());
     INFO(step.command << "\n" << bytes_of(folder / "err"));
-    REQUIRE(code == 0);
+    const bool is_stopped = step.command.find("--time-limit") != std::string::npos;
+    REQUIRE(WEXITSTATUS(code) == (is_stopped ? 124 : 0));
     check_said(step.said, lines_of(bytes_of(folder / "out")), lines_of(bytes_of(folder / "err")));
     commands.push_back(step.command.substr(0, step.command.find(' ', 5)));
   }
-  for (const char* name : {"cluster", "sweep", "evaluate", "assign", "report"}) {
-    CHECK(std::count(commands.begin(), commands.end(), fmt::format("kith {}", name)) >= 4);
+  for (const char* name : {"cluster", "sweep", "evaluate", "assign", "report", "knn", "image"}) {
+    CHECK(std::count(commands.begin(), commands.end(), fmt::format("kith {}", name)) > 0);
   }
 }
