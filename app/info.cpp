@@ -66,6 +66,9 @@ bool choose_numbers(Described& dataset, data::ReadOptions& options) {
     const data::TableProfile& profile = *dataset.profile;
     options.decimal = profile.numbers.decimal;
     options.thousands = profile.numbers.thousands;
+    options.skip_lines = profile.skip_lines;
+    options.missing_texts.insert(options.missing_texts.end(), profile.missing_texts.begin(),
+                                 profile.missing_texts.end());
     std::vector<std::string> texts;
     for (const std::int64_t j : profile.points) {
       if (profile.columns[static_cast<std::size_t>(j)].reads_as_number) continue;

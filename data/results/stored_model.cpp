@@ -59,6 +59,7 @@ ColumnModel column_of(const ordered_json& object) {
   column.number = object.at("number");
   column.how = how_of(object);
   if (object.contains("texts")) column.texts = object.at("texts").get<std::vector<std::string>>();
+  if (column.how == Encode::unit && column.texts.size() != 1) throw std::invalid_argument("a column without its unit");
   if (!object.contains("fill")) return column;
   const ordered_json& fill = object.at("fill");
   if (fill.is_string()) {

@@ -484,22 +484,23 @@ TableProfile profile_table(const Location& location, const ReadOptions& options)
       !other.empty() && std::any_of(table.columns.begin(), table.columns.end(), [](const auto& column) {
         return !column.number_options.empty() || !column.is_number();
       });
-  if (any_styled || !marks.empty()) {
+  // The styles may read some columns and not others; then the words count without them.
+  for (const bool styled : {true, false}) {
+    if (styled ? !any_styled : marks.empty()) continue;
     ReadOptions adjusted = read;
-    if (any_styled) {
+    if (styled) {
       adjusted.decimal = styles.style().decimal;
       adjusted.thousands = styles.style().thousands;
     }
     adjusted.missing_texts.insert(adjusted.missing_texts.end(), marks.begin(), marks.end());
     const TextHead again = read_head(input, adjusted);
-    if (again.columns == head.columns && again.names == head.names) {
-      TableProfile better = profile_of(input, again, index_text(input, again), options.threads, nullptr, nullptr);
-      if (!any_styled || columns_of_numbers(better) > columns_of_numbers(table)) {
-        table = std::move(better);
-        if (any_styled) table.number_options = other;
-        table.missing_texts = {marks.begin(), marks.end()};
-      }
-    }
+    if (again.columns != head.columns || again.names != head.names) continue;
+    TableProfile better = profile_of(input, again, index_text(input, again), options.threads, nullptr, nullptr);
+    if (styled && columns_of_numbers(better) <= columns_of_numbers(table)) continue;
+    table = std::move(better);
+    if (styled) table.number_options = other;
+    table.missing_texts = {marks.begin(), marks.end()};
+    break;
   }
   table.points = choose_text_columns(input, head, names_for(head)).points;
   input.check_unchanged();
