@@ -290,6 +290,18 @@ std::optional<TableBehind> table_below(const InputBytes& input, const TextHead& 
 }  // namespace
 
 std::int64_t lines_before(const InputBytes& input, const TextHead& head) {
+  constexpr std::size_t kMostTitles = 20;
+  constexpr std::int64_t kLeastColumns = 3;  // of two, one may be empty in a row
+  const auto is_title = [&head](const FirstRecord& line) {
+    const Fields fields = fields_of(line.text, head.syntax);
+    return std::ssize(fields) - std::count(fields.begin(), fields.end(), "") <= 1;
+  };
+  const std::vector<FirstRecord> lines =
+      first_records(input, head.syntax, head.options.skip_lines, kMostTitles + 1).lines;
+  const auto table_line = std::find_if_not(lines.begin(), lines.end(), is_title);
+  if (head.columns >= kLeastColumns && table_line != lines.begin() && table_line != lines.end()) {
+    return table_line->number - 1;
+  }
   const std::optional<TableBehind> table = table_below(input, head);
   return table ? table->first_line - 1 : 0;
 }

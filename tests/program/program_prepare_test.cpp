@@ -204,7 +204,7 @@ TEST_CASE("--prepare auto reads units, currencies, marks of missing values, titl
       const std::string low = std::to_string(100 + random.below(800));
       const std::string thousands = std::to_string(1 + 4 * group);
       const std::string day = std::to_string(10 + random.below(18)), year = std::to_string(19 + 2 * group);
-      const std::string age = i % 20 == 7 ? (german ? "k.A." : "-") : std::to_string(20 + 15 * group + random.below(5));
+      const std::string age = i % 20 == 7 ? (german ? "fehlt" : "-") : std::to_string(20 + 15 * group + random.below(5));
       const Words fields = {"K" + std::to_string(1000 + i),
                             german ? thousands + "." + low + "," + cents + " \xe2\x82\xac"
                                    : "\"$" + thousands + "," + low + "." + cents + "\"",
@@ -229,7 +229,7 @@ TEST_CASE("--prepare auto reads units, currencies, marks of missing values, titl
     CHECK(value_of(again, "--drop-columns") == "No");
     CHECK(value_of(again, "--encode") ==
           "Income=unit,Since=date,Active=yesno,Vip=onehot+missing,Height=unit,Code=onehot");
-    CHECK(value_of(again, "--na-values") == (german ? "-,k.A." : "-"));
+    CHECK(value_of(again, "--na-values") == (german ? "-,fehlt" : "-"));
     CHECK(value_of(again, "--skip-lines") == (german ? "2" : ""));
     CHECK(value_of(again, "--decimal") == (german ? "comma" : ""));
     CHECK(value_of(again, "--thousands") == (german ? "point" : "comma"));
@@ -254,7 +254,7 @@ TEST_CASE("--prepare auto reads units, currencies, marks of missing values, titl
   done({"assign", "t.csv", "--centroids", "auto.h5", "-q", "-f", "-o", "again.h5"}, there);
   CHECK(values(folder / "again.h5:/labels")[0] == -1.0);
   refuses(3, {"cluster", "t.csv", "-k", "2", "--columns", "Height", "--encode", "Height=unit"},
-          {"line 3, column 7 ('Height'): expected a number with the unit 'in'", "found '16"}, there);
+          {"line 3, column 7 ('Height'): expected a number with the unit 'in'", "cm'; correct it"}, there);
 }
 
 TEST_CASE("words among numbers are missing values only where they cannot be values") {

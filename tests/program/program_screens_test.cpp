@@ -91,7 +91,8 @@ Words words_of(const std::string& text) {
   const Words units{"\\", "#", "ms", "s", "min", "h", "GB/s", "ms,", "s,", "ms)", "s)"};
   Words words;
   for (const std::string& line : lines_of(text)) {
-    std::istringstream stream(std::regex_replace(line, std::regex(",|--(encode|drop-columns|column-weights) "), " "));
+    std::istringstream stream(
+        std::regex_replace(line, std::regex(",|--(encode|drop-columns|column-weights)( |$)"), " "));
     for (std::string word; stream >> word;) {
       word = std::regex_replace(word, number, "#");
       if (std::ranges::find(units, word) == units.end()) words.push_back(word);
@@ -129,7 +130,8 @@ void check_at_all_widths(const Words& commands, bool has_samples) {
     Words& of_width = screens.emplace_back();
     for (const std::string& command : commands) {
       of_width.push_back(on_terminal(command, width, folder / "").text);
-      if (width == kWide) continue;
+      const bool is_data = command.starts_with("cat ") || command.starts_with("cut ");  // not laid out by kith
+      if (width == kWide || is_data) continue;
       INFO(command);
       check_screen(of_width.back(), screens[0][of_width.size() - 1], width);
     }
@@ -162,12 +164,12 @@ TEST_CASE("every command of the tour fits the terminal") {
 TEST_CASE("every command of README, and plans and lists, fit the terminal") {
   Words commands = commands_of("README.md");
   CHECK(commands.size() >= 5);
-  for (const char* more :
-       {"kith devices", "kith plan cluster samples/digits.h5 -k 10", "kith info samples/*.h5 samples/*.csv",
-        "kith cluster samples/digits.h5 -k 10 -v", "kith info samples/iris.csv --stats",
-        "kith knn samples/digits.h5 -k 3 --dry-run", "kith cluster samples/wine.npy -k 3",
-        "kith cluster samples/digits.h5 -k 10 --max-iterations 2 -o part-of-it.h5",
-        "kith table clusters.h5 | head -1 | cut -c1-40"}) {
+  for (const char* more : {"kith devices", "kith plan cluster samples/digits.h5 -k 10",
+                           "kith info samples/*.h5 samples/iris.csv samples/orders.csv",
+                           "kith cluster samples/digits.h5 -k 10 -v", "kith info samples/iris.csv --stats",
+                           "kith knn samples/digits.h5 -k 3 --dry-run", "kith cluster samples/wine.npy -k 3",
+                           "kith cluster samples/digits.h5 -k 10 --max-iterations 2 -o part-of-it.h5",
+                           "kith table clusters.h5 | head -1 | cut -c1-40"}) {
     commands.push_back(more);
   }
   check_at_all_widths(commands, true);
