@@ -204,7 +204,8 @@ TEST_CASE("--prepare auto reads units, currencies, marks of missing values, titl
       const std::string low = std::to_string(100 + random.below(800));
       const std::string thousands = std::to_string(1 + 4 * group);
       const std::string day = std::to_string(10 + random.below(18)), year = std::to_string(19 + 2 * group);
-      const std::string age = i % 20 == 7 ? (german ? "fehlt" : "-") : std::to_string(20 + 15 * group + random.below(5));
+      const std::string age =
+          i % 20 == 7 ? (german ? "fehlt" : "-") : std::to_string(20 + 15 * group + random.below(5));
       const Words fields = {"K" + std::to_string(1000 + i),
                             german ? thousands + "." + low + "," + cents + " \xe2\x82\xac"
                                    : "\"$" + thousands + "," + low + "." + cents + "\"",
