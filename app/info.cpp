@@ -19,8 +19,10 @@
 #include "app/run/job.h"
 #include "app/run/report.h"
 #include "app/run/results.h"
+#include "app/set_summary.h"
 #include "app/statistics.h"
 #include "core/error.h"
+#include "data/file_set.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/format/shape.h"
@@ -46,6 +48,7 @@ struct DescribedFile {
   std::vector<Described> datasets;
   std::optional<std::int64_t> verified = {};  // datasets whose checksums were compared, with --verify
   nlohmann::ordered_json result = {};         // what a result of kith says; null: it is none
+  nlohmann::ordered_json set = {};            // of a folder, a pattern or a list; null: it is one file
 };
 
 bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size() == 1 || info.shape.size() == 2; }
@@ -53,7 +56,7 @@ bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size
 /// What the columns of a text table hold. Where the table cannot be read, the dataset says so already.
 void add_profile(const std::string& file, Described& dataset, const data::ReadOptions& options) {
   try {
-    dataset.profile = data::profile_table({file, ""}, options);
+    dataset.profile = data::profile_table({{file, ""}}, options);
   } catch (const Error& error) {
     if (error.code() != ExitCode::data && error.code() != ExitCode::usage) throw;
     if (dataset.info.unreadable.empty()) dataset.info.unreadable = error.what();
@@ -113,6 +116,7 @@ struct InfoOptions {
 
 DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, const data::ReadOptions& options,
                             Progress& progress) {
+  if (data::named_set(text)) return {.name = text, .datasets = {}, .set = summary_of_set(text, options)};
   const data::Location location = data::parse_location(text);
   DescribedFile file{location.file, {}};
   if (wanted.verify) file.verified = data::verify_result(location.file);
@@ -133,6 +137,14 @@ DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, 
 
 /// What says on standard error that a part of the file could not be shown; empty if all was.
 std::string failure_of(const DescribedFile& file) {
+  if (!file.set.is_null()) {
+    const std::size_t failed = file.set["unreadable"].size();
+    return failed == 0 ? ""
+                       : fmt::format(
+                             "{}: cannot read {} of its files, for the reasons that are shown; copy or "
+                             "create them again, or leave them out",
+                             file.name, failed);
+  }
   std::vector<std::string> failed;
   for (const Described& dataset : file.datasets) {
     if (dataset.failed) failed.push_back(dataset.info.path.empty() ? "its values" : quoted(dataset.info.path));
@@ -216,6 +228,7 @@ std::string show_columns(const std::vector<std::string>& names, const std::vecto
 
 std::string as_text(const DescribedFile& file, bool stats) {
   std::string out = visible(file.name) + "\n";
+  if (!file.set.is_null()) return out + summary_text(file.set);
   if (!file.result.is_null()) out += result_text(file.result, text_width(Stream::output)) + "\n";
   std::vector<std::vector<std::string>> rows{{"dataset", "shape", "type", "layout", "filters", "bytes"}};
   for (const Described& dataset : file.datasets) {
@@ -297,6 +310,7 @@ std::string as_json(const std::vector<DescribedFile>& files, const nlohmann::ord
     for (const Described& dataset : file.datasets) datasets.push_back(as_json(dataset));
     object["files"].push_back({{"file", file.name}, {"datasets", datasets}});
     if (!file.result.is_null()) object["files"].back()["result"] = file.result;
+    if (!file.set.is_null()) object["files"].back()["set"] = file.set;
     if (file.verified) object["files"].back()["verified"] = *file.verified;
   }
   if (!errors.empty()) object["errors"] = errors;
@@ -343,12 +357,14 @@ int run_info(const Arguments& arguments) {
       {.command = "info",
        .summary = "what is in files: datasets, shapes, types, layout, filters, bytes; of results, what they say.",
        .usage = "FILE[:DATASET]... [options]",
-       .examples = {"kith info points.h5", "kith info points.h5:/train --stats", "kith info *.h5 --json"}});
-  set.positionals({.names = "FILE",
-                   .help = "Files, or FILE:DATASET for one dataset.",
-                   .required = "the file to describe",
-                   .input = Input::table},
-                  names);
+       .examples = {"kith info points.h5", "kith info points.h5:/train --stats", "kith info *.h5 --json",
+                    "kith info shards/"}});
+  set.positionals(
+      {.names = "FILE",
+       .help = "Files, or FILE:DATASET for one dataset; a folder, a pattern in quotes or @LIST is summed up.",
+       .required = "the file to describe",
+       .input = Input::table},
+      names);
   set.flag({.names = "--stats",
             .help = "Minimum, maximum, mean and deviation of every column that holds numbers; reads all values."},
            wanted.stats);

@@ -2,11 +2,8 @@
 #include "data/file_rows.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <system_error>
 
 #include "data/io/checksum.h"
@@ -32,17 +29,6 @@ FileRows::FileRows(PointSource& source, const FileRowsOptions& options)
             return MatrixView<const T>{nullptr, source.rows(), source.columns()};
           },
           allocate_points(source, 0))) {}
-
-FileRows::Identity FileRows::identity() const {
-  if (file_.empty()) return {};
-  struct stat status {};
-  if (stat(file_.c_str(), &status) != 0) {
-    refuse_input(file_,
-                 fmt::format("cannot be examined: {}; keep the file until kith has ended", std::strerror(errno)));
-  }
-  return {static_cast<std::int64_t>(status.st_dev), static_cast<std::int64_t>(status.st_ino), status.st_size,
-          std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
-}
 
 void FileRows::refuse_changed() const {
   refuse_input(source_.name(),

@@ -67,12 +67,7 @@ class FileRows final : public RowReader {
   std::int64_t held_bytes() const { return kBlocks * block_rows_ * row_bytes_; }
 
  private:
-  /// What shows that a file is another one, or has other content.
-  struct Identity {
-    std::int64_t device = 0, inode = 0, size = 0, modified_ns = 0;
-    bool operator==(const Identity&) const = default;
-  };
-  Identity identity() const;
+  FileStamp identity() const { return file_.empty() ? FileStamp{} : stamp_of(file_); }
   void require_unchanged() const;
   [[noreturn]] void refuse_changed() const;
   std::int64_t all_bytes() const { return std::max<std::int64_t>(rows() * row_bytes_, 1); }
@@ -88,7 +83,7 @@ class FileRows final : public RowReader {
   PointSource& source_;
   std::string file_;
   std::int64_t row_bytes_, block_rows_;
-  Identity identity_;
+  FileStamp identity_;
   PointsView shape_;
   std::vector<PointsMatrix> buffers_;
   std::vector<std::optional<std::uint32_t>> samples_;  // checksums of the first values of each block

@@ -8,6 +8,7 @@
 
 #include "data/arrays/numpy.h"
 #include "data/arrow/arrow_table.h"
+#include "data/file_set.h"
 #include "data/format/column_choice.h"
 #include "data/format/filters.h"
 #include "data/format/formats.h"
@@ -81,17 +82,31 @@ std::span<const FormatEntry> formats() { return std::span(kFormats).subspan(has_
 
 bool is_read_as_text(const std::string& file) { return format_of(file).open == open_text; }
 
-std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options) {
+namespace {
+
+bool model_fills(const ReadOptions& options) { return options.model && !options.model->fills().empty(); }
+
+/// The rows of one file, without what depends on all rows of a set.
+std::unique_ptr<PointSource> open_file(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);
   const FormatEntry& format = format_of(location.file);
   std::unique_ptr<PointSource> source = with_columns(format.open(location, options), options);
   if (options.transpose) source = transposed(std::move(source), options.scratch);
-  const bool model_fills = options.model && !options.model->fills().empty();
-  if (!model_fills) {
-    source = filled(std::move(source), options.fill);
-  } else if (!source->table_form()) {  // a text table has done so, but for values that the model does not know
-    source = filled(std::move(source), options.model);
-  }
+  if (!model_fills(options) || source->table_form()) return source;  // a text table has filled what the model knows
+  return filled(std::move(source), options.model);
+}
+
+}  // namespace
+
+bool has_known_ending(const std::string& file) {
+  return std::any_of(std::begin(kFormats), std::end(kFormats),
+                     [&file](const FormatEntry& format) { return has_extension(file, format.extensions); });
+}
+
+std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options) {
+  std::unique_ptr<PointSource> source =
+      named_set(name) ? std::make_unique<FileSet>(name, options, open_file) : open_file(name, options);
+  if (!model_fills(options)) source = filled(std::move(source), options.fill);
   source = in_form(std::move(source), options);
   return options.ids.empty() ? std::move(source) : with_row_ids(std::move(source), options);
 }

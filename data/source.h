@@ -11,7 +11,8 @@
 
 namespace kith::data {
 
-/// Opens FILE or FILE:DATASET for reading. Throws Error(data) with file, dataset, expected, found and remedy.
+/// Opens FILE, FILE:DATASET or a set of files (data/file_set.h) for reading. Throws Error(data) with file, dataset,
+/// expected, found and remedy.
 std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options = {});
 
 /// Opens a matrix as float64. FILE of format "kith-clusters" means FILE:/centroids. `header`: of text whose first line
@@ -27,6 +28,9 @@ std::vector<DatasetInfo> list_datasets(const std::string& file);
 
 /// Whether the file is read as a text table: for its content or, if that is of no known format, for its name.
 bool is_read_as_text(const std::string& file);
+
+/// Whether the name of the file ends as those of a format do, also of one that only other builds read.
+bool has_known_ending(const std::string& file);
 
 /// The table of formats.
 std::span<const FormatEntry> formats();

@@ -51,13 +51,16 @@ void add_ids_option(OptionSet& set, CommonOptions& common) {
            common.ids);
 }
 
-void add_points(OptionSet& set, std::string& points, const char* required) {
-  set.positional({.names = "POINTS",
-                  .help = "FILE:DATASET with n rows, or FILE if it contains one matrix.",
-                  .required = required,
-                  .input = Input::table,
-                  .stored = Stored::always},
-                 points);
+void add_points(OptionSet& set, std::string& points, const char* required, const char* name) {
+  set.positional_set(
+      {.names = name,
+       .help = "FILE:DATASET with n rows, or FILE if it contains one matrix. Several of them, a folder, a "
+               "pattern in quotes ('shards/*.npy') or @LIST (a file with a name a line) are one set: the "
+               "rows of one file after those of the other.",
+       .required = required,
+       .input = Input::table,
+       .stored = Stored::always},
+      points);
 }
 
 void add_precision_option(OptionSet& set, CommonOptions& common) {

@@ -32,6 +32,7 @@ struct CommonOptions {
   std::string weights, weight_column;                          // empty: every row weighs 1
   std::string delimiter = "auto";
   bool no_advice = false, append = false;
+  std::string labels_format = "npy";  // of the files in a folder of labels
   std::string decimal = "point", thousands = "none";
   std::string header = "auto";
   std::string comment = "auto", quote = "auto";
@@ -75,7 +76,7 @@ void add_output_options(OptionSet& set, CommonOptions& common, const char* help 
 /// --ids, the file that names the rows of the points.
 void add_ids_option(OptionSet& set, CommonOptions& common);
 /// POINTS, the positional of commands that cluster or assign. required: its description if it is missing.
-void add_points(OptionSet& set, std::string& points, const char* required);
+void add_points(OptionSet& set, std::string& points, const char* required, const char* name = "POINTS");
 void add_precision_option(OptionSet& set, CommonOptions& common);
 /// --columns, --drop-columns, --id-column, --label-column, the form of text files, --transpose
 void add_input_options(OptionSet& set, CommonOptions& common);

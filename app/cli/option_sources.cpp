@@ -20,6 +20,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
 #include "data/io/file_kind.h"
+#include "data/io/location.h"
 #include "data/io/nearest_name.h"
 #include "data/io/quoted.h"
 
@@ -124,6 +125,14 @@ bool OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
         fmt::format("{}: expected one value, found the option {}; {}", entry.shown_name(), entry.word, hint()));
   }
   refuse_rest(app.remaining(), arguments);
+  for (const OptionEntry& entry : entries) {  // a word that is left over, and no further file, is a slip
+    if (!entry.is_set || entry.words.size() < 2) continue;
+    for (const std::string& word : entry.words) {
+      const bool looks_like_file = word.find_first_of("./*?[@") != word.npos || word == "-";
+      const bool is_file = looks_like_file || data::file_exists(data::parse_location(word).file);
+      if (!is_file) refuse_rest({word}, arguments);
+    }
+  }
   for (OptionEntry& entry : entries) {
     if (entry.handle->count() == 0) continue;
     entry.source = Source::command_line;

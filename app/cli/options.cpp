@@ -12,6 +12,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
 #include "core/points/backend.h"
+#include "data/file_set.h"
 #include "data/source.h"
 
 namespace kith::app {
@@ -43,7 +44,7 @@ std::string words_of(const OptionEntry& entry, bool shown) {
   if (!is_repeated(entry, shown)) return "";
   if (entry.flag) return entry.long_name;
   const std::string value = entry.values().front();
-  const std::string word = shown ? shell_word(value) : entry.option.input == Input::none ? value : stored_name(value);
+  const std::string word = shown ? shell_names(value) : entry.option.input == Input::none ? value : stored_name(value);
   return entry.positional ? word : fmt::format("{} {}", entry.long_name, word);
 }
 
@@ -118,6 +119,15 @@ void OptionSet::positionals(const Option& option, std::vector<std::string>& targ
   OptionEntry& entry = state_->add(option, [&target] { return target; });
   entry.handle = state_->app.add_option(option.names, entry.words);
   entry.set = [&target](const std::string& value, const std::string&) { target.push_back(value); };
+}
+
+void OptionSet::positional_set(const Option& option, std::string& target) {
+  OptionEntry& entry = state_->add(option, [&target] { return std::vector{target}; });
+  entry.handle = state_->app.add_option(option.names, entry.words);
+  entry.is_set = true;
+  entry.set = [&target](const std::string& value, const std::string&) {
+    target += (target.empty() ? "" : "\n") + value;
+  };
 }
 
 void OptionSet::text(const Option& option, std::string& target) {
@@ -325,8 +335,10 @@ std::string OptionSet::shown_command(const std::string& command, const Replaceme
 }
 
 std::string stored_name(const std::string& location) {
-  const data::Location parts = data::parse_location(location);
-  const std::string file = parts.file.substr(parts.file.rfind('/') + 1);
+  const data::Location parts = data::parse_location(data::shown_set(location));
+  std::string file = parts.file;
+  if (file.size() > 1 && file.ends_with('/')) file.pop_back();
+  file.erase(0, file.rfind('/') + 1);
   return parts.dataset.empty() ? file : fmt::format("{}:{}", file, parts.dataset);
 }
 

@@ -90,6 +90,8 @@ class OptionSet {
 
   void positional(const Option& option, std::string& target);
   void positionals(const Option& option, std::vector<std::string>& target);
+  /// Several words that name one set of points (data/file_set.h), a line each in the target.
+  void positional_set(const Option& option, std::string& target);
   void text(const Option& option, std::string& target);
   void integer(const Option& option, Range range, std::int64_t& target);
   void seed(const Option& option, std::uint64_t& target);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "data/file_set.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/io/quoted.h"
@@ -26,9 +27,8 @@ namespace {
 std::vector<Reason> unless_any(const OptionSet& set, bool (*is_one)(const std::string& file), const char* reason) {
   return {[&set, is_one, reason]() -> std::string {
     const std::vector<std::string> inputs = set.inputs({Input::table});
-    const bool any = std::any_of(inputs.begin(), inputs.end(), [is_one](const std::string& input) {
-      return is_one(data::parse_location(input).file);
-    });
+    const bool any = std::any_of(inputs.begin(), inputs.end(),
+                                 [is_one](const std::string& input) { return is_one(data::each_file(input).front()); });
     return any ? "" : reason;
   }};
 }

@@ -138,6 +138,19 @@ std::string shell_word(const std::string& word) {
   return fmt::format("'{}'", inner);
 }
 
+std::string shell_names(const std::string& set) {
+  constexpr std::ptrdiff_t kMost = 8;
+  const bool is_long = std::count(set.begin(), set.end(), '\n') >= kMost;
+  std::string words;
+  for (std::size_t begin = 0; begin <= set.size();) {
+    const std::size_t end = std::min(set.find('\n', begin), set.size());
+    words += (begin > 0 ? " " : "") + shell_word(set.substr(begin, end - begin));
+    if (is_long) return words + " ...";
+    begin = end + 1;
+  }
+  return words;
+}
+
 std::vector<std::string> split_words(const std::string& line) {
   std::vector<std::string> words;
   bool in_word = false;

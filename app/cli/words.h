@@ -26,6 +26,8 @@ std::string suggestion(const std::string& typed, const std::vector<std::string>&
 
 /// A word as a shell reads it: between quotes where the shell would make something else of it.
 std::string shell_word(const std::string& word);
+/// The same for a set of points (data/file_set.h), a word for each of its lines; of many, the first ones.
+std::string shell_names(const std::string& set);
 
 /// Whether the value of the option is a list whose items may be divided among several of it: --encode a=date --encode
 /// b=yesno.

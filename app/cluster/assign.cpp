@@ -481,6 +481,7 @@ int run_assign(const Arguments& arguments) {
   if (options.has_limit()) limit_of_radius(options.max_distance, Metric::euclidean);  // which refuses it if it is none
   const Matrix<double> centroids = open_inputs(options, run);
   if (!begin(run, needs_of(options, centroids.view(), run))) return 0;
+  begin_label_folders(run);
   const Assigned found = [&] {
     try {
       hold_points(run);

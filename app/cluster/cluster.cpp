@@ -525,7 +525,7 @@ std::string next(const ClusterOptions& options, const PointsRun& run) {
   if (run.target.empty() || options.writes_labels_only()) return "";
   const std::string kept = run.checkpoint ? run.checkpoint->continued_by() : "";
   if (!kept.empty()) return "kith resume " + shell_word(kept);
-  return fmt::format("kith assign {} --centroids {}", shell_word(options.points == "-" ? "NEW.csv" : options.points),
+  return fmt::format("kith assign {} --centroids {}", shell_names(options.points == "-" ? "NEW.csv" : options.points),
                      shell_word(run.target));
 }
 
@@ -550,6 +550,7 @@ int run_cluster(const Arguments& arguments) {
   check_outputs(run, {label_side_output(options.labels), {"--profile", options.profile, {".csv"}}});
   ClusterInputs inputs = open_inputs(options, run, arguments);
   if (!begin(run, needs_of(options, inputs, run))) return 0;
+  begin_label_folders(run);
   hold_points(run);
   advise(run);
   const Clusters found = cluster(options, inputs, arguments, run);

@@ -202,6 +202,7 @@ int run_dbscan(const Arguments& arguments) {
   check_outputs(run, {label_side_output(options.labels)});
   open_inputs(options, run);
   if (!begin(run, needs_of(run))) return 0;
+  begin_label_folders(run);
   hold_points(run);
   advise(run);
   if (options.suggests()) {

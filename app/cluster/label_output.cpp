@@ -3,8 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <system_error>
+
 #include "app/cli/terminal.h"
+#include "app/run/processes.h"
 #include "app/run/results.h"
+#include "data/file_set.h"
+#include "data/io/file_kind.h"
 #include "data/results/anndata_copy.h"
 #include "data/results/other_formats.h"
 
@@ -25,6 +34,55 @@ std::vector<std::string> distance_texts(const KMeansResult& result, ValueClass v
 
 bool is_csv(const std::string& file) { return data::label_format(file) == data::LabelFormat::csv; }
 
+/// Names the run that a folder of labels is of.
+constexpr const char* kFolderMark = ".kith-labels";
+
+/// A file of labels in a folder.
+struct LabelPart {
+  std::string path;
+  std::int64_t first = 0, rows = 0;
+};
+
+/// The name of the points' file, without its ending, in the folder of labels.
+std::vector<LabelPart> parts_of(const std::string& folder, const CommonOptions& common,
+                                const data::PointSource& points) {
+  std::vector<data::FileSet::File> files;
+  if (const data::FileSet* set = points.set()) {
+    files = set->files();
+  } else {
+    const std::string file = data::parse_location(points.name()).file;
+    files.push_back({file, std::filesystem::path(file).filename().string(), 0, points.rows()});
+  }
+  std::map<std::string, std::string> made;  // of which file
+  std::vector<LabelPart> parts;
+  for (const data::FileSet::File& file : files) {
+    std::filesystem::path name =
+        file.relative.substr(0, data::parse_location(file.name).file.size() + file.relative.size() - file.name.size());
+    for (const char* compression : {".gz", ".zst"}) {
+      if (data::has_ending(name.string(), compression)) name.replace_extension();
+    }
+    name.replace_extension("." + common.labels_format);
+    const std::string path = (std::filesystem::path(folder) / name).string();
+    const auto [other, is_new] = made.try_emplace(path, file.name);
+    if (!is_new) {
+      throw Error(ExitCode::usage, fmt::format("{}: expected files of points whose names differ before their endings, "
+                                               "found {} and {}; rename one of them",
+                                               path, other->second, file.name));
+    }
+    parts.push_back({path, file.first_row, file.rows});
+  }
+  return parts;
+}
+
+/// The folders of labels that a run writes.
+std::vector<std::string> folders_of(const PointsRun& run) {
+  std::vector<std::string> folders;
+  for (const std::string& path : {run.target, run.side_file("--labels")}) {
+    if (names_folder(path)) folders.push_back(path);
+  }
+  return folders;
+}
+
 /// The file of the points, whichever of its datasets they are.
 std::string file_of(const data::PointSource& points) { return data::parse_location(points.name()).file; }
 
@@ -33,10 +91,18 @@ std::string file_of(const data::PointSource& points) { return data::parse_locati
 void add_label_option(OptionSet& set, std::string& labels, std::string& write_obs, CommonOptions& common) {
   set.text({.names = "--labels",
             .value = "FILE",
-            .help = "Also write the labels alone to this file, .csv or .npy, beside the result of --output.",
+            .help = "Also write the labels alone to this file, .csv or .npy, beside the result of --output; FOLDER/: a "
+                    "file for each file of the points.",
             .section = Section::output,
             .shown_default = "none"},
            labels);
+  set.choice({.names = "--labels-format",
+              .value = "FORMAT",
+              .help = "Format of the labels in a folder, -o FOLDER/ or --labels FOLDER/.",
+              .section = Section::output,
+              .no_effect = {when([&] { return !names_folder(common.output) && !names_folder(labels); },
+                                 "no folder of labels is written")}},
+             {"npy", "csv"}, common.labels_format);
   set.flag({.names = "--append",
             .help = "With --output or --labels to .csv: write the table of the points, with the labels as a further "
                     "column.",
@@ -64,7 +130,8 @@ void add_label_option(OptionSet& set, std::string& labels, std::string& write_ob
 void add_label_common_options(OptionSet& set, CommonOptions& common) {
   add_common_options(set, common,
                      "Write the result to this HDF5 file, or only the labels to .csv or .npy; it appears only when it "
-                     "is complete. -: only the labels, one per line, on standard output.");
+                     "is complete. FOLDER/: a file of labels for each file of the points, with its name. -: only the "
+                     "labels, one per line, on standard output.");
   const auto prints = [&common] { return common.output == "-"; };
   const auto writes = [&set](const char* option) { return set.source(option) != Source::none; };
   set["--force"].no_effect = {when(
@@ -105,24 +172,61 @@ void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptio
 
 std::vector<std::string> label_endings(const CommonOptions& common, const std::string& write_obs) {
   if (common.output == "-") return {"-"};
-  return write_obs.empty() ? std::vector<std::string>{".h5", ".csv", ".npy"} : std::vector<std::string>{".h5", ".h5ad"};
+  return write_obs.empty() ? std::vector<std::string>{".h5", ".csv", ".npy", "/"}
+                           : std::vector<std::string>{".h5", ".h5ad"};
 }
 
 bool is_label_output(const CommonOptions& common, const std::string& write_obs) {
   if (common.output.empty()) return false;
-  return !write_obs.empty() || data::label_format(common.output) != data::LabelFormat::none;
+  return !write_obs.empty() || names_folder(common.output) ||
+         data::label_format(common.output) != data::LabelFormat::none;
 }
 
 void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points) {
   if (common.append && !points.table_form()) {
-    throw Error(ExitCode::usage, fmt::format("--append: expected points of a text file, found {}, which is not text; "
-                                             "leave it out",
+    throw Error(ExitCode::usage, fmt::format("--append: expected points of one text file, found {}, which is no text "
+                                             "file; leave it out",
                                              points.name()));
+  }
+  if (!write_obs.empty() && points.set() != nullptr) {
+    throw Error(ExitCode::usage,
+                fmt::format("--write-obs: expected one AnnData file, of which it writes a copy, found {} "
+                            "files, {}; leave it out",
+                            points.set()->files().size(), points.name()));
   }
   if (!write_obs.empty()) data::check_obs(file_of(points), write_obs, points.rows());
 }
 
 namespace {
+
+/// Those of a set, a file for each of its files. Files of an earlier run that are there already stay as they are.
+void write_label_parts(const std::string& folder, const CommonOptions& common, const data::LabelTable& all,
+                       const data::PointSource& points, data::OutputOptions output) {
+  output.may_equal = true;
+  output.endings = {"." + common.labels_format};
+  std::size_t kept = 0, made = 0;
+  for (const LabelPart& part : parts_of(folder, common, points)) {
+    const auto first = static_cast<std::size_t>(part.first), rows = static_cast<std::size_t>(part.rows);
+    data::LabelTable table;
+    table.labels = all.labels.subspan(first, rows);
+    table.id_name = all.id_name;
+    const auto slice = [=](const std::vector<std::string>& texts) {
+      if (texts.empty()) return texts;
+      const auto begin = texts.begin() + static_cast<std::ptrdiff_t>(first);
+      return std::vector<std::string>(begin, begin + static_cast<std::ptrdiff_t>(rows));
+    };
+    table.ids = slice(all.ids);
+    table.known = slice(all.known);
+    table.distances = slice(all.distances);
+    std::error_code failure;
+    ++(std::filesystem::exists(part.path, failure) && !common.force ? kept : made);
+    data::write_labels(part.path, output, table);
+  }
+  const std::string before = kept > 0 ? fmt::format(", {} of them kept from an earlier run", kept) : "";
+  if (!common.quiet) {
+    Terminal::instance().say(fmt::format("labels     {} files in {}{}", kept + made, folder, before));
+  }
+}
 
 /// Labels alone, in the format of the ending of `path`.
 void write_label_file(const std::string& path, const CommonOptions& common, const data::PointSource& points,
@@ -130,19 +234,54 @@ void write_label_file(const std::string& path, const CommonOptions& common, cons
                       const std::function<void()>& before_naming) {
   data::LabelTable table;
   table.labels = result.labels;
-  if (is_csv(path)) {
+  const bool is_folder = names_folder(path);
+  if (is_folder ? common.labels_format == "csv" : is_csv(path)) {
     table.ids = points.kept(data::Kept::id);
     table.id_name = points.id_name();
     table.known = points.kept(data::Kept::label);
     table.distances = distance_texts(result, points.value_class());
   }
+  if (is_folder) {
+    write_label_parts(path, common, table, points, output);
+    return before_naming();
+  }
   if (common.append && is_csv(path)) return data::write_appended(path, output, points, table, before_naming);
   data::write_labels(path, output, table, before_naming);
 }
 
+/// Writes a small file at once.
+void write_mark(const std::string& path, const std::string& text) {
+  data::OutputBytes file(path, {.force = true, .endings = {".kith-labels"}});
+  file.write(text);
+  file.publish();
+}
+
 }  // namespace
 
-SideOutput label_side_output(const std::string& labels) { return {"--labels", labels, {".csv", ".npy"}}; }
+void begin_label_folders(const PointsRun& run) {
+  for (const std::string& folder : folders_of(run)) {
+    const std::vector<LabelPart> parts = parts_of(folder, run.common, *run.source);
+    const std::string mark =
+        fmt::format("kith {}\n{}\n{}\n", KITH_VERSION, run.needs.stored_command, fmt::join(run.output.marks, "\n"));
+    const std::string path = (std::filesystem::path(folder) / kFolderMark).string();
+    std::ifstream stored(path, std::ios::binary);
+    const bool is_same = std::string{std::istreambuf_iterator<char>(stored), {}} == mark;
+    std::error_code failure;
+    for (const LabelPart& part : parts) {
+      if (is_same || run.common.force || !std::filesystem::exists(part.path, failure)) continue;
+      throw Error(ExitCode::output, fmt::format("{}: exists, and is not known to be of a run with these files and "
+                                                "options; use -f/--force to replace it, or choose another folder",
+                                                part.path));
+    }
+    for (const LabelPart& part : parts) {
+      const std::filesystem::path parent = std::filesystem::path(part.path).parent_path();
+      if (!std::filesystem::exists(parent, failure)) std::filesystem::create_directories(parent, failure);
+    }
+    write_mark(path, mark);
+  }
+}
+
+SideOutput label_side_output(const std::string& labels) { return {"--labels", labels, {".csv", ".npy", "/"}}; }
 
 void write_with_labels(const PointsRun& run, const KMeansResult& result, const std::function<void()>& write_result) {
   const std::string file = run.side_file("--labels");

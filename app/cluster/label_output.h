@@ -31,6 +31,10 @@ std::vector<std::string> label_endings(const CommonOptions& common, const std::s
 /// Whether --output contains only labels, because of its ending or of --write-obs.
 bool is_label_output(const CommonOptions& common, const std::string& write_obs);
 
+/// Before the work of a run that writes such folders: makes them, and says in each which run its files are of. Throws
+/// Error(output) if a file in its place is of another run, and --force is not given.
+void begin_label_folders(const PointsRun& run);
+
 /// Throws Error(data) if the labels of these points cannot become the column `write_obs`, which may be empty, or be
 /// appended to their table.
 void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points);

@@ -143,7 +143,8 @@ void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kind
 void add_internal_options(OptionSet& set, InternalOptions& options, const CommonOptions& common) {
   set.text({.names = "--points",
             .value = "POINTS",
-            .help = "The labelled points, FILE[:DATASET], for scores of how well the labels fit them.",
+            .help = "The labelled points, FILE[:DATASET] or a set of files (a folder, a pattern or @LIST), for scores "
+                    "of how well the labels fit them.",
             .input = Input::table,
             .stored = Stored::if_changed},
            options.points);

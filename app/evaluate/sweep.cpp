@@ -501,7 +501,7 @@ void write(const Sweep& sweep, const Suggestion& suggestion, const PointsRun& ru
 /// The command for the suggested run.
 std::string next(const Suggestion& suggestion, const SweepOptions& options, const PointsRun& run) {
   const std::string clusters = suggestion.clusters > 0 ? std::to_string(suggestion.clusters) : "K";
-  OptionSet::Replacements replaced{{"POINTS", shell_word(options.points)},
+  OptionSet::Replacements replaced{{"POINTS", shell_names(options.points)},
                                    {"--clusters", "-k " + clusters},
                                    {"--silhouette", ""},
                                    {"--sample", ""},

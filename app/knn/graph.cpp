@@ -245,7 +245,7 @@ class GraphFile final : public GraphOutput {
   GraphFile(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
       : unit_(request.unit), begin_(begin.begin(), begin.end()), file_(request.path, request.options) {
     write_head(file_, request.head, *request.base);
-    if (request.queries != nullptr) file_.attribute("queries", stored_name(request.queries->name()));
+    if (request.queries != nullptr) write_queries(file_, *request.queries);
     file_.attribute("distances", std::string(name_of(unit_)));
     file_.attribute("edges", request.edges);
     request.ids.write(file_);

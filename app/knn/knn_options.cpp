@@ -134,12 +134,7 @@ void declare_uses(OptionSet& set, KnnOptions& options) {
 
 void declare(OptionSet& set, KnnOptions& options) {
   constexpr int kQueries = position::kTask + 2;
-  set.positional({.names = "BASE",
-                  .help = "FILE:DATASET to search in, or FILE if it contains one matrix.",
-                  .required = "the file to search in",
-                  .input = Input::table,
-                  .stored = Stored::always},
-                 options.base);
+  add_points(set, options.base, "the file to search in", "BASE");
   set.integer({.names = "-k,--neighbors",
                .value = "K",
                .help = "Number of neighbours per query.",
@@ -151,8 +146,9 @@ void declare(OptionSet& set, KnnOptions& options) {
                      "cosine of 0.995, 0.447 one of 0.9); for inner-product, of at least R.",
                      {"-k"});
   set.text({.names = "--queries",
-            .value = "FILE[:DATASET]",
-            .help = "Points to find neighbours for. Without --queries, kith finds each row's neighbours in BASE, "
+            .value = "POINTS",
+            .help = "Points to find neighbours for: a file, or a set as for BASE (a folder, a pattern or @LIST). "
+                    "Without --queries, kith finds each row's neighbours in BASE, "
                     "excluding the row itself.",
             .shown_default = "BASE",
             .input = Input::table,

@@ -25,7 +25,7 @@ class ResultLists final : public NeighborOutput {
   explicit ResultLists(const NeighborOutputRequest& request)
       : unit_(request.unit), file_(request.path, request.options) {
     write_head(file_, request.head, *request.base);
-    if (request.queries != nullptr) file_.attribute("queries", stored_name(request.queries->name()));
+    if (request.queries != nullptr) write_queries(file_, *request.queries);
     file_.attribute("distances", std::string(name_of(unit_)));
     request.ids.write(file_);
     const std::int64_t lists = (request.queries != nullptr ? request.queries : request.base)->rows();
@@ -198,31 +198,10 @@ std::unique_ptr<NeighborOutput> open_lists(const NeighborOutputRequest& request)
   }
 }
 
-template <std::size_t width>
-void write_as(data::ResultFile& file, const std::string& name, const std::vector<std::string>& ids) {
-  using Text = data::FixedText<width>;
-  constexpr std::int64_t kBlock = (std::int64_t{1} << 20) / width;
-  const std::int64_t rows = std::ssize(ids);
-  file.create_vector<Text>(name, rows);
-  Matrix<Text> block(std::min(kBlock, rows), 1);
-  for (std::int64_t first = 0; first < rows; first += kBlock) {
-    const std::int64_t here = std::min(kBlock, rows - first);
-    for (std::int64_t i = 0; i < here; ++i) {
-      Text& text = block(i, 0);
-      const std::string& id = ids[static_cast<std::size_t>(first + i)];
-      std::memset(text.bytes, 0, width);
-      std::memcpy(text.bytes, id.data(), std::min(id.size(), width));
-    }
-    file.write_rows<Text>(name, first, std::as_const(block).view().middle(0, here));
-  }
-}
-
-void write_texts(data::ResultFile& file, const std::string& name, const std::vector<std::string>& ids) {
+void write_ids(data::ResultFile& file, const std::string& name, const std::vector<std::string>& ids) {
   const auto longest = std::max_element(ids.begin(), ids.end(),
                                         [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
-  if (longest->size() <= 16) return write_as<16>(file, name, ids);
-  if (longest->size() <= 64) return write_as<64>(file, name, ids);
-  if (longest->size() <= 256) return write_as<256>(file, name, ids);
+  if (longest->size() <= 256) return write_texts(file, name, ids);
   throw Error(ExitCode::data,
               fmt::format("identifiers of rows: row {} (counted from 1): expected at most 256 bytes for a result in "
                           "HDF5, found {} ('{}'); shorten it, or write a .csv file",
@@ -326,8 +305,8 @@ void RowIds::append_joined(std::string& line, std::int64_t row, char delimiter) 
 }
 
 void RowIds::write(data::ResultFile& file) const {
-  if (!base_.empty()) write_texts(file, "ids", base_);
-  if (!queries_.empty()) write_texts(file, "query_ids", queries_);
+  if (!base_.empty()) write_ids(file, "ids", base_);
+  if (!queries_.empty()) write_ids(file, "query_ids", queries_);
 }
 
 std::string RowIds::text_of(const std::vector<std::string>& ids, std::int64_t row, char delimiter) {

@@ -169,7 +169,7 @@ class Classes final : public NeighborOutput {
     ResultHead head = request_.head;
     head.format = "kith-classes";
     write_head(file, head, *request_.base);
-    if (request_.queries != nullptr) file.attribute("queries", stored_name(request_.queries->name()));
+    if (request_.queries != nullptr) write_queries(file, *request_.queries);
     file.attribute("known", stored_name(labels_.name));
     write_names(file, "classes", known_ != nullptr ? report_.classification->names : labels_.values);
     if (known_ != nullptr) write_comparison(file);

@@ -194,7 +194,7 @@ std::optional<std::string> find_points(const data::StoredResult& result, const s
     const std::string location = (folder / stored).string();
     const std::filesystem::path file = data::parse_location(location).file;
     // kith stores names without folders. A file from a stranger must not make kith read one in another folder.
-    if (!stored.empty() && file.parent_path() == folder && std::filesystem::is_regular_file(file)) return location;
+    if (!stored.empty() && file.parent_path() == folder && std::filesystem::exists(file)) return location;
   }
   return std::nullopt;
 }

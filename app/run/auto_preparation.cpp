@@ -15,6 +15,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
 #include "core/error.h"
+#include "data/file_set.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/io/quoted.h"
@@ -194,19 +195,23 @@ void add_prepare_option(OptionSet& set, CommonOptions& common) {
 
 void choose_preparation(const std::string& points, const OptionSet& set, CommonOptions& common) {
   if (common.prepare != "auto") return;
-  const data::Location location = data::parse_location(points);
-  if (data::is_standard_input(location.file)) {
+  std::vector<data::Location> tables;
+  const auto several = data::named_set(points);
+  for (const std::string& file : several ? several->files : std::vector{points})
+    tables.push_back(data::parse_location(file));
+  if (data::is_standard_input(tables.front().file)) {
     throw Error(ExitCode::usage,
                 "--prepare auto reads the table twice, but standard input can be read once; save it in a file");
   }
-  if (!data::is_read_as_text(location.file) || !data::is_text_table(location.file)) {
+  for (const data::Location& table : tables) {
+    if (data::is_read_as_text(table.file) && data::is_text_table(table.file)) continue;
     throw Error(ExitCode::usage, fmt::format("--prepare auto: expected a text table, whose columns have types, found "
                                              "{}; use --scale zscore, and choose columns with --columns",
-                                             points));
+                                             table.file));
   }
   const bool is_given = set.source("--decimal") != Source::none || set.source("--thousands") != Source::none;
   const data::ReadOptions options = read_options(common);
-  const data::TableProfile table = data::profile_table(location, options);
+  const data::TableProfile table = data::profile_table(tables, options);
   const std::int64_t skipped = table.skip_lines - options.skip_lines;
   common.skip_lines = table.skip_lines;
   append(common.na_values, fmt::format("{}", fmt::join(table.missing_texts, ",")));
@@ -245,7 +250,7 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
   append(common.column_weights, weights);
   append(common.drop_columns, fmt::format("{}", fmt::join(dropped, ",")));
   const std::string output = common.output.empty() ? "" : " -o " + shell_word(common.output);
-  print(table, choice, skipped, set.shown_command(set.command(), {{"POINTS", shell_word(points)}}) + output);
+  print(table, choice, skipped, set.shown_command(set.command(), {{"POINTS", shell_names(points)}}) + output);
   if (dropped.size() < table.points.size()) return;
   throw Error(ExitCode::data, fmt::format("{}: expected a column that distances can use, found none; to use one, name "
                                           "it, as in --encode {}=onehot",

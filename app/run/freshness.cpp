@@ -9,6 +9,7 @@
 
 #include "app/cli/words.h"
 #include "core/error.h"
+#include "data/file_set.h"
 #include "data/io/location.h"
 
 namespace kith::app {
@@ -71,9 +72,10 @@ std::string differing(const std::vector<std::string>& before, const std::vector<
 std::vector<std::string> marks_of(const std::vector<std::string>& inputs, const MarkOf& mark_of) {
   std::vector<std::string> marks;
   for (const std::string& input : inputs) {
-    const std::string file = data::parse_location(input).file;
+    const bool is_set = data::named_set(input) != nullptr;
+    const std::string file = is_set ? input : data::parse_location(input).file;
     std::error_code failure;
-    if (file == "-" || !std::filesystem::is_regular_file(file, failure)) continue;
+    if (!is_set && (file == "-" || !std::filesystem::is_regular_file(file, failure))) continue;
     const data::InputMark mark = mark_of(file);
     std::string name = mark.name;
     std::replace(name.begin(), name.end(), '\n', '?');
@@ -128,7 +130,7 @@ std::string why_stale(const std::string& result, const std::vector<std::string>&
           name, shell_word(result), is_missing(name) ? "FOLDER" : shell_word(name));
     }
     const bool same = std::ranges::any_of(
-        files, [&](const auto& file) { return std::ranges::count(marks_of({file}, data::mark_of), mark) > 0; });
+        files, [&](const auto& file) { return std::ranges::count(marks_of({file}, data::mark_of_input), mark) > 0; });
     if (!same) return fmt::format("the input {} has changed", name);
   }
   return "";

@@ -18,6 +18,7 @@
 #include "core/points/row_reader.h"
 #include "core/points/streamed_points.h"
 #include "core/runtime/clock.h"
+#include "data/file_set.h"
 #include "data/format/column_choice.h"
 #include "data/format/filters.h"
 #include "data/format/shape.h"
@@ -101,16 +102,37 @@ std::unique_ptr<data::PointSource> open_input(const std::string& location, const
   return data::open_points(location, options);
 }
 
+namespace {
+
+/// A line of what the run does, "columns    12 for --columns numeric".
+void say_line(const char* name, const std::string& text) {
+  constexpr std::size_t kNameWidth = 11;
+  std::string line =
+      hang(fmt::format("{:<{}}", name, kNameWidth), wrap(visible(text), prose_width(Stream::error) - kNameWidth));
+  line.pop_back();  // the terminal ends the line
+  Terminal::instance().say(line);
+}
+
+}  // namespace
+
+void say_set(const data::PointSource& source) {
+  constexpr std::size_t kShown = 5;
+  const data::FileSet* set = source.set();
+  if (set == nullptr) return;
+  const std::vector<std::string>& skipped = set->names().skipped;
+  say_line("files", fmt::format("{} files of {}, {} to {}{}", set->files().size(), set->name(),
+                                set->files().front().relative, set->files().back().relative,
+                                skipped.empty() ? ""
+                                                : fmt::format("; {} skipped, which have no name of points: {}",
+                                                              skipped.size(), data::show_list(skipped, kShown))));
+}
+
 void say_numeric(const data::PointSource& source, const CommonOptions& common) {
-  constexpr std::size_t kShown = 30, kNameWidth = 11;
+  constexpr std::size_t kShown = 30;
   if (!data::asks_for_numeric(common.columns, {})) return;
   const std::vector<std::string> names = source.column_names();
   const std::string which = names.empty() ? "" : ": " + data::show_list(names, kShown);
-  const std::string said = fmt::format("{} for --columns {}{}", source.columns(), common.columns, which);
-  std::string line =
-      hang(fmt::format("{:<{}}", "columns", kNameWidth), wrap(visible(said), prose_width(Stream::error) - kNameWidth));
-  line.pop_back();  // the terminal ends the line
-  Terminal::instance().say(line);
+  say_line("columns", fmt::format("{} for --columns {}{}", source.columns(), common.columns, which));
 }
 
 ValueClass InputPair::value_class() const {
@@ -121,6 +143,7 @@ ValueClass InputPair::value_class() const {
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job) {
   const CommonOptions& common = job.common;
   InputPair pair{open_input(first, common), nullptr};
+  say_set(*pair.first);
   say_numeric(*pair.first, common);
   if (second.empty()) return pair;
   ExpectedColumns of_first, of_second{.names = pair.first->column_names(), .are_queries = true};
@@ -129,6 +152,7 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
     of_second.indexed.count = indexed->count;  // so that the columns can be chosen
   }
   pair.second = open_input(second, common, nullptr, of_second);
+  say_set(*pair.second);
   of_first.indexed = of_second.indexed = shared_columns(*pair.first, *pair.second);
   const auto has_others = [&of_first](const data::PointSource& source) {
     return source.indexed_columns().value_or(of_first.indexed) != of_first.indexed;

@@ -28,6 +28,8 @@ struct InputPair {
   std::unique_ptr<data::PointSource> first, second;  // second: null for one set
   ValueClass value_class() const;                    // of the run: f64 if either set is
 };
+/// Says which files are points, if there are several.
+void say_set(const data::PointSource& source);
 /// Says which columns --columns numeric has chosen.
 void say_numeric(const data::PointSource& source, const CommonOptions& common);
 

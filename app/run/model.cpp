@@ -12,6 +12,7 @@
 #include "app/cli/terminal.h"
 #include "app/run/results.h"
 #include "core/error.h"
+#include "data/file_set.h"
 #include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
 #include "data/results/stored_model.h"
@@ -64,7 +65,7 @@ constexpr const char* kOthers[] = {"hamming", "jaccard"};
 
 /// Nothing: the file names no metric of vectors.
 std::optional<FileMetric> metric_of_file(const std::string& location) {
-  const std::string file = location.empty() ? "" : data::parse_location(location).file;
+  const std::string file = location.empty() ? "" : data::each_file(location).front();
   if (file.empty() || file == "-" || !data::has_hdf5_signature(file)) return std::nullopt;
   std::string distance;
   try {

@@ -12,6 +12,7 @@
 
 #include "app/cli/units.h"
 #include "app/run/held_points.h"
+#include "data/file_set.h"
 #include "kernels/cuda/runtime/device_use.h"
 
 namespace kith::app {
@@ -167,8 +168,7 @@ class Estimate {
     }
     if (streamed > 0) plan.tiers.push_back({spools() ? "scratch" : "file", streamed, streamed * row_bytes()});
     // Rows that do not fit are kept in the page cache if there is memory for it.
-    const data::Location place = data::parse_location(request_.source->name());
-    cached_ = cached_share(place.file);
+    cached_ = cached_share(data::each_file(request_.source->location()).front());
     const double file_bytes = spools() ? real(rows() * row_bytes()) : real(request_.source->file_bytes());
     stays_cached_ = real(data::free_memory().bytes - plan.host_bytes) > file_bytes * real(streamed) / real(rows());
   }

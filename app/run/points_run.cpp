@@ -22,6 +22,7 @@
 #include "app/run/preparation.h"
 #include "app/run/processes.h"
 #include "app/run/report.h"
+#include "data/file_set.h"
 #include "data/format/column_choice.h"
 #include "data/io/output_file.h"
 
@@ -282,7 +283,7 @@ PointsRun::PointsRun(const OptionSet& options, const CommonOptions& common_optio
 
 const data::InputMark& PointsRun::mark_of(const std::string& file) {
   const auto found = marks_.find(file);
-  return found != marks_.end() ? found->second : marks_.emplace(file, data::mark_of(file)).first->second;
+  return found != marks_.end() ? found->second : marks_.emplace(file, data::mark_of_input(file)).first->second;
 }
 
 void PointsRun::print(const std::string& text, Styles styles) const {
@@ -310,6 +311,30 @@ data::OutputOptions PointsRun::side_output(const char* option) const {
 
 namespace {
 
+/// Throws Error(output) if the output is a file of a set of points, or would become one in the next run.
+void refuse_in_set(const std::string& file, const std::vector<std::string>& inputs) {
+  const std::filesystem::path path(file);
+  std::error_code failure;
+  const std::string folder =
+      std::filesystem::weakly_canonical(path.parent_path().empty() ? "." : path.parent_path(), failure).string() + "/";
+  for (const std::string& input : inputs) {
+    const auto names = data::named_set(input);
+    if (!names) continue;
+    for (const std::string& member : names->files) {
+      const std::string of_set = data::parse_location(member).file;
+      if (path.filename() != std::filesystem::path(of_set).filename() || !data::same_place(path, of_set)) continue;
+      throw Error(ExitCode::output,
+                  fmt::format("{}: is the input {}, which is never overwritten; choose another name", file, of_set));
+    }
+    if (!std::filesystem::is_directory(input, failure)) continue;
+    const std::string set_folder = std::filesystem::weakly_canonical(input, failure).string();
+    if (!folder.starts_with(set_folder.ends_with('/') ? set_folder : set_folder + "/")) continue;
+    throw Error(ExitCode::output, fmt::format("{}: lies in the folder of the points, {}, of which the next run would "
+                                              "take it as points; choose another folder",
+                                              file, input));
+  }
+}
+
 /// Throws Error(usage) if an option names the same file as another one.
 void refuse_same_place(const char* option, const std::string& file, const char* other, const std::string& other_file) {
   if (other_file.empty() || !data::same_place(file, other_file)) return;
@@ -319,15 +344,24 @@ void refuse_same_place(const char* option, const std::string& file, const char* 
 
 }  // namespace
 
+bool names_folder(const std::string& path) {
+  std::error_code failure;
+  return path.ends_with('/') || (!path.empty() && std::filesystem::is_directory(path, failure));
+}
+
 void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside) {
-  if (!run.target.empty() && !run.prints_result() && !is_checking_freshness()) {
-    data::check_output(run.target, run.output);
-  }
+  // A folder of labels is looked at when the files of the points are known.
+  const auto check = [&](const std::string& path, const data::OutputOptions& options) {
+    if (is_checking_freshness()) return;
+    if (!names_folder(path) || std::ranges::count(options.endings, "/") == 0) data::check_output(path, options);
+    refuse_in_set(names_folder(path) ? (std::filesystem::path(path) / "labels").string() : path, run.output.inputs);
+  };
+  if (!run.target.empty() && !run.prints_result()) check(run.target, run.output);
   run.side_outputs = beside;
   for (const SideOutput& side : beside) {
     const std::string file = run.side_file(side.option);
     if (file.empty()) continue;
-    if (!is_checking_freshness()) data::check_output(file, run.side_output(side.option));
+    check(file, run.side_output(side.option));
     refuse_same_place(side.option, file, "the output", run.prints_result() ? "" : run.target);
     refuse_same_place(side.option, file, "--json-file", run.report_file);
     for (const SideOutput& other : beside) {
@@ -352,6 +386,7 @@ void open_points(PointsRun& run, const std::string& location, const ExpectedColu
   run.inputs.first = open_input(location, run.common, run.given ? &*run.given : nullptr, expected);
   run.source = run.inputs.first.get();
   run.report.points = describe(*run.source);
+  say_set(*run.source);
   say_numeric(*run.source, run.common);
   preparation_request(run.common, *run.source);  // throws for weights of columns that the points lack
 }

@@ -73,6 +73,9 @@ struct PointsRun : Job {
   std::map<std::string, data::InputMark> marks_;
 };
 
+/// Whether an output is a folder, which gets a file for each file of the points: it exists, or its name ends with a
+/// slash.
+bool names_folder(const std::string& path);
 /// Step 1: throws unless the output, those beside it, and that of --json-file can be written.
 void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside = {});
 /// The same of --json-file, and that inputs reach all processes, for commands that check their output themselves.

@@ -17,6 +17,7 @@
 #include "app/run/weighting.h"
 #include "core/preparation/group_means.h"
 #include "core/runtime/threads.h"
+#include "data/file_set.h"
 #include "data/format/column_choice.h"
 #include "data/format/table_model.h"
 #include "data/results/other_formats.h"
@@ -104,7 +105,7 @@ std::unique_ptr<data::PointSource> open_values(const data::PointSource& source, 
     expected.model = std::move(without_fills);
     expected.keep_unknown = common.nan == "drop";
   }
-  return data::open_points(source.name(), read_options(common, expected));
+  return data::open_points(source.location(), read_options(common, expected));
 }
 
 /// The rows of a source, of which no more are in memory than kKeptBytes, or one block.
@@ -322,7 +323,8 @@ double Profile::share(std::size_t cluster) const {
 }
 
 std::string why_no_profile(const data::PointSource& source, const CommonOptions& common) {
-  if (!reads_again(source, common) || std::filesystem::is_regular_file(data::parse_location(source.name()).file))
+  if (!reads_again(source, common) || source.set() != nullptr ||
+      std::filesystem::is_regular_file(data::parse_location(source.name()).file))
     return "";
   return fmt::format(
       "{}: expected a file, whose values can be read again as they stand there, found a stream; write it "

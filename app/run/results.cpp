@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <system_error>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "app/run/profile.h"
 #include "core/error.h"
 #include "core/runtime/threads.h"
+#include "data/file_set.h"
 #include "data/format/shape.h"
 #include "data/io/checksum.h"
 #include "kernels/cpu/memory.h"
@@ -193,6 +195,62 @@ bool lists_other_columns(const data::StoredResult& result, const std::vector<std
   return before && !names.empty() && *before != names_checksum(names);
 }
 
+namespace {
+
+template <std::size_t width>
+void write_as(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts) {
+  using Text = data::FixedText<width>;
+  constexpr std::int64_t kBlock = (std::int64_t{1} << 20) / width;
+  const std::int64_t rows = std::ssize(texts);
+  file.create_vector<Text>(name, rows);
+  Matrix<Text> block(std::min(kBlock, rows), 1);
+  for (std::int64_t first = 0; first < rows; first += kBlock) {
+    const std::int64_t here = std::min(kBlock, rows - first);
+    for (std::int64_t i = 0; i < here; ++i) {
+      Text& text = block(i, 0);
+      const std::string& from = texts[static_cast<std::size_t>(first + i)];
+      std::memset(text.bytes, 0, width);
+      std::memcpy(text.bytes, from.data(), std::min(from.size(), width));
+    }
+    file.write_rows<Text>(name, first, std::as_const(block).view().middle(0, here));
+  }
+}
+
+}  // namespace
+
+void write_texts(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts) {
+  std::size_t longest = 0;
+  for (const std::string& text : texts) longest = std::max(longest, text.size());
+  if (longest <= 16) return write_as<16>(file, name, texts);
+  longest <= 64 ? write_as<64>(file, name, texts) : write_as<256>(file, name, texts);
+}
+
+void write_files(data::ResultFile& file, const std::string& group, const data::PointSource& points) {
+  const data::FileSet* set = points.set();
+  if (set == nullptr) return;
+  std::vector<std::string> names;
+  std::vector<std::int64_t> first_rows, rows, bytes, checksums;
+  for (const data::FileSet::File& one : set->files()) {
+    names.push_back(one.relative);
+    first_rows.push_back(one.first_row);
+    rows.push_back(one.rows);
+  }
+  for (const data::InputMark& mark : set->names().marks()) {
+    bytes.push_back(mark.bytes);
+    checksums.push_back(std::int64_t{mark.checksum});
+  }
+  write_texts(file, group + "/name", names);
+  file.dataset(group + "/first_row", std::span<const std::int64_t>(first_rows));
+  file.dataset(group + "/rows", std::span<const std::int64_t>(rows));
+  file.dataset(group + "/bytes", std::span<const std::int64_t>(bytes));
+  file.dataset(group + "/checksum", std::span<const std::int64_t>(checksums));
+}
+
+void write_queries(data::ResultFile& file, const data::PointSource& queries) {
+  file.attribute("queries", stored_name(queries.name()));
+  write_files(file, "query_files", queries);
+}
+
 void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points) {
   write_origin(file, head.format, head.command);
   file.attribute("points", stored_name(points.name()));
@@ -203,6 +261,7 @@ void write_head(data::ResultFile& file, const ResultHead& head, const data::Poin
   if (const auto indexed = points.indexed_columns()) file.attribute(kIndexBase, indexed->base);
   file.attribute("metric", std::string(name_of(head.metric)));
   file.attribute("class", std::string(name_of(head.value_class)));
+  write_files(file, "files", points);
 }
 
 template <class T>

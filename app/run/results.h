@@ -41,6 +41,12 @@ struct ResultHead {
   Metric metric = Metric::euclidean;
 };
 void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points);
+/// Texts padded with zeros; of those that are longer than 256 bytes, the first bytes.
+void write_texts(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts);
+/// If the points are a set of files: the group with name, first row, rows, bytes and mark of each.
+void write_files(data::ResultFile& file, const std::string& group, const data::PointSource& points);
+/// The name of the queries, and their files.
+void write_queries(data::ResultFile& file, const data::PointSource& queries);
 
 /// The unit of distances in a result. Of D, the square of a distance: root, squared, and of directions cosine_distance
 /// (D / 2) and cosine (1 - D / 2). Of a negated product: inner_product, as it is. D itself: manhattan, chebyshev.

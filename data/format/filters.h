@@ -18,6 +18,7 @@ class SourceFilter : public PointSource {
   explicit SourceFilter(PointSource& inner) : inner_(&inner) {}
 
   std::string name() const override { return inner_->name(); }
+  std::string location() const override { return inner_->location(); }
   std::string element_type() const override { return inner_->element_type(); }
   std::int64_t rows() const override { return inner_->rows(); }
   std::int64_t columns() const override { return inner_->columns(); }
@@ -38,6 +39,7 @@ class SourceFilter : public PointSource {
   RowTexts texts_of(const std::string& column) const override { return inner_->texts_of(column); }
   std::shared_ptr<const TableModel> table() const override { return inner_->table(); }
   std::optional<IndexedColumns> indexed_columns() const override { return inner_->indexed_columns(); }
+  const FileSet* set() const override { return inner_->set(); }
   std::optional<TableForm> table_form() const override { return inner_->table_form(); }
   void visit_text(const std::function<void(TextPart, std::string_view)>& visit) const override {
     inner_->visit_text(visit);

@@ -15,6 +15,7 @@
 
 namespace kith::data {
 
+class FileSet;
 struct TableModel;
 
 /// Lines of a text file that are no rows, before its last row.
@@ -142,7 +143,9 @@ struct RowTexts {
 class PointSource {
  public:
   virtual ~PointSource() = default;
-  virtual std::string name() const = 0;          // "points.h5:/train", as shown and stored
+  virtual std::string name() const = 0;  // "points.h5:/train", as shown and stored
+  /// What opens the same source again.
+  virtual std::string location() const { return name(); }
   virtual std::string element_type() const = 0;  // "uint8", as in the file
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t columns() const = 0;
@@ -196,6 +199,8 @@ class PointSource {
   /// How the columns of the file become points, if some are chosen, encoded or filled, or have names; else null. Fills
   /// are known once a row has been read.
   virtual std::shared_ptr<const TableModel> table() const { return nullptr; }
+  /// The files, if the source is a set of several (data/file_set.h); else null.
+  virtual const FileSet* set() const { return nullptr; }
   /// The form of a text table, if the source is one.
   virtual std::optional<TableForm> table_form() const { return std::nullopt; }
   /// Calls visit(part, bytes) for the parts of a text table, in order, until all its bytes have been visited.

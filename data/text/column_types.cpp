@@ -12,6 +12,7 @@
 #include <cctype>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -22,6 +23,7 @@
 #include <unordered_map>
 
 #include "data/format/column_choice.h"
+#include "data/io/scratch_file.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"
@@ -464,9 +466,40 @@ const char* name_of(ColumnType type) {
   return kNames[static_cast<int>(type)];
 }
 
-TableProfile profile_table(const Location& location, const ReadOptions& options) {
-  const InputBytes input = open_text_bytes(location, options.scratch);
+namespace {
+
+/// The rows of several tables under the header of the first one.
+InputBytes joined(const std::vector<Location>& tables, const ReadOptions& options) {
+  ByteStore store(tables.front().file, options.scratch);
+  const auto add = [&store](std::string_view text) {
+    while (!text.empty()) {
+      const std::span<std::byte> to = store.next();
+      const std::size_t count = std::min(to.size(), text.size());
+      std::memcpy(to.data(), text.data(), count);
+      store.add(count);
+      text.remove_prefix(count);
+    }
+  };
+  for (const Location& table : tables) {
+    const InputBytes input = open_text_bytes(table, options.scratch);
+    const TextHead head = read_head(input, options);
+    visit_text(input, head, index_text(input, head), [&](TextPart part, std::string_view text) {
+      const bool is_taken = part == TextPart::row || (part == TextPart::header && store.size() == 0);
+      if (!is_taken) return;
+      add(text);
+      add("\n");
+    });
+  }
+  return store.finish();
+}
+
+}  // namespace
+
+TableProfile profile_table(const std::vector<Location>& tables, const ReadOptions& options) {
+  const bool several = tables.size() > 1;
+  const InputBytes input = several ? joined(tables, options) : open_text_bytes(tables.front(), options.scratch);
   ReadOptions read = options;
+  if (several) read.skip_lines = 0;  // the rows have been joined without them
   TextHead head = read_head(input, read);
   // A title above the table leaves columns without names.
   const auto unnamed = std::count(head.names.begin(), head.names.end(), "");
@@ -502,6 +535,7 @@ TableProfile profile_table(const Location& location, const ReadOptions& options)
     table.missing_texts = {marks.begin(), marks.end()};
     break;
   }
+  if (several) table.skip_lines = options.skip_lines;
   table.points = choose_text_columns(input, head, names_for(head)).points;
   input.check_unchanged();
   return table;

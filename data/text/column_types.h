@@ -51,8 +51,9 @@ struct TableProfile {
   std::int64_t skip_lines = 0;             // before the table: the option, or as many as hold a title
 };
 
-/// Reads all rows, in parallel, with memory for some values of each column. Throws as open_text() does for files that
+/// Reads all rows, in parallel, with memory for some values of each column; of several tables of the same columns, with
+/// a copy of their rows. Throws as open_text() does for files that
 /// are no tables, but not for columns that hold no numbers. If `options` describe plain numbers, tries other styles.
-TableProfile profile_table(const Location& location, const ReadOptions& options);
+TableProfile profile_table(const std::vector<Location>& tables, const ReadOptions& options);
 
 }  // namespace kith::data

@@ -1,0 +1,536 @@
+// Finds the files that a name stands for, compares their columns, and reads their rows as those of one file.
+#include "data/file_set.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <cctype>
+#include <compare>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "data/format/column_choice.h"
+#include "data/format/shape.h"
+#include "data/format/table_model.h"
+#include "data/io/checksum.h"
+#include "data/io/file_kind.h"
+#include "data/io/input_error.h"
+#include "data/row_texts.h"
+#include "data/source.h"
+
+namespace kith::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// Whether `a` comes before `b` in the natural order of names: numbers in them by value, and the files of a folder
+/// before those of a folder whose name only begins like it.
+bool is_before(const std::string& a, const std::string& b) {
+  std::size_t i = 0, j = 0;
+  const auto digits = [](const std::string& text, std::size_t begin) {
+    std::size_t end = begin;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    while (begin + 1 < end && text[begin] == '0') ++begin;
+    return std::string_view(text).substr(begin, end - begin);
+  };
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const std::string_view of_a = digits(a, i), of_b = digits(b, j);
+      if (of_a.size() != of_b.size()) return of_a.size() < of_b.size();
+      if (of_a != of_b) return of_a < of_b;
+      i = static_cast<std::size_t>(of_a.data() - a.data()) + of_a.size();
+      j = static_cast<std::size_t>(of_b.data() - b.data()) + of_b.size();
+      continue;
+    }
+    if (a[i] != b[j]) {
+      if (a[i] == '/' || b[j] == '/') return a[i] == '/';
+      return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+    }
+    ++i, ++j;
+  }
+  const std::size_t rest_of_a = a.size() - i, rest_of_b = b.size() - j;
+  return rest_of_a != rest_of_b ? rest_of_a < rest_of_b : a < b;
+}
+
+/// Whether programs give such names to what is no data: hidden files, _SUCCESS and _metadata of Spark and Hive,
+/// checksums, and files that are still being written.
+bool is_no_data(const std::string& name) {
+  constexpr const char* kEndings[] = {".crc",        ".tmp",        ".temp", ".part", ".partial",
+                                      ".crdownload", ".inprogress", ".lock", ".swp",  "~"};
+  return name.front() == '.' || name.front() == '_' ||
+         std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&name](const char* ending) { return name.ends_with(ending); });
+}
+
+/// Adds the files of a folder and of its folders.
+void add_folder(const std::string& folder, FileNames& names) {
+  std::vector<std::string> found;
+  try {
+    for (fs::recursive_directory_iterator entry(folder), end; entry != end; ++entry) {
+      const std::string name = entry->path().filename().string();
+      if (is_no_data(name)) {
+        if (entry->is_directory()) entry.disable_recursion_pending();
+        names.skipped.push_back(entry->path().lexically_relative(folder).string());
+      } else if (entry->is_regular_file()) {
+        // Names without an ending, such as part-00000 of Hadoop, are taken.
+        const bool is_taken = name.find('.') == name.npos || has_known_ending(name);
+        (is_taken ? found : names.skipped)
+            .push_back(is_taken ? entry->path().string() : entry->path().lexically_relative(folder).string());
+      }
+    }
+  } catch (const fs::filesystem_error& error) {
+    refuse_input(error.path1().empty() ? folder : error.path1().string(),
+                 fmt::format("cannot be read: {}", error.code().message()));
+  }
+  if (found.empty()) {
+    refuse_input(folder, fmt::format("expected a folder with files of points, found {}; name the files themselves",
+                                     names.skipped.empty() ? "none" : "only " + show_list(names.skipped, 5)));
+  }
+  std::sort(found.begin(), found.end(), is_before);
+  names.files.insert(names.files.end(), found.begin(), found.end());
+}
+
+bool is_folder(const std::string& name) {
+  std::error_code failure;
+  return fs::is_directory(name, failure);
+}
+
+bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != name.npos && !file_exists(name); }
+bool is_list(const std::string& name) { return name.size() > 1 && name.front() == '@' && !file_exists(name); }
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) lines.push_back(std::move(line));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::vector<std::string> matches_of(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> matches;
+  if (glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    matches.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  globfree(&found);
+  std::sort(matches.begin(), matches.end(), is_before);
+  return matches;
+}
+
+/// Adds what one word stands for; `from`: the list that names it, or empty.
+void add_word(const std::string& word, const std::string& from, FileNames& names) {
+  if (word == "-") {
+    refuse_input("-", "expected files, found standard input among several; save it in a file");
+  }
+  if (is_folder(word)) return add_folder(word, names);
+  if (const Location place = parse_location(word); is_folder(place.file)) {  // shards/:/train
+    const std::size_t before = names.files.size();
+    add_folder(place.file, names);
+    for (std::size_t i = before; i < names.files.size(); ++i) names.files[i] += ":" + place.dataset;
+    return;
+  }
+  if (from.empty() && is_list(word)) {
+    const std::string file = word.substr(1);
+    std::ifstream list(file, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(list), {}};
+    if (!list || is_folder(file)) {
+      refuse_input(word, fmt::format("expected the file {}, with the name of a file in each line, found none that can "
+                                     "be read; check the name",
+                                     file));
+    }
+    const std::vector<std::string> lines = lines_of(text);
+    if (lines.empty()) refuse_input(file, "expected the name of a file in each line, found none; add them");
+    for (const std::string& line : lines) add_word(line, file, names);
+    return;
+  }
+  if (is_pattern(word)) {
+    const std::size_t colon = word.rfind(':');
+    std::string dataset;
+    std::vector<std::string> matches = matches_of(word);
+    if (matches.empty() && colon != word.npos) {
+      dataset = word.substr(colon);
+      matches = matches_of(word.substr(0, colon));
+    }
+    if (matches.empty()) {
+      refuse_input(word, "expected a pattern of names of files, found no file that it matches; check it with `ls`");
+    }
+    for (const std::string& match : matches) {
+      is_folder(match) ? add_folder(match, names) : names.files.push_back(match + dataset);
+    }
+    return;
+  }
+  if (!file_exists(parse_location(word).file)) {
+    refuse_input(word, fmt::format("expected a file, found none of this name{}; check the name",
+                                   from.empty() ? "" : ", which is a line of " + from));
+  }
+  names.files.push_back(word);
+}
+
+/// The longest folder that holds all files, with its slash.
+std::string folder_of_all(const std::vector<std::string>& files) {
+  std::string folder = files.front().substr(0, parse_location(files.front()).file.rfind('/') + 1);
+  for (const std::string& file : files) {
+    while (!file.starts_with(folder)) {
+      folder.resize(folder.size() < 2 ? 0 : folder.rfind('/', folder.size() - 2) + 1);
+    }
+  }
+  return folder;
+}
+
+FileNames find_files(const std::string& name) {
+  FileNames names;
+  const std::vector<std::string> words = file_exists(name) ? std::vector{name} : lines_of(name);
+  for (const std::string& word : words) add_word(word, "", names);
+  names.folder = folder_of_all(names.files);
+  return names;
+}
+
+}  // namespace
+
+std::shared_ptr<const FileNames> named_set(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const FileNames>> known;
+  const bool has_lines = name.find('\n') != name.npos && !file_exists(name);
+  if (!has_lines && !is_list(name) && !is_pattern(name) && !is_folder(parse_location(name).file)) return nullptr;
+  // A pattern may be the name of a dataset: points.h5:/a[1].
+  if (!has_lines && !is_list(name) && is_pattern(name) && file_exists(parse_location(name).file)) return nullptr;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const FileNames>& names = known[name];
+  if (!names) names = std::make_shared<const FileNames>(find_files(name));
+  return names;
+}
+
+std::vector<std::string> each_file(const std::string& name) {
+  const auto names = named_set(name);
+  if (!names) return {parse_location(name).file};
+  std::vector<std::string> files;
+  for (const std::string& file : names->files) files.push_back(parse_location(file).file);
+  return files;
+}
+
+const std::vector<InputMark>& FileNames::marks() const {
+  for (std::size_t i = marks_.size(); i < files.size(); ++i) {
+    InputMark mark = mark_of(parse_location(files[i]).file);
+    mark.name = files[i].substr(folder.size());
+    marks_.push_back(std::move(mark));
+  }
+  return marks_;
+}
+
+InputMark mark_of_input(const std::string& name) {
+  const auto names = named_set(name);
+  if (!names) return mark_of(name);
+  InputMark all{.name = shown_set(name)};
+  if (all.name.size() > 1 && all.name.ends_with('/')) all.name.pop_back();
+  all.name.erase(0, all.name.rfind('/') + 1);
+  Checksum checksum;
+  FileIdentity last;
+  for (const InputMark& mark : names->marks()) {
+    all.bytes += mark.bytes;
+    const std::string line = fmt::format("{:08x} {} {}\n", mark.checksum, mark.bytes, mark.name);
+    checksum.add(line.data(), line.size());
+    if (mark.identity && mark.identity->changed_ns > last.changed_ns) last = *mark.identity;
+  }
+  all.checksum = checksum.value();
+  all.identity = last;
+  return all;
+}
+
+std::string shown_set(const std::string& name) {
+  const std::vector<std::string> words = file_exists(name) ? std::vector{name} : lines_of(name);
+  if (words.size() < 2) return name;
+  return fmt::format("{} and {} more", words.front(), words.size() - 1);
+}
+
+/// What all files must have in common, or what is added over them.
+struct FileSet::Description {
+  std::vector<std::string> names;           // of the columns of the points
+  std::shared_ptr<const TableModel> table;  // null: the columns are as they are in the file
+  std::int64_t columns = 0;                 // of the table
+  ValueClass value_class = ValueClass::f32;
+  Number held_as = Number::float32;
+  std::optional<IndexedColumns> indexed;
+  bool is_text = false;
+
+  explicit Description(const PointSource& source)
+      : names(source.column_names()),
+        table(source.table()),
+        columns(table ? std::ssize(table->columns) : source.columns()),
+        value_class(source.value_class()),
+        held_as(source.held_as()),
+        indexed(source.indexed_columns()),
+        is_text(source.table_form().has_value()) {
+    if (!table || !table->has_names()) return;
+    names.clear();
+    for (const ColumnModel& column : table->columns) names.push_back(column.name);
+  }
+
+  /// Throws Error(data) if the columns of `file` are not those of the first one.
+  void check(const std::string& file, const Description& first, const std::string& first_file) const {
+    const auto refuse = [&](const std::string& expected, const std::string& found) {
+      refuse_input(file, fmt::format("expected {}, as in {}, found {}; leave the file out, or name columns that all "
+                                     "files have with --columns",
+                                     expected, first_file, found));
+    };
+    const bool both_named = !names.empty() && !first.names.empty();
+    for (std::size_t j = 0; both_named && j < std::min(names.size(), first.names.size()); ++j) {
+      if (names[j] != first.names[j]) {
+        refuse(show_column(first.names, static_cast<std::int64_t>(j)),
+               show_column(names, static_cast<std::int64_t>(j)));
+      }
+    }
+    if (columns != first.columns && !(indexed && first.indexed)) {
+      refuse(fmt::format("{} columns", first.columns), std::to_string(columns));
+    }
+    if (is_text && first.is_text && names.empty() != first.names.empty()) {
+      refuse_input(file, fmt::format("expected {} line that names the columns, as in {}, found {}; say it of all files "
+                                     "with --header yes or --header no",
+                                     first.names.empty() ? "no" : "a", first_file, names.empty() ? "none" : "one"));
+    }
+  }
+};
+
+namespace {
+
+/// The encodings of one more file, added to those of the files before it. Throws Error(data) if they contradict.
+void merge(TableModel& all, const TableModel& other, const std::string& file) {
+  for (std::size_t j = 0; j < all.columns.size(); ++j) {
+    ColumnModel& column = all.columns[j];
+    const ColumnModel& added = other.columns[j];
+    if (added.how != Encode::none && added.how != column.how) {
+      const bool contradicts = column.how == Encode::date_day_first || column.how == Encode::date_month_first;
+      if (contradicts && added.how != Encode::date) {
+        refuse_input(file,
+                     fmt::format("{}: its dates have the {} first, those of the files before it the {}; say it "
+                                 "with --encode, as in --encode {}=dmy",
+                                 show_column({column.name}, 0), added.how == Encode::date_day_first ? "day" : "month",
+                                 added.how == Encode::date_day_first ? "month" : "day", column.name));
+      }
+      if (!contradicts) column.how = added.how;
+    }
+    std::vector<std::string> texts;
+    std::ranges::set_union(column.texts, added.texts, std::back_inserter(texts));
+    // Of onehot, a missing value may be a text as others are.
+    const ColumnModel& with_missing = column.fill.empty() ? added : column;
+    std::optional<std::string> missing;
+    if (!with_missing.fill.empty() && with_missing.how == Encode::onehot) {
+      if (const auto place = with_missing.place_of(with_missing.fill)) {
+        missing = with_missing.texts[static_cast<std::size_t>(*place)];
+      }
+    }
+    column.texts = std::move(texts);
+    if (missing) column.fill = column.features_of(std::ranges::find(column.texts, *missing) - column.texts.begin());
+  }
+}
+
+}  // namespace
+
+FileSet::FileSet(std::string name, const ReadOptions& options, Open open)
+    : name_(std::move(name)), names_(named_set(name_)), options_(options), open_(std::move(open)) {
+  for (const std::string& file : names_->files) files_.push_back({file, file.substr(names_->folder.size())});
+  open_files_.resize(files_.size());
+  describe_all();
+}
+
+std::unique_ptr<PointSource> FileSet::open_file(std::size_t i, const ReadOptions& options) const {
+  File& file = files_[i];
+  const FileStamp stamp = stamp_of(parse_location(file.name).file);
+  if (file.stamp != FileStamp{} && stamp != file.stamp) require_unchanged(i);
+  file.stamp = stamp;
+  return open_(file.name, options);
+}
+
+void FileSet::describe_all() {
+  std::optional<Description> first;
+  std::set<std::string> types;
+  TableModel merged;
+  bool is_encoded = false;
+  IndexedColumns indexed{1, 0};
+  std::set<ValueClass> classes;
+  std::set<Number> held;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    File& file = files_[i];
+    auto opened = open_file(i, options_);
+    const Description found(*opened);
+    if (!first) {
+      first = found;
+      // The columns of numbers of the first file are those of all, also where another file has more.
+      if (asks_for_numeric(options_.columns, {}) && found.table) {
+        options_.columns.clear();
+        for (const ColumnModel& column : found.table->columns) {
+          options_.columns += fmt::format("{}{}", options_.columns.empty() ? "" : ",", column.number);
+        }
+      }
+      if (found.table) merged = *found.table;
+    }
+    found.check(file.name, *first, files_.front().name);
+    if (found.table && first->table && !options_.model) {
+      merge(merged, *found.table, file.name);
+      is_encoded = is_encoded || found.table->has_encodings();
+    }
+    if (found.indexed) {
+      const std::int64_t end = std::max(indexed.count + indexed.base, found.indexed->count + found.indexed->base);
+      indexed.base = std::min(indexed.base, found.indexed->base);
+      indexed.count = end - indexed.base;
+    }
+    classes.insert(found.value_class);
+    held.insert(found.held_as);
+    types.insert(opened->element_type());
+    file.first_row = rows_;
+    file.rows = opened->rows();
+    rows_ += file.rows;
+    file_bytes_ += opened->file_bytes();
+    held_bytes_ = std::max(held_bytes_, opened->held_bytes());
+    if (only_in_order_.empty()) only_in_order_ = opened->only_in_order();
+    is_compressed_ = is_compressed_ || opened->is_compressed();
+    is_shared_ = is_shared_ && opened->is_shared();
+    skipped_lines_.comments += opened->skipped_lines().comments;
+    skipped_lines_.blank += opened->skipped_lines().blank;
+    if (last_used_.size() < kMostOpen) {
+      open_files_[i] = std::move(opened);
+      last_used_.push_back(i);
+    }
+  }
+  held_bytes_ *= static_cast<std::int64_t>(std::min(kMostOpen, files_.size()));
+  type_ = fmt::format("{}", fmt::join(types, " and "));
+  is_widened_ = classes.size() > 1;
+  if (is_widened_) options_.precision = Precision::f64;
+  if (held.size() > 1) options_.keep_bytes = false;
+  if (first->indexed) options_.indexed = indexed;
+  if (is_encoded) {
+    options_.model = std::make_shared<const TableModel>(merged);
+    options_.encode.clear();
+  }
+  const bool other_options = is_widened_ || held.size() > 1 || is_encoded || first->indexed;
+  if (other_options) {
+    while (!last_used_.empty()) close(last_used_.back());
+    for (File& file : files_) file.changed_values = 0, file.remarks.clear();
+  }
+  const Shared model = source(0);
+  columns_ = model->columns();
+  class_ = model->value_class();
+  held_as_ = model->held_as();
+  column_names_ = model->column_names();
+  indexed_ = model->indexed_columns();
+  id_name_ = model->id_name();
+  table_ = model->table();
+}
+
+void FileSet::require_unchanged(std::size_t i) const {
+  const File& file = files_[i];
+  if (stamp_of(parse_location(file.name).file) == file.stamp) return;
+  refuse_input(file.name,
+               fmt::format("changed while kith read {}; run kith again when no other program writes to it", name()));
+}
+
+void FileSet::close(std::size_t i) const {
+  File& file = files_[i];
+  file.changed_values += open_files_[i]->changed_values();
+  file.remarks = open_files_[i]->remarks();
+  open_files_[i].reset();
+  last_used_.remove(i);
+}
+
+FileSet::Shared FileSet::source(std::size_t i) const {
+  const std::lock_guard lock(mutex_);
+  if (!open_files_[i]) {
+    if (last_used_.size() >= kMostOpen) close(last_used_.back());
+    open_files_[i] = open_file(i, options_);
+    if (bypassed_from_ >= 0 && files_[i].first_row + files_[i].rows > bypassed_from_) {
+      open_files_[i]->bypass_cache_from(std::max<std::int64_t>(bypassed_from_ - files_[i].first_row, 0));
+    }
+    last_used_.push_front(i);
+  } else if (last_used_.front() != i) {
+    last_used_.splice(last_used_.begin(), last_used_, std::ranges::find(last_used_, i));
+  }
+  return open_files_[i];
+}
+
+template <class T>
+void FileSet::read_as(std::int64_t first, MatrixView<T> out) {
+  check_request(*this, first, out);
+  const auto after = [](std::int64_t row, const File& file) { return row < file.first_row; };
+  auto i = static_cast<std::size_t>(std::upper_bound(files_.begin(), files_.end(), first, after) - files_.begin()) - 1;
+  for (std::int64_t done = 0; done < out.rows; ++i) {
+    const File& file = files_[i];
+    const std::int64_t in_file = first + done - file.first_row;
+    const std::int64_t count = std::min(file.rows - in_file, out.rows - done);
+    if (count == 0) continue;
+    const Shared opened = source(i);
+    if (opened->rows() != file.rows || opened->columns() != columns_) require_unchanged(i);
+    opened->read(in_file, out.middle(done, count));
+    require_unchanged(i);
+    done += count;
+  }
+}
+
+void FileSet::bypass_cache_from(std::int64_t row) {
+  bypassed_from_ = row;
+  while (!last_used_.empty()) close(last_used_.back());
+}
+
+std::int64_t FileSet::changed_values() const {
+  const std::lock_guard lock(mutex_);
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    sum += files_[i].changed_values + (open_files_[i] ? open_files_[i]->changed_values() : 0);
+  }
+  return sum;
+}
+
+std::vector<std::string> FileSet::remarks() const {
+  constexpr std::size_t kMost = 3;
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> remarks;
+  if (is_widened_) remarks.push_back(fmt::format("files of {}; all are read as float64", type_));
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    for (const std::string& remark : open_files_[i] ? open_files_[i]->remarks() : files_[i].remarks) {
+      if (remarks.size() < kMost) {
+        remarks.push_back(fmt::format("{}: {}", files_[i].relative, remark));
+      } else {
+        ++more;
+      }
+    }
+  }
+  if (more > 0) remarks.push_back(fmt::format("{} more remarks on its files are left out", more));
+  return remarks;
+}
+
+std::vector<std::string> FileSet::kept(Kept which) const {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    std::vector<std::string> texts = source(i)->kept(which);
+    if (texts.empty() && files_[i].rows > 0) {
+      if (all.empty()) return {};
+      refuse_input(files_[i].name, fmt::format("expected the column that {} has, found none; add it to this file",
+                                               files_.front().name));
+    }
+    std::ranges::move(texts, std::back_inserter(all));
+  }
+  return all;
+}
+
+RowTexts FileSet::texts_of(const std::string& column) const {
+  RowTexts all;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    RowTexts texts = texts_beside(*source(i), column);
+    if (i == 0) all.name = texts.name;
+    std::ranges::move(texts.texts, std::back_inserter(all.texts));
+  }
+  return all;
+}
+
+}  // namespace kith::data
