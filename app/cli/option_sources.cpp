@@ -130,7 +130,7 @@ bool OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
     for (const std::string& word : entry.words) {
       const bool looks_like_file = word.find_first_of("./*?[@") != word.npos || word == "-";
       const bool is_file = looks_like_file || data::file_exists(data::parse_location(word).file);
-      if (!is_file) refuse_rest({word}, arguments);
+      if (!is_file) refuse_rest({"--", word}, arguments);
     }
   }
   for (OptionEntry& entry : entries) {

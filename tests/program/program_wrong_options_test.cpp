@@ -16,7 +16,7 @@ const Wrong kNames[] = {
     {2, "cluster p.csv", "-k | | the number of clusters | is missing | for example: kith cluster"},
     {2, "cluster p.csv -k", "--clusters | | expected one value | found the option -o | see kith cluster --help"},
     {2, "cluster p.csv -k --seed 3", "--clusters | | expected one value | found the option --seed | see kith"},
-    {2, "cluster p.csv other.csv -k 2", "unexpected argument | 'other.csv' | usage: kith cluster POINTS | |"},
+    {2, "cluster p.csv other -k 2", "unexpected argument | 'other' | usage: kith cluster POINTS | |"},
     {2, "cluster p.csv -kk 2", "unexpected argument '2' | after -kk | -k with the value 'k' | | did you mean -k 2?"},
     {2, "cluster -kk 2", "-k/--clusters | | expected a whole number | found 'k' |"},
     {2, "cluster p.csv -k 2 --max-iteratoins 3", "--max-iteratoins | | nearest is --max-iterations | unknown | see"},
