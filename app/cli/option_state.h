@@ -17,7 +17,7 @@ struct OptionEntry {
   bool common = false;
   bool positional = false;
   bool flag = false;
-  bool is_set = false;  // of points: several words, each the name of files
+  bool is_set = false;               // of points: several words, each the name of files
   std::vector<std::string> choices;  // all values that it may have; empty: others too
   std::function<void(const std::string& value, const std::string& where)> set;
   std::function<std::vector<std::string>()> values;  // of the target: one, or those of a list
