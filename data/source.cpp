@@ -111,6 +111,13 @@ std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOpti
   return options.ids.empty() ? std::move(source) : with_row_ids(std::move(source), options);
 }
 
+std::unique_ptr<PointSource> open_text_lines(const std::string& name, const std::string& text, std::int64_t first_line,
+                                             const ReadOptions& options) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+  InputBytes input = InputBytes::held(name, std::vector<std::byte>(bytes, bytes + text.size()));
+  return in_form(with_columns(open_text_bytes(std::move(input), first_line, options), options), options);
+}
+
 std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header) {
   Location location = parse_location(name);
   const FormatEntry& format = format_of(location.file);

@@ -15,6 +15,11 @@ namespace kith::data {
 /// expected, found and remedy.
 std::unique_ptr<PointSource> open_points(const std::string& name, const ReadOptions& options = {});
 
+/// Opens lines of a text table as a file with them is opened, but no identifiers. first_line: the number of the line
+/// with the first row, for messages.
+std::unique_ptr<PointSource> open_text_lines(const std::string& name, const std::string& text, std::int64_t first_line,
+                                             const ReadOptions& options);
+
 /// Opens a matrix as float64. FILE of format "kith-clusters" means FILE:/centroids. `header`: of text whose first line
 /// may name the columns or not.
 std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header = Header::automatic);

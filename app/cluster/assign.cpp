@@ -15,6 +15,7 @@
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/follow.h"
 #include "app/run/held_points.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
@@ -165,6 +166,7 @@ struct AssignOptions {
   CentroidDistanceOptions distances;
   std::string labels;  // a file; empty: none
   std::string write_obs;
+  bool follow = false;
   CommonOptions common;
 
   bool has_limit() const { return !std::isnan(max_distance); }
@@ -190,7 +192,13 @@ void declare(OptionSet& set, AssignOptions& options) {
               .stored = Stored::if_changed,
               .position = position::kExtra},
              options.max_distance);
+  add_follow_option(
+      set, options.follow, "POINTS", options.points,
+      {"--labels", "--append", "--write-obs", "--top", "--all-distances", "--weights", "--weight-column"});
   add_distance_option(set, options.save_distances, options.common, options.labels, options.write_obs);
+  for (Reason& reason : set["--save-distances"].no_effect) {
+    reason = [&options, reason] { return options.follow ? "" : reason(); };
+  }
   add_centroid_distance_options(set, options.distances, output_reasons(options.common, options.write_obs));
   add_label_option(set, options.labels, options.write_obs, options.common);
   add_weight_options(set, options.common);
@@ -298,21 +306,67 @@ ExpectedColumns expected_columns(AssignOptions& options, const ModelColumns& mod
   return expected;
 }
 
+/// What points are assigned to.
+struct Centroids {
+  Matrix<double> values;  // (k, d)
+  ModelColumns columns;   // that points need
+  ExpectedColumns expected;
+};
+
+Centroids open_model(AssignOptions& options, PointsRun& run) {
+  take_metric({{"--centroids", options.centroids}}, {options.follow ? "" : options.points}, run.set, options.common);
+  run.given = read_preparation(options.centroids);
+  const auto source = data::open_centroids(options.centroids, header_of(run.common));
+  Centroids centroids{{}, columns_of_model(*source, run.given, options.centroids), {}};
+  centroids.expected = expected_columns(options, centroids.columns, run);
+  centroids.values = std::get<Matrix<double>>(data::read_all(*source));
+  if (metric_of(run.common) == Metric::cosine) normalize_centroids(centroids.values.view(), source->name());
+  return centroids;
+}
+
 /// Opens the centroids and the points, and refuses what can be known to be wrong before values are read. Returns the
 /// centroids (k, d).
 Matrix<double> open_inputs(AssignOptions& options, PointsRun& run) {
-  take_metric({{"--centroids", options.centroids}}, {options.points}, run.set, options.common);
-  run.given = read_preparation(options.centroids);
-  const auto centroids = data::open_centroids(options.centroids, header_of(run.common));
-  const ModelColumns model = columns_of_model(*centroids, run.given, options.centroids);
-  open_points(run, options.points, expected_columns(options, model, run));
+  Centroids centroids = open_model(options, run);
+  open_points(run, options.points, centroids.expected);
   check_label_output(run.common, options.write_obs, *run.source);
-  check_columns(options, *run.source, model);
+  check_columns(options, *run.source, centroids.columns);
   read_weights(run);
-  check(options.distances, centroids->rows(), options.centroids);
-  auto values = std::get<Matrix<double>>(data::read_all(*centroids));
-  if (metric_of(run.common) == Metric::cosine) normalize_centroids(values.view(), centroids->name());
-  return values;
+  check(options.distances, centroids.values.rows(), options.centroids);
+  return std::move(centroids.values);
+}
+
+/// --follow: the nearest centroid of a line is its nearest neighbour among the centroids.
+int follow_points(AssignOptions& options, PointsRun& run) {
+  const Centroids centroids = open_model(options, run);
+  const MatrixView<const double> values = centroids.values.view();
+  if (!begin(run, {.writes_result = false, .bytes = follow_bytes(1, values.columns, run.common)})) return 0;
+  const std::unique_ptr<Backend> backend = choose_backend(run);
+  const auto held = backend->hold({values, 0});
+  held->prepare(make_plan(*held));
+  const bool narrow = run.common.precision == "f32";
+  const double limit = options.has_limit() ? limit_of_radius(options.max_distance, metric_of(run.common)) : INFINITY;
+  FollowRequest request{.points = *held,
+                        .search = {.neighbors = 1},
+                        .read = input_options(run.common, run.given ? &*run.given : nullptr, centroids.expected),
+                        .of = options.centroids,
+                        .columns = centroids.columns.count,
+                        .names = centroids.columns.names,
+                        .preparation = run.given ? &*run.given : nullptr,
+                        .answer = {}};
+  if (centroids.expected.model && centroids.expected.model->has_names()) {
+    request.names.clear();
+    for (const data::ColumnModel& column : centroids.expected.model->columns) request.names.push_back(column.name);
+  }
+  request.answer = [&](const NeighborLists& nearest, std::int64_t i, std::string& line) {
+    const double squared = i < 0 ? std::numeric_limits<double>::quiet_NaN() : nearest.distance(i, 0);
+    line += std::to_string(squared <= limit ? nearest.index(i, 0) : -1);
+    if (!options.save_distances) return;
+    const double root = std::sqrt(squared);
+    line += narrow ? fmt::format("\t{}", static_cast<float>(root)) : fmt::format("\t{}", root);
+  };
+  follow(std::move(request), run);
+  return finish(run, "");
 }
 
 Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids, const PointsRun& run) {
@@ -472,13 +526,15 @@ int run_assign(const Arguments& arguments) {
                  .summary = "the nearest given centroid of every point, by the rules of kith cluster.",
                  .usage = "POINTS --centroids RESULT [options]",
                  .examples = {"kith assign new.h5 --centroids clusters.h5 -o labels.h5",
-                              "kith assign new.h5:/train --centroids means.h5:/means --save-distances -o labels.h5"},
+                              "kith assign new.h5:/train --centroids means.h5:/means --save-distances -o labels.h5",
+                              "generate-rows | kith assign - --centroids clusters.h5 --follow     # a label a line"},
                  .first = {"--centroids", "-o", "--append", "--columns", "--nan"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
   check_outputs(run, {label_side_output(options.labels)});
   if (options.has_limit()) limit_of_radius(options.max_distance, Metric::euclidean);  // which refuses it if it is none
+  if (options.follow) return follow_points(options, run);
   const Matrix<double> centroids = open_inputs(options, run);
   if (!begin(run, needs_of(options, centroids.view(), run))) return 0;
   begin_label_folders(run);

@@ -38,16 +38,6 @@ std::vector<std::string> endings_of(const KnnOptions& options) {
   return {".h5", ".csv", ".npy"};
 }
 
-/// rows: of the base that are not dropped
-void check_neighbors(const KnnOptions& options, const data::PointSource& base, std::int64_t rows) {
-  const bool left_out = options.queries.empty() && !options.include_self;
-  const std::int64_t most = rows - (left_out ? 1 : 0);
-  if (options.neighbors <= most) return;
-  throw Error(ExitCode::usage,
-              fmt::format("-k {}: {} has {} rows{}; expected at most {} neighbours", options.neighbors, base.name(),
-                          most, left_out ? " besides the query itself (see --include-self)" : "", most));
-}
-
 /// The search, in blocks of queries whose size core/neighbors/neighbors.cpp chooses.
 PlannedSearch planned_search(const KnnOptions& options, const data::PointSource& base,
                              const data::PointSource& queries) {
@@ -383,6 +373,15 @@ std::string next_step(const KnnOptions& options, const PointsRun& run) {
 
 }  // namespace
 
+void check_neighbors(const KnnOptions& options, const data::PointSource& base, std::int64_t rows) {
+  const bool left_out = options.queries.empty() && !options.include_self;
+  const std::int64_t most = rows - (left_out ? 1 : 0);
+  if (options.neighbors <= most) return;
+  throw Error(ExitCode::usage,
+              fmt::format("-k {}: {} has {} rows{}; expected at most {} neighbours", options.neighbors, base.name(),
+                          most, left_out ? " besides the query itself (see --include-self)" : "", most));
+}
+
 NeighborOptions search_options(const KnnRun& run) {
   return {.neighbors = run.options.neighbors,
           .base_is_queries = run.queries == nullptr,
@@ -407,13 +406,15 @@ int run_knn(const Arguments& arguments) {
                     "kith knn vectors.npy --min-cosine 0.95 --pairs --ids texts.txt -o pairs.csv",
                     "kith knn points.h5:/train --min-cosine 0.95 --components -o groups.h5",
                     "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",
-                    "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance"},
+                    "kith knn points.h5:/train -k 3 | head       # query, neighbour, distance",
+                    "generate-queries | kith knn base.csv --id-column id --queries - --follow -k 3"},
        .first = {"-k", "--queries", "--radius", "--metric", "-o"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   PointsRun run(set, options.common, endings_of(options));
   run.output.may_equal = may_be_written(options.checkpoint, run.target);
   check_outputs(run);
+  if (options.follow) return follow_queries(options, run);
   KnnInputs inputs = open_all(options, run);
   open_checkpoint(run, options.checkpoint, arguments, stored_command(options, run));
   if (!begin(run, needs_of(options, inputs, run))) return 0;

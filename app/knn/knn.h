@@ -11,6 +11,7 @@
 #include "app/knn/neighbor_output.h"
 #include "app/run/checkpointing.h"
 #include "app/run/held_points.h"
+#include "app/run/points_run.h"
 #include "app/run/radius.h"
 #include "app/run/report.h"
 #include "app/run/results.h"
@@ -34,6 +35,7 @@ struct KnnOptions {
   std::string classify;  // labels of the base; empty: none
   std::string vote = "equal";
   bool outliers = false;
+  bool follow = false;
   std::string format = "auto";
   CheckpointOptions checkpoint;
   CommonOptions common;
@@ -126,5 +128,11 @@ NeighborOptions search_options(const KnnRun& run);
 std::unique_ptr<GraphOutput> make_graph(const KnnRun& run);
 /// Host bytes of a graph during its computation.
 std::int64_t graph_bytes(const KnnOptions& options, std::int64_t rows);
+
+/// Throws Error(usage) if a base of so many rows has fewer neighbours than asked for.
+void check_neighbors(const KnnOptions& options, const data::PointSource& base, std::int64_t rows);
+
+/// The run of --follow. Returns the exit code.
+int follow_queries(KnnOptions& options, PointsRun& run);
 
 }  // namespace kith::app

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "app/run/dropped_rows.h"
+#include "app/run/follow.h"
 #include "app/run/preparation.h"
 #include "data/results/other_formats.h"
 
@@ -155,6 +156,9 @@ void declare(OptionSet& set, KnnOptions& options) {
             .stored = Stored::if_changed,
             .position = kQueries},
            options.queries);
+  add_follow_option(set, options.follow, "--queries", options.queries,
+                    {"--radius", "--min-cosine", "--graph", "--symmetric", "--mutual", "--pairs", "--components",
+                     "--write-obsp", "--classify", "--outliers", "--truth", "--join", "--checkpoint", "--time-limit"});
   set.flag({.names = "--include-self",
             .help = "Without --queries: keep each row in its own list.",
             .stored = Stored::if_used,

@@ -92,14 +92,19 @@ data::IndexedColumns shared_columns(const data::PointSource& a, const data::Poin
 
 }  // namespace
 
-std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
-                                              const Preparation* given, const ExpectedColumns& expected) {
+data::ReadOptions input_options(const CommonOptions& common, const Preparation* given,
+                                const ExpectedColumns& expected) {
   data::ReadOptions options = read_options(common, expected);
   const bool is_prepared = given == nullptr ? prepares(common) : !given->is_none();
   if (is_prepared) options.keep_bytes = false;
   // Prepared rows get their directions after the preparation.
   if (metric_of(common) == Metric::cosine) options.form = is_prepared ? data::RowForm::wide : data::RowForm::directions;
-  return data::open_points(location, options);
+  return options;
+}
+
+std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
+                                              const Preparation* given, const ExpectedColumns& expected) {
+  return data::open_points(location, input_options(common, given, expected));
 }
 
 namespace {

@@ -23,6 +23,9 @@ namespace kith::app {
 /// are not computed for --scale and --pca.
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
                                               const Preparation* given = nullptr, const ExpectedColumns& expected = {});
+/// How the rows of open_input() are read.
+data::ReadOptions input_options(const CommonOptions& common, const Preparation* given = nullptr,
+                                const ExpectedColumns& expected = {});
 /// One set of points, or two of which rows of one are measured against rows of the other.
 struct InputPair {
   std::unique_ptr<data::PointSource> first, second;  // second: null for one set

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/format/point_source.h"
+#include "data/io/input_bytes.h"
 
 namespace kith::data {
 
@@ -63,6 +64,8 @@ Listed list_svmlight(const Location& location, const ReadOptions& options);
 /// Delimited text such as CSV and TSV, also compressed with gzip or zstd, or from standard input.
 bool is_text_table(const std::string& file);
 Opened open_text(const Location& location, const ReadOptions& options);
+/// The same of bytes that are there. first_line: the number of the line with the first row, for messages.
+Opened open_text_bytes(InputBytes input, std::int64_t first_line, const ReadOptions& options);
 Listed list_text(const Location& location, const ReadOptions& options);
 
 }  // namespace kith::data

@@ -479,6 +479,12 @@ std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptio
   return std::make_unique<TextSource>(std::move(input), std::move(head), options);
 }
 
+std::unique_ptr<PointSource> open_text_bytes(InputBytes input, std::int64_t first_line, const ReadOptions& options) {
+  TextHead head = read_head(input, options);
+  head.lines_before = first_line - 1;
+  return std::make_unique<TextSource>(std::move(input), std::move(head), options);
+}
+
 std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
   const InputBytes input = open_text_bytes(location, options.scratch);
   const TextHead head = read_head(input, options);
