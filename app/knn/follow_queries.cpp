@@ -74,6 +74,8 @@ int follow_queries(KnnOptions& options, PointsRun& run) {
                         .names = expected.names,
                         .preparation = &run.held.preparation,
                         .answer = {}};
+  // These are about the table of the base: a line has the columns that were chosen there.
+  request.read.columns = request.read.drop_columns = request.read.label_column = request.read.weight_column = "";
   const AnswerForm form{options, ids, run.held.values->kept_rows()};
   request.answer = [&](const NeighborLists& lists, std::int64_t i, std::string& line) {
     common.precision == "f32" ? append_list<float>(lists, i, form, line) : append_list<double>(lists, i, form, line);

@@ -125,7 +125,8 @@ class Following {
     if (comment != '\0' && line.text.starts_with(comment)) return;
     if (std::exchange(is_first_, false)) {
       if (!options_.comment) options_.comment = '\0';
-      const bool is_header = may_have_header_ && (options_.header == data::Header::yes || names_columns(line.text));
+      const bool is_header =
+          may_have_header_ && (options_.header == data::Header::yes || known_names(names_in(line.text)) > 0);
       options_.header = is_header ? data::Header::yes : data::Header::no;
       if (is_header) return take_header(line);
     }
@@ -136,21 +137,22 @@ class Following {
     if (line.ends_with('\r')) line.remove_suffix(1);
     return data::fields_of(line, {.delimiter = delimiter, .quotes = *options_.quotes});
   }
-  bool names_columns(std::string_view line) const {
-    return std::ranges::any_of(std::string_view(options_.delimiter.empty() ? "\t;,| " : options_.delimiter),
-                               [&](char c) {
-                                 return std::ranges::any_of(fields_by(c, line), [&](const std::string& field) {
-                                   return std::ranges::count(request_.names, field) > 0;
-                                 });
-                               });
+  /// The fields of a line, divided so that as many as possible are names of columns.
+  std::vector<std::string> names_in(std::string_view line) const {
+    std::vector<std::string> best;
+    for (const char c : options_.delimiter.empty() ? std::string("\t;,| ") : options_.delimiter) {
+      std::vector<std::string> fields = fields_by(c, line);
+      if (best.empty() || known_names(fields) > known_names(best)) best = std::move(fields);
+    }
+    return best;
+  }
+  std::int64_t known_names(const std::vector<std::string>& fields) const {
+    return std::ranges::count_if(fields,
+                                 [&](const auto& field) { return std::ranges::count(request_.names, field) > 0; });
   }
   void take_header(const Line& line) {
     header_ = line.text;
-    std::vector<std::string> best;
-    for (const char c : std::string_view(options_.delimiter.empty() ? "\t;,| " : options_.delimiter)) {
-      std::vector<std::string> fields = fields_by(c, line.text);
-      if (fields.size() > best.size()) best = std::move(fields);
-    }
+    const std::vector<std::string> best = names_in(line.text);
     if (std::ranges::count(best, options_.id_column) == 0) options_.id_column.clear();
     if (!options_.columns.empty() || !options_.drop_columns.empty()) return;
     for (const std::string& name : request_.names) {
@@ -171,9 +173,13 @@ class Following {
       if (error.code() != ExitCode::data && error.code() != ExitCode::usage) throw;
       answers_.resize(answered);
       if (lines.size() == 1) {
-        const std::string place = fmt::format("line {}", lines.front().number), what = error.what();
-        const bool is_placed = what.find(place) != what.npos;
-        Terminal::instance().error(is_placed ? what : fmt::format("{}: {}: {}", kName, place, what));
+        std::string_view what = error.what();
+        const std::string place = fmt::format("line {}", lines.front().number);
+        for (const std::string& begin :
+             {std::string(kName) + ": ", place + ", ", place + ": ", std::string("line 1, ")}) {
+          if (what.starts_with(begin)) what.remove_prefix(begin.size());
+        }
+        Terminal::instance().error(fmt::format("{}: {}: {}", kName, place, what));
         answers_ += "error\n";
         return;
       }
