@@ -33,7 +33,7 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 
 /// Whether `a` comes before `b` in the natural order of names: numbers in them by value, and the files of a folder
 /// before those of a folder whose name only begins like it.
-bool is_before(const std::string& a, const std::string& b) {
+bool is_before_in_order(const std::string& a, const std::string& b) {
   std::size_t i = 0, j = 0;
   const auto digits = [](const std::string& text, std::size_t begin) {
     std::size_t end = begin;
@@ -94,7 +94,7 @@ void add_folder(const std::string& folder, FileNames& names) {
     refuse_input(folder, fmt::format("expected a folder with files of points, found {}; name the files themselves",
                                      names.skipped.empty() ? "none" : "only " + show_list(names.skipped, 5)));
   }
-  std::sort(found.begin(), found.end(), is_before);
+  std::sort(found.begin(), found.end(), is_before_in_order);
   names.files.insert(names.files.end(), found.begin(), found.end());
 }
 
@@ -125,7 +125,7 @@ std::vector<std::string> matches_of(const std::string& pattern) {
     matches.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   globfree(&found);
-  std::sort(matches.begin(), matches.end(), is_before);
+  std::sort(matches.begin(), matches.end(), is_before_in_order);
   return matches;
 }
 
