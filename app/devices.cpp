@@ -105,8 +105,8 @@ std::string as_text(const std::vector<DeviceEntry>& all) {
   }
   if (!data::has_arrow()) {
     line("  Arrow        ",
-         "not in this build, since Arrow C++ was not found: Parquet and Arrow files are refused with the "
-         "command that converts them");
+         "the program kith-arrow was found neither beside kith nor on PATH: Parquet and Arrow files are refused "
+         "with the command that converts them. To have it: pip install pyarrow, then ./dev build");
   }
   line("  zstd         ", data::has_zstd()
                               ? "text, arrays and HDF5 chunks, as with gzip"

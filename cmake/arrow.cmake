@@ -1,41 +1,46 @@
-# Arrow C++ reads Parquet and Arrow files, where it is found: packages of Apache or of conda, found as CMake finds them,
-# or the folder of Python's pyarrow, which has the libraries and the headers. Version 19 or later.
+# Arrow C++ is what the program kith-arrow reads and writes Parquet and Arrow files with: packages of Apache or of conda,
+# found as CMake finds them, or the folder of Python's pyarrow, which has the libraries and the headers; `./dev build`
+# fetches it into build/arrow. Version 19 or later.
 set(KITH_ARROW ${arrow} CACHE STRING "Parquet and Arrow files: auto, on (required) or off")
 set_property(CACHE KITH_ARROW PROPERTY STRINGS auto on off)
-set(KITH_ARROW_ROOT "" CACHE PATH "The folder of pyarrow, after pyarrow.create_library_symlinks()")
+set(KITH_ARROW_ROOT "" CACHE PATH "The folder of pyarrow")
 set(KITH_HAS_ARROW OFF)
-set(KITH_ARROW_PACKAGE OFF)  # whether the installed C++ interface finds it by its packages
 set(KITH_ARROW_INCLUDE_DIRS "")
 set(KITH_ARROW_LIBRARIES "")
-if(KITH_ARROW STREQUAL off OR KITH_RELOCATABLE)
-  # A tarball links libraries statically, and Arrow's are shared ones.
-elseif(KITH_ARROW_ROOT)
-  find_library(ARROW_LIBRARY arrow PATHS ${KITH_ARROW_ROOT} NO_DEFAULT_PATH)
-  find_library(PARQUET_LIBRARY parquet PATHS ${KITH_ARROW_ROOT} NO_DEFAULT_PATH)
-  find_path(ARROW_INCLUDE_DIR parquet/arrow/reader.h PATHS ${KITH_ARROW_ROOT}/include NO_DEFAULT_PATH)
-  if(NOT ARROW_LIBRARY OR NOT PARQUET_LIBRARY OR NOT ARROW_INCLUDE_DIR)
-    message(FATAL_ERROR "KITH_ARROW_ROOT=${KITH_ARROW_ROOT} lacks libarrow.so, libparquet.so or include/parquet; for "
-      "pyarrow, run: python3 -c 'import pyarrow; pyarrow.create_library_symlinks()'")
+set(KITH_ARROW_FILES "")  # libraries to install beside the program
+if(NOT KITH_ARROW STREQUAL off AND NOT KITH_RELOCATABLE)  # a tarball links libraries statically; Arrow's are shared ones
+  if(NOT KITH_ARROW_ROOT)
+    find_package(Arrow CONFIG QUIET)
+    find_package(Parquet CONFIG QUIET HINTS ${Arrow_DIR}/../Parquet)
   endif()
-  file(STRINGS ${ARROW_INCLUDE_DIR}/arrow/util/config.h version REGEX "define ARROW_VERSION_STRING")
-  string(REGEX MATCH "[0-9.]+" KITH_ARROW_VERSION "${version}")
-  set(KITH_ARROW_INCLUDE_DIRS ${ARROW_INCLUDE_DIR})
-  set(KITH_ARROW_LIBRARIES ${PARQUET_LIBRARY} ${ARROW_LIBRARY})
-  set(KITH_HAS_ARROW ON)
-else()
-  find_package(Arrow CONFIG QUIET)
-  find_package(Parquet CONFIG QUIET HINTS ${Arrow_DIR}/../Parquet)
-  if(Arrow_FOUND AND Parquet_FOUND AND Arrow_VERSION VERSION_GREATER_EQUAL 19)
+  set(arrow_root ${KITH_ARROW_ROOT})
+  if(NOT arrow_root AND NOT Arrow_FOUND AND EXISTS ${PROJECT_SOURCE_DIR}/build/arrow/pyarrow)
+    set(arrow_root ${PROJECT_SOURCE_DIR}/build/arrow/pyarrow)
+  endif()
+  if(arrow_root)
+    file(GLOB arrow_library ${arrow_root}/libarrow.so.[0-9]*)
+    file(GLOB parquet_library ${arrow_root}/libparquet.so.[0-9]*)
+    if(NOT arrow_library OR NOT parquet_library OR NOT EXISTS ${arrow_root}/include/parquet/arrow/reader.h)
+      message(FATAL_ERROR "${arrow_root} lacks libarrow.so.N, libparquet.so.N or include/parquet: KITH_ARROW_ROOT is the "
+        "folder that this prints: python3 -c 'import pyarrow; print(pyarrow.get_library_dirs()[0])'")
+    endif()
+    file(STRINGS ${arrow_root}/include/arrow/util/config.h version REGEX "define ARROW_VERSION_STRING")
+    string(REGEX MATCH "[0-9.]+" KITH_ARROW_VERSION "${version}")
+    set(KITH_ARROW_INCLUDE_DIRS ${arrow_root}/include)
+    set(KITH_ARROW_LIBRARIES ${parquet_library} ${arrow_library})
+    set(KITH_ARROW_FILES ${KITH_ARROW_LIBRARIES})
+    set(KITH_ARROW_FOLDER ${arrow_root})
+    set(KITH_HAS_ARROW ON)
+  elseif(Arrow_FOUND AND Parquet_FOUND AND Arrow_VERSION VERSION_GREATER_EQUAL 19)
     set(KITH_ARROW_VERSION ${Arrow_VERSION})
-    set(KITH_ARROW_PACKAGE ON)
     set(KITH_ARROW_LIBRARIES Parquet::parquet_shared Arrow::arrow_shared)
     set(KITH_HAS_ARROW ON)
   endif()
 endif()
 if(KITH_ARROW STREQUAL on AND NOT KITH_HAS_ARROW)
-  message(FATAL_ERROR "KITH_ARROW=on: Arrow C++ 19 or later was not found (packages libarrow-dev and libparquet-dev of "
-    "Apache)")
+  message(FATAL_ERROR "KITH_ARROW=on: Arrow C++ 19 or later was not found; pip install pyarrow, and give its folder as "
+    "KITH_ARROW_ROOT")
 elseif(NOT KITH_HAS_ARROW AND NOT KITH_ARROW STREQUAL off)
-  message(STATUS "Parquet and Arrow files will not be read: Arrow C++ 19 or later was not found (packages libarrow-dev "
-    "and libparquet-dev of Apache)")
+  message(STATUS "Parquet and Arrow files need kith-arrow, which is not built: Arrow C++ 19 or later was not found (pip "
+    "install pyarrow, and give its folder as KITH_ARROW_ROOT)")
 endif()

@@ -51,6 +51,15 @@ else()
     set(CPACK_DEBIAN_MPI_PACKAGE_NAME kith-mpi)
     set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "kith, openmpi-bin")  # manual pages, mpirun
   endif()
+  if(TARGET kith-arrow)
+    list(APPEND CPACK_COMPONENTS_ALL arrow)
+    set(CPACK_DEBIAN_ARROW_PACKAGE_NAME kith-arrow)
+    set(CPACK_COMPONENT_ARROW_DESCRIPTION "Parquet and Arrow files for kith
+kith-arrow is the program that kith starts to read and write Parquet and Arrow
+files. It contains the libraries of Arrow C++, which Debian does not have.")
+    set(CPACK_DEBIAN_ARROW_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${KITH_ARROW_FOLDER})
+    set(CPACK_DEBIAN_KITH_PACKAGE_SUGGESTS kith-arrow)
+  endif()
   # What Debian expects of a package: its license by reference, a changelog in Debian's form, what changed for users.
   set(debian ${PROJECT_BINARY_DIR}/debian)
   string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)

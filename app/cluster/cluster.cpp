@@ -44,9 +44,10 @@ struct ClusterOptions {
   double tolerance = 1e-4;
   bool save_distances = false;
   bool explain = false;
-  std::string profile;  // a file; empty: none
-  std::string order;    // "size", or a column; empty: the clusters keep the numbers of the run
-  std::string labels;   // a file; empty: none
+  std::string profile;         // a file; empty: none
+  std::string order;           // "size", or a column; empty: the clusters keep the numbers of the run
+  std::string labels;          // a file; empty: none
+  std::string save_centroids;  // the same
   std::string write_obs;
   VariantOptions variant;
   CheckpointOptions checkpoint;
@@ -155,6 +156,13 @@ void declare(OptionSet& set, ClusterOptions& options) {
             .shown_default = "none"},
            options.profile);
   add_label_option(set, options.labels, options.write_obs, options.common);
+  set.text({.names = "--save-centroids",
+            .value = "FILE",
+            .help = "Also write the centroids, in the units of the points where --scale or --pca can be inverted: "
+                    ".parquet or .arrow (cluster, rows, vector, as vector databases load them), .npy, .csv or .fbin.",
+            .section = Section::output,
+            .shown_default = "none"},
+           options.save_centroids);
   add_checkpoint_options(set, options.checkpoint);
   add_keep_option(set, options.checkpoint);
   for (const char* name : {"--checkpoint", "--keep-best"}) {
@@ -520,6 +528,24 @@ void write(const VariantRun& found, const ClusterOptions& options, const Cluster
   file.finish();
 }
 
+void save_centroids(const std::string& file, const VariantRun& found, const PointsRun& run) {
+  const KMeansResult& result = found.result;
+  const bool has_units = !run.held.preparation.is_none() && metric_of(run.common) == Metric::euclidean;
+  const auto original =
+      has_units ? original_units(result.centroids.view(), run.held.preparation) : std::optional<Matrix<double>>();
+  std::vector<std::int64_t> parents(found.tree.parent.empty() ? 0 : result.counts.size());
+  for (std::size_t node = 0; node < found.tree.parent.size(); ++node) {
+    const std::int64_t cluster = found.tree.cluster[node];
+    if (cluster >= 0) parents[static_cast<std::size_t>(cluster)] = found.tree.parent[node];
+  }
+  data::write_centroids(file, run.side_output("--save-centroids"),
+                        {.vectors = original ? original->view() : result.centroids.view(),
+                         .columns = run.source->column_names(),
+                         .counts = result.counts,
+                         .parents = std::move(parents),
+                         .are_narrow = run.source->value_class() == ValueClass::f32});
+}
+
 /// A command line that uses the result.
 std::string next(const ClusterOptions& options, const PointsRun& run) {
   if (run.target.empty() || options.writes_labels_only()) return "";
@@ -547,7 +573,9 @@ int run_cluster(const Arguments& arguments) {
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
   run.output.may_equal = may_be_written(options.checkpoint, run.target);
   if (!options.init_file().empty()) run.output.inputs.push_back(data::parse_location(options.init).file);
-  check_outputs(run, {label_side_output(options.labels), {"--profile", options.profile, {".csv"}}});
+  check_outputs(run, {label_side_output(options.labels),
+                      {"--profile", options.profile, {".csv"}},
+                      {"--save-centroids", options.save_centroids, {".parquet", ".arrow", ".npy", ".csv", ".fbin"}}});
   ClusterInputs inputs = open_inputs(options, run, arguments);
   if (!begin(run, needs_of(options, inputs, run))) return 0;
   begin_label_folders(run);
@@ -561,6 +589,7 @@ int run_cluster(const Arguments& arguments) {
   if (const std::string file = run.side_file("--profile"); !file.empty()) {
     data::write_text_file(file, run.side_output("--profile"), profile_csv(*run.report.profile));
   }
+  if (const std::string file = run.side_file("--save-centroids"); !file.empty()) save_centroids(file, found.run, run);
   return finish(run, next(options, run));
 }
 

@@ -8,31 +8,41 @@
 #include <iterator>
 #include <map>
 #include <system_error>
+#include <variant>
+#include <vector>
 
 #include "app/cli/terminal.h"
 #include "app/run/processes.h"
 #include "app/run/results.h"
 #include "data/file_set.h"
+#include "data/format/formats.h"
 #include "data/io/file_kind.h"
+#include "data/io/stream_bytes.h"
 #include "data/results/anndata_copy.h"
 #include "data/results/other_formats.h"
+#include "data/results/table_file.h"
 
 namespace kith::app {
 namespace {
 
-std::vector<std::string> distance_texts(const KMeansResult& result, ValueClass value_class) {
-  std::vector<std::string> texts;
-  const auto convert = [&](auto zero) {
-    using T = decltype(zero);
+/// Of files that hold labels alone.
+constexpr const char* kLabelEndings[] = {".csv", ".npy", ".parquet", ".arrow", ".ibin"};
+
+/// Roots in the type of the class.
+std::variant<std::vector<float>, std::vector<double>> distances_of(const KMeansResult& result, ValueClass value_class) {
+  const auto convert = [&]<class T>(T) {
     const auto rows = static_cast<std::int64_t>(result.distances.size());
     const Matrix<T> roots = convert_distances<T>({result.distances.data(), rows, 1}, Unit::root, 0);
-    for (std::int64_t i = 0; i < rows; ++i) texts.push_back(fmt::format("{}", roots(i, 0)));
+    return std::vector<T>(roots.data(), roots.data() + roots.size());
   };
-  value_class == ValueClass::f32 ? convert(0.0F) : convert(0.0);
-  return texts;
+  if (value_class == ValueClass::f32) return convert(0.0F);
+  return convert(0.0);
 }
 
-bool is_csv(const std::string& file) { return data::label_format(file) == data::LabelFormat::csv; }
+/// Whether the file is a table, whose rows have more than their label.
+bool is_table(const std::string& file) {
+  return data::label_format(file) == data::LabelFormat::csv || data::is_table_file(file);
+}
 
 /// Names the run that a folder of labels is of.
 constexpr const char* kFolderMark = ".kith-labels";
@@ -89,27 +99,28 @@ std::string file_of(const data::PointSource& points) { return data::parse_locati
 }  // namespace
 
 void add_label_option(OptionSet& set, std::string& labels, std::string& write_obs, CommonOptions& common) {
-  set.text({.names = "--labels",
-            .value = "FILE",
-            .help = "Also write the labels alone to this file, .csv or .npy, beside the result of --output; FOLDER/: a "
-                    "file for each file of the points.",
-            .section = Section::output,
-            .shown_default = "none"},
-           labels);
+  set.text(
+      {.names = "--labels",
+       .value = "FILE",
+       .help = "Also write the labels alone to this file, .csv, .npy, .parquet, .arrow or .ibin, beside the result of "
+               "--output; FOLDER/: a file for each file of the points.",
+       .section = Section::output,
+       .shown_default = "none"},
+      labels);
   set.choice({.names = "--labels-format",
               .value = "FORMAT",
               .help = "Format of the labels in a folder, -o FOLDER/ or --labels FOLDER/.",
               .section = Section::output,
               .no_effect = {when([&] { return !names_folder(common.output) && !names_folder(labels); },
                                  "no folder of labels is written")}},
-             {"npy", "csv"}, common.labels_format);
+             {"npy", "csv", "parquet", "arrow", "ibin"}, common.labels_format);
   set.flag({.names = "--append",
-            .help = "With --output or --labels to .csv: write the table of the points, with the labels as a further "
-                    "column.",
+            .help = "With --output or --labels to .csv, .parquet or .arrow: write the table of the points, with the "
+                    "labels as a further column.",
             .section = Section::output,
-            .refused = {when([&] { return !is_csv(common.output) && !is_csv(labels); },
-                             "--append: expected an --output or --labels that ends with .csv, which gets the table; "
-                             "give -o TABLE.csv"),
+            .refused = {when([&] { return !is_table(common.output) && !is_table(labels); },
+                             "--append: expected an --output or --labels that ends with .csv, .parquet or .arrow, "
+                             "which gets the table; give -o TABLE.csv"),
                         when([&common] { return common.transpose; },
                              "--append cannot be combined with --transpose, whose points are not the rows of the "
                              "table; leave one of them out")}},
@@ -129,14 +140,16 @@ void add_label_option(OptionSet& set, std::string& labels, std::string& write_ob
 
 void add_label_common_options(OptionSet& set, CommonOptions& common) {
   add_common_options(set, common,
-                     "Write the result to this HDF5 file, or only the labels to .csv or .npy; it appears only when it "
-                     "is complete. FOLDER/: a file of labels for each file of the points, with its name. -: only the "
+                     "Write the result to this HDF5 file, or only the labels to .csv, .npy, .parquet, .arrow or .ibin; "
+                     "it appears only when it is complete. FOLDER/: a file of labels for each file of the points, with "
+                     "its name. -: only the "
                      "labels, one per line, on standard output.");
   const auto prints = [&common] { return common.output == "-"; };
   const auto writes = [&set](const char* option) { return set.source(option) != Source::none; };
   set["--force"].no_effect = {when(
       [=, &common, &set] {
-        return common.output.empty() && !writes("--labels") && !(set.command() == "cluster" && writes("--profile"));
+        return common.output.empty() && !writes("--labels") &&
+               !(set.command() == "cluster" && (writes("--profile") || writes("--save-centroids")));
       },
       "there is no --output")};
   const auto explains = [&set] { return set.command() == "cluster" && set.source("--explain") != Source::none; };
@@ -157,8 +170,8 @@ std::vector<Reason> output_reasons(const CommonOptions& common, const std::strin
 void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptions& common, const std::string& labels,
                          const std::string& write_obs) {
   const auto lacks_distances = [&] {
-    const bool csv = is_csv(labels) || (write_obs.empty() && is_csv(common.output));
-    return is_label_output(common, write_obs) && !csv;
+    const bool table = is_table(labels) || (write_obs.empty() && is_table(common.output));
+    return is_label_output(common, write_obs) && !table;
   };
   set.flag({.names = "--save-distances",
             .help = "Also write every point's distance to its centroid.",
@@ -172,8 +185,11 @@ void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptio
 
 std::vector<std::string> label_endings(const CommonOptions& common, const std::string& write_obs) {
   if (common.output == "-") return {"-"};
-  return write_obs.empty() ? std::vector<std::string>{".h5", ".csv", ".npy", "/"}
-                           : std::vector<std::string>{".h5", ".h5ad"};
+  std::vector<std::string> endings{".h5"};
+  if (!write_obs.empty()) return {".h5", ".h5ad"};
+  endings.insert(endings.end(), std::begin(kLabelEndings), std::end(kLabelEndings));
+  endings.emplace_back("/");
+  return endings;
 }
 
 bool is_label_output(const CommonOptions& common, const std::string& write_obs) {
@@ -182,12 +198,28 @@ bool is_label_output(const CommonOptions& common, const std::string& write_obs) 
          data::label_format(common.output) != data::LabelFormat::none;
 }
 
-void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points) {
-  if (common.append && !points.table_form()) {
-    throw Error(ExitCode::usage, fmt::format("--append: expected points of one text file, found {}, which is no text "
-                                             "file; leave it out",
+namespace {
+
+/// The table of the points and the output must both be text, or both Parquet or Arrow files.
+void check_appended(const CommonOptions& common, const data::PointSource& points) {
+  const std::string file = file_of(points);
+  const bool is_text = points.table_form().has_value();
+  if (!is_text && (points.set() != nullptr || data::is_standard_input(file) || !data::is_arrow(file))) {
+    throw Error(ExitCode::usage, fmt::format("--append: expected points of one text, Parquet or Arrow file, found {}, "
+                                             "which is none; leave it out",
                                              points.name()));
   }
+  if (data::label_format(common.output) == data::LabelFormat::none || data::is_table_file(common.output) != is_text)
+    return;
+  throw Error(ExitCode::usage,
+              fmt::format("--append: {} is {}, which {} cannot hold; give -o TABLE.{}", points.name(),
+                          is_text ? "text" : "a Parquet or Arrow file", common.output, is_text ? "csv" : "parquet"));
+}
+
+}  // namespace
+
+void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points) {
+  if (common.append) check_appended(common, points);
   if (!write_obs.empty() && points.set() != nullptr) {
     throw Error(ExitCode::usage,
                 fmt::format("--write-obs: expected one AnnData file, of which it writes a copy, found {} "
@@ -210,14 +242,14 @@ void write_label_parts(const std::string& folder, const CommonOptions& common, c
     data::LabelTable table;
     table.labels = all.labels.subspan(first, rows);
     table.id_name = all.id_name;
-    const auto slice = [=](const std::vector<std::string>& texts) {
-      if (texts.empty()) return texts;
-      const auto begin = texts.begin() + static_cast<std::ptrdiff_t>(first);
-      return std::vector<std::string>(begin, begin + static_cast<std::ptrdiff_t>(rows));
+    const auto slice = [=]<class T>(const std::vector<T>& values) {
+      if (values.empty()) return values;
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
+      return std::vector<T>(begin, begin + static_cast<std::ptrdiff_t>(rows));
     };
     table.ids = slice(all.ids);
     table.known = slice(all.known);
-    table.distances = slice(all.distances);
+    std::visit([&](const auto& distances) { table.distances = slice(distances); }, all.distances);
     std::error_code failure;
     ++(std::filesystem::exists(part.path, failure) && !common.force ? kept : made);
     data::write_labels(part.path, output, table);
@@ -235,17 +267,17 @@ void write_label_file(const std::string& path, const CommonOptions& common, cons
   data::LabelTable table;
   table.labels = result.labels;
   const bool is_folder = names_folder(path);
-  if (is_folder ? common.labels_format == "csv" : is_csv(path)) {
+  if (is_folder ? is_table("." + common.labels_format) : is_table(path)) {
     table.ids = points.kept(data::Kept::id);
     table.id_name = points.id_name();
     table.known = points.kept(data::Kept::label);
-    table.distances = distance_texts(result, points.value_class());
+    table.distances = distances_of(result, points.value_class());
   }
   if (is_folder) {
     write_label_parts(path, common, table, points, output);
     return before_naming();
   }
-  if (common.append && is_csv(path)) return data::write_appended(path, output, points, table, before_naming);
+  if (common.append && is_table(path)) return data::write_appended(path, output, points, table, before_naming);
   data::write_labels(path, output, table, before_naming);
 }
 
@@ -260,6 +292,7 @@ void write_mark(const std::string& path, const std::string& text) {
 
 void begin_label_folders(const PointsRun& run) {
   for (const std::string& folder : folders_of(run)) {
+    data::check_table_file("labels." + run.common.labels_format);
     const std::vector<LabelPart> parts = parts_of(folder, run.common, *run.source);
     const std::string mark =
         fmt::format("kith {}\n{}\n{}\n", KITH_VERSION, run.needs.stored_command, fmt::join(run.output.marks, "\n"));
@@ -281,7 +314,11 @@ void begin_label_folders(const PointsRun& run) {
   }
 }
 
-SideOutput label_side_output(const std::string& labels) { return {"--labels", labels, {".csv", ".npy", "/"}}; }
+SideOutput label_side_output(const std::string& labels) {
+  std::vector<std::string> endings(std::begin(kLabelEndings), std::end(kLabelEndings));
+  endings.emplace_back("/");
+  return {"--labels", labels, endings};
+}
 
 void write_with_labels(const PointsRun& run, const KMeansResult& result, const std::function<void()>& write_result) {
   const std::string file = run.side_file("--labels");

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
@@ -54,8 +56,8 @@ void declare(OptionSet& set, DistancesOptions& options) {
            options.squared);
   add_common_options(
       set, options.common,
-      "Write the result to this HDF5 file, or the matrix alone to .csv or .npy; it appears only when it is "
-      "complete.");
+      "Write the result to this HDF5 file, or the matrix alone to .csv, .npy or .fbin (float32); it appears only "
+      "when it is complete.");
   set["--seed"].no_effect = {[]() -> std::string { return "distances uses no random numbers"; }};
 }
 
@@ -76,6 +78,12 @@ class Rows {
     const Matrix<T> out = convert_distances<T>(squared, unit_, first);
     if (files_.result) files_.result->write_rows<T>("distances", first, out.view());
     if (format_ == data::LabelFormat::numpy) files_.plain->write(out.data(), out.size() * sizeof(T));
+    if (format_ == data::LabelFormat::vectors) {
+      std::vector<float> narrow(out.size());
+      std::ranges::transform(std::span(out.data(), narrow.size()), narrow.begin(),
+                             [](T x) { return static_cast<float>(x); });
+      files_.plain->write(narrow.data(), narrow.size() * sizeof(float));
+    }
     for (std::int64_t i = 0; format_ == data::LabelFormat::csv && i < out.rows(); ++i)
       files_.plain->write(fmt::format("{}\n", fmt::join(out.row(i), ",")));
     for (std::int64_t i = 0; printed_ && i < out.rows(); ++i)
@@ -206,6 +214,7 @@ void open_files(const DistancesOptions& options, Files& files, const PointsRun& 
   if (const auto format = data::label_format(run.target); format != data::LabelFormat::none) {
     files.plain.emplace(run.target, run.output);
     if (format == data::LabelFormat::csv) return;
+    if (format == data::LabelFormat::vectors) return files.plain->write(data::vectors_head(a.rows(), b.rows()));
     return files.plain->write(data::numpy_head(is_narrow ? "'<f4'" : "'<f8'", {a.rows(), b.rows()}));
   }
   files.result.emplace(run.target, run.output);
@@ -261,7 +270,7 @@ int run_distances(const Arguments& arguments) {
                               "kith distances small.h5                 # tab-separated, on standard output"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
-  PointsRun run(set, options.common, {".h5", ".csv", ".npy"});
+  PointsRun run(set, options.common, {".h5", ".csv", ".npy", ".fbin"});
   check_outputs(run);
   open_both(options, run);
   const RowBlocks blocks = plan_blocks(run);

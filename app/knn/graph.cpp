@@ -13,6 +13,7 @@
 #include "data/io/output_file.h"
 #include "data/results/anndata_copy.h"
 #include "data/results/other_formats.h"
+#include "data/results/table_file.h"
 
 namespace kith::app {
 namespace {
@@ -397,19 +398,82 @@ class EdgeLines final : public GraphOutput {
   std::unique_ptr<data::OutputBytes> file_;
 };
 
+/// A Parquet or Arrow file with a row for each edge, as EdgeLines writes them.
+template <class T>
+class EdgeTable final : public GraphOutput {
+ public:
+  explicit EdgeTable(const GraphOutputRequest& request)
+      : unit_(request.unit),
+        once_(request.each_once),
+        ids_(request.ids),
+        file_(request.path, request.options, fields_of(request)) {}
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
+    std::vector<data::TableColumn>& columns = file_.columns();
+    for_rows<T>(first_row, part, unit_,
+                [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {
+                  for (std::size_t e = 0; e < to.size(); ++e) {
+                    if (once_ && to[e] < row) continue;
+                    ids_.add_rows(columns, 0, 3, row, to[e]);
+                    columns[2].add(distances[e]);
+                  }
+                  if (columns[0].rows >= kFlushedRows) file_.flush();
+                });
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  static constexpr std::int64_t kFlushedRows = std::int64_t{1} << 20;
+  static std::vector<data::ArrowField> fields_of(const GraphOutputRequest& request) {
+    const RowIds& ids = request.ids;
+    const std::string name = ids.plain_base_name();
+    std::vector<data::ArrowField> fields{ids.row_field(request.are_pairs ? name + "_a" : "source"),
+                                         ids.row_field(request.are_pairs ? name + "_b" : "target"),
+                                         {"distance", data::arrow_type<T>()}};
+    const auto joined = ids.joined_fields(request.are_pairs);
+    fields.insert(fields.end(), joined.begin(), joined.end());
+    return fields;
+  }
+
+  Unit unit_;
+  bool once_;
+  const RowIds& ids_;
+  data::TableFile file_;
+};
+
 template <class T>
 std::unique_ptr<GraphOutput> open_as(const GraphOutputRequest& request, std::span<const std::int64_t> begin) {
   if (!request.write_obsp.empty()) return std::make_unique<AnnDataGraph<T>>(request, begin);
   const auto ends = [&request](const char* ending) { return data::has_ending(request.path, ending); };
   if (request.path.empty() || ends(".csv") || ends(".mtx")) return std::make_unique<EdgeLines<T>>(request, begin);
+  if (data::is_table_file(request.path)) return std::make_unique<EdgeTable<T>>(request);
   if (ends(".npy")) return std::make_unique<EdgeRecords<T>>(request);
   if (ends(".npz")) return std::make_unique<GraphArchive<T>>(request, begin);
   return std::make_unique<GraphFile<T>>(request, begin);
 }
 
+/// The same as a Parquet or Arrow file.
+void write_component_table(const GraphOutputRequest& request, std::span<const std::int64_t> labels) {
+  const RowIds& ids = request.ids;
+  std::vector<data::ArrowField> fields{
+      ids.row_field(ids.plain_base_name()), ids.row_field("component"), {"keep", data::ArrowType::flag}};
+  const auto joined = ids.joined_fields();
+  fields.insert(fields.end(), joined.begin(), joined.end());
+  data::TableFile file(request.path, request.options, fields);
+  for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
+    const std::int64_t component = labels[static_cast<std::size_t>(i)];
+    ids.add_base_row(file.columns()[0], i);
+    ids.add_base_row(file.columns()[1], component);
+    file.columns()[2].add(component == i);
+    ids.add_joined(file.columns(), 3, i);
+    if (i % (std::int64_t{1} << 20) == 0) file.flush();
+  }
+  file.finish();
+}
+
 /// For each row its component, and whether it is the lowest row of it: lines of CSV, or a NumPy array of records.
 void write_component_rows(const GraphOutputRequest& request, std::span<const std::int64_t> labels,
                           data::LabelFormat format) {
+  if (format == data::LabelFormat::table) return write_component_table(request, labels);
   data::OutputBytes file(request.path, request.options);
   const bool csv = format == data::LabelFormat::csv;
   file.write(

@@ -7,6 +7,7 @@
 #include "app/run/follow.h"
 #include "app/run/preparation.h"
 #include "data/results/other_formats.h"
+#include "data/results/table_file.h"
 
 namespace kith::app {
 namespace {
@@ -39,13 +40,16 @@ std::string unused_squared(const KnnOptions& options) {
   return options.list_format() != ListFormat::kith ? "the output format defines its distances" : "";
 }
 
-/// Texts stand beside answers in text alone.
+/// Texts stand beside answers in text and in tables.
 std::string unjoined_format(const KnnOptions& options) {
   const std::string& output = options.common.output;
-  const bool is_text = output.empty() || data::label_format(output) == data::LabelFormat::csv;
-  if (is_text && options.list_format() == ListFormat::kith) return "";
-  return fmt::format("--join: expected an --output that ends with .csv, or none, found {}; give -o ANSWERS.csv",
-                     output);
+  const bool has_texts =
+      output.empty() || data::label_format(output) == data::LabelFormat::csv || data::is_table_file(output);
+  if (has_texts && options.list_format() == ListFormat::kith) return "";
+  return fmt::format(
+      "--join: expected an --output that ends with .csv, .parquet or .arrow, or none, found {}; give "
+      "-o ANSWERS.csv",
+      output);
 }
 
 void declare_graph(OptionSet& set, KnnOptions& options) {
@@ -220,9 +224,10 @@ void declare(OptionSet& set, KnnOptions& options) {
                       "Rows with NaN, infinity or a missing value: error stops, drop ignores them: they are nobody's "
                       "neighbours, and have the neighbours -1 at the distance NaN.");
   add_preparation_options(set, options.common);
-  add_common_options(set, options.common,
-                     "Write the result to this HDF5 file, or to .csv or .npy; lists also to .ivecs or .ibin, graphs to "
-                     ".mtx or .npz (SciPy). It appears only when it is complete.");
+  add_common_options(
+      set, options.common,
+      "Write the result to this HDF5 file, or to .csv, .npy, .parquet or .arrow; lists also to .ivecs or "
+      ".ibin, graphs to .mtx or .npz (SciPy). It appears only when it is complete.");
   set["--memory"].help =
       "Maximum memory of the run, as in 4GB or 512MiB. With --queries, points that do not fit are read again in each "
       "pass, from their file or from --scratch.";

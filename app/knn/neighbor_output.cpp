@@ -184,6 +184,40 @@ class ListRecords final : public NeighborOutput {
   data::OutputBytes file_;
 };
 
+/// A Parquet or Arrow file with a row for each neighbour, as ListLines writes them. Dropped queries have no distance.
+template <class T>
+class ListTable final : public NeighborOutput {
+ public:
+  explicit ListTable(const NeighborOutputRequest& request)
+      : unit_(request.unit), ids_(request.ids), file_(request.path, request.options, fields_of(request.ids)) {}
+  void append(std::int64_t first, const NeighborLists& lists) override {
+    const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
+    std::vector<data::TableColumn>& columns = file_.columns();
+    for (std::int64_t i = 0; i < distances.rows(); ++i) {
+      for (std::int64_t j = 0; j < distances.columns(); ++j) {
+        const std::int64_t row = lists.index(i, j);
+        ids_.add_rows(columns, 0, 3, first + i, row);
+        row < 0 ? columns[2].add_missing() : columns[2].add(distances(i, j));
+      }
+    }
+    file_.flush();
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  static std::vector<data::ArrowField> fields_of(const RowIds& ids) {
+    std::vector<data::ArrowField> fields{
+        ids.row_field("query"), ids.row_field("neighbor"), {"distance", data::arrow_type<T>()}};
+    const auto joined = ids.joined_fields(false);
+    fields.insert(fields.end(), joined.begin(), joined.end());
+    return fields;
+  }
+
+  Unit unit_;
+  const RowIds& ids_;
+  data::TableFile file_;
+};
+
 /// Lists in kith's own formats, by the ending of the name; without a name, lines on standard output.
 template <class T>
 std::unique_ptr<NeighborOutput> open_lists(const NeighborOutputRequest& request) {
@@ -193,6 +227,8 @@ std::unique_ptr<NeighborOutput> open_lists(const NeighborOutputRequest& request)
       return std::make_unique<ListLines<T>>(request, true);
     case data::LabelFormat::numpy:
       return std::make_unique<ListRecords<T>>(request);
+    case data::LabelFormat::table:
+      return std::make_unique<ListTable<T>>(request);
     default:
       return std::make_unique<ResultLists<T>>(request);
   }
@@ -269,18 +305,57 @@ RowIds::RowIds(const data::PointSource& base, const data::PointSource* queries, 
   }
 }
 
-std::string RowIds::base_name(const std::string& suffix) const {
-  return data::csv_field((base_.empty() ? "row" : base_name_.empty() ? "id" : base_name_) + suffix);
-}
-
-std::string RowIds::joined_header(bool are_pairs) const {
-  std::string header;
-  const auto add = [&header](const std::string& name) { header += "," + data::csv_field(name); };
+std::vector<data::ArrowField> RowIds::joined_fields(bool are_pairs) const {
+  std::vector<data::ArrowField> fields;
+  const auto add = [&fields](const std::string& name) { fields.push_back({name, data::ArrowType::text}); };
   for (const Joined& column : joined_) {
     if (are_same_ || column.has_queries) add(are_pairs ? column.name + "_a" : "query_" + column.name);
     add(are_pairs ? column.name + "_b" : "neighbor_" + column.name);
   }
+  return fields;
+}
+
+std::vector<data::ArrowField> RowIds::joined_fields() const {
+  std::vector<data::ArrowField> fields;
+  for (const Joined& column : joined_) fields.push_back({column.name, data::ArrowType::text});
+  return fields;
+}
+
+namespace {
+
+std::string header_of(const std::vector<data::ArrowField>& fields) {
+  std::string header;
+  for (const data::ArrowField& field : fields) header += "," + data::csv_field(field.name);
   return header;
+}
+
+}  // namespace
+
+std::string RowIds::joined_header(bool are_pairs) const { return header_of(joined_fields(are_pairs)); }
+
+data::ArrowField RowIds::row_field(const std::string& name) const {
+  return {name, base_.empty() ? data::ArrowType::int64 : data::ArrowType::text};
+}
+
+void RowIds::add_row(data::TableColumn& column, const std::vector<std::string>& ids, std::int64_t row) {
+  if (column.field.type != data::ArrowType::text) return column.add(row);
+  row < 0 ? column.add_missing() : column.add(ids.empty() ? std::to_string(row) : ids[static_cast<std::size_t>(row)]);
+}
+
+void RowIds::add_rows(std::vector<data::TableColumn>& columns, std::size_t at, std::size_t joined, std::int64_t query,
+                      std::int64_t row) const {
+  add_row(columns[at], are_same_ ? base_ : queries_, query);
+  add_row(columns[at + 1], base_, row);
+  for (const Joined& column : joined_) {
+    if (are_same_ || column.has_queries) {
+      add_row(columns[joined++], column.has_queries ? column.queries : column.base, query);
+    }
+    add_row(columns[joined++], column.base, row);
+  }
+}
+
+void RowIds::add_joined(std::vector<data::TableColumn>& columns, std::size_t at, std::int64_t row) const {
+  for (const Joined& column : joined_) add_row(columns[at++], column.base, row);
 }
 
 void RowIds::append_joined(std::string& line, std::int64_t query, std::int64_t row, char delimiter) const {
@@ -294,11 +369,7 @@ void RowIds::append_joined(std::string& line, std::int64_t query, std::int64_t r
   }
 }
 
-std::string RowIds::joined_header() const {
-  std::string header;
-  for (const Joined& column : joined_) header += "," + data::csv_field(column.name);
-  return header;
-}
+std::string RowIds::joined_header() const { return header_of(joined_fields()); }
 
 void RowIds::append_joined(std::string& line, std::int64_t row, char delimiter) const {
   for (const Joined& column : joined_) (line += delimiter) += text_of(column.base, row, delimiter);

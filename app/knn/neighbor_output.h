@@ -8,7 +8,9 @@
 
 #include "app/run/results.h"
 #include "core/points/backend.h"
+#include "data/results/other_formats.h"
 #include "data/results/result.h"
+#include "data/results/table_file.h"
 #include "data/source.h"
 
 namespace kith::app {
@@ -26,7 +28,8 @@ class RowIds {
 
   /// What CSV calls the column of the rows of the base: the name of --id-column, "id", or "row" without ids; followed
   /// by `suffix`.
-  std::string base_name(const std::string& suffix = "") const;
+  std::string base_name(const std::string& suffix = "") const { return data::csv_field(plain_base_name() + suffix); }
+  std::string plain_base_name() const { return base_.empty() ? "row" : base_name_.empty() ? "id" : base_name_; }
   bool empty() const { return base_.empty(); }
   /// A row of the base or of the queries as a field of CSV, or between tabs; its number if there are no ids, or if the
   /// row is -1.
@@ -42,6 +45,17 @@ class RowIds {
   /// The same for single rows of the base.
   std::string joined_header() const;
   void append_joined(std::string& line, std::int64_t row, char delimiter) const;
+  // The same as columns of a Parquet or Arrow file: texts, or numbers if there are no ids.
+  data::ArrowField row_field(const std::string& name) const;
+  std::vector<data::ArrowField> joined_fields(bool are_pairs) const;
+  /// Adds a row of the queries and one of the base to the columns from this one on, and their texts to those that
+  /// begin at `joined`. A row that is -1 is missing where rows have texts.
+  void add_rows(std::vector<data::TableColumn>& columns, std::size_t at, std::size_t joined, std::int64_t query,
+                std::int64_t row) const;
+  void add_base_row(data::TableColumn& column, std::int64_t row) const { add_row(column, base_, row); }
+  /// The joined columns of a single row of the base, from the column `at` on.
+  void add_joined(std::vector<data::TableColumn>& columns, std::size_t at, std::int64_t row) const;
+  std::vector<data::ArrowField> joined_fields() const;
   /// Datasets `ids` and, with queries, `query_ids`, if there are ids.
   void write(data::ResultFile& file) const;
 
@@ -52,6 +66,7 @@ class RowIds {
     std::vector<std::string> base, queries;
     bool has_queries = false;
   };
+  static void add_row(data::TableColumn& column, const std::vector<std::string>& ids, std::int64_t row);
   static std::string text_of(const std::vector<std::string>& ids, std::int64_t row, char delimiter);
 
   std::vector<std::string> base_, queries_;
@@ -90,8 +105,8 @@ struct NeighborOutputRequest {
   const RowIds& ids;
 };
 
-/// ListFormat::kith: HDF5, .csv or .npy by the name, or, if that is empty, a line for each neighbour on standard
-/// output: query, neighbour, distance. Throws Error(output) if it cannot be written.
+/// ListFormat::kith: HDF5, .csv, .npy, .parquet or .arrow by the name, or, if that is empty, a line for each neighbour
+/// on standard output: query, neighbour, distance. Throws Error(output) if it cannot be written.
 std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const NeighborOutputRequest& request);
 
 }  // namespace kith::app

@@ -301,7 +301,7 @@ class Outliers final : public NeighborOutput {
     std::vector<double> last;
     for (std::int64_t i = 0; i < distances_.rows(); ++i) last.push_back(distances_(i, distances_.columns() - 1));
     if (request_.path.empty()) return show(factors, last);
-    if (data::label_format(request_.path) == data::LabelFormat::csv) {
+    if (data::label_format(request_.path) != data::LabelFormat::none) {
       return data::write_columns(request_.path, request_.options, request_.base->kept(data::Kept::id),
                                  request_.base->id_name(), {{"kth_distance", last}, {"local_outlier_factor", factors}});
     }
@@ -342,9 +342,10 @@ class Outliers final : public NeighborOutput {
 data::Labels read_classes(const std::string& location, const data::PointSource& points, const KnnOptions& options) {
   data::Labels labels = data::read_labels(location, text_form(options.common));
   if (data::label_format(options.common.output) == data::LabelFormat::numpy && !whole_numbers(labels)) {
-    throw Error(ExitCode::usage, fmt::format("--output {}: expected a name that ends with .csv or .h5, since the "
-                                             "classes of {} are texts, and an array holds whole numbers",
-                                             options.common.output, labels.name));
+    throw Error(ExitCode::usage,
+                fmt::format("--output {}: expected a name that ends with .csv, .parquet or .h5, since the "
+                            "classes of {} are texts, and an array holds whole numbers",
+                            options.common.output, labels.name));
   }
   if (std::ssize(labels.codes) == points.rows()) return labels;
   throw Error(ExitCode::data, fmt::format("{}: expected a label for each of the {} rows of {}, found {}; give the "

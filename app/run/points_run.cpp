@@ -25,6 +25,7 @@
 #include "data/file_set.h"
 #include "data/format/column_choice.h"
 #include "data/io/output_file.h"
+#include "data/results/table_file.h"
 
 namespace kith::app {
 namespace {
@@ -357,10 +358,12 @@ void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside) {
     refuse_in_set(names_folder(path) ? (std::filesystem::path(path) / "labels").string() : path, run.output.inputs);
   };
   if (!run.target.empty() && !run.prints_result()) check(run.target, run.output);
+  data::check_table_file(run.target);
   run.side_outputs = beside;
   for (const SideOutput& side : beside) {
     const std::string file = run.side_file(side.option);
     if (file.empty()) continue;
+    data::check_table_file(file);
     check(file, run.side_output(side.option));
     refuse_same_place(side.option, file, "the output", run.prints_result() ? "" : run.target);
     refuse_same_place(side.option, file, "--json-file", run.report_file);

@@ -7,30 +7,44 @@
 #include <fmt/format.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
+#include <parquet/column_page.h>
+#include <parquet/column_reader.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
+#include <parquet/schema.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <string_view>
+#include <type_traits>
 
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
-#include "data/io/stream_bytes.h"
 
 namespace kith::data {
 namespace {
 
-/// Lets Arrow read an input of kith.
+/// Lets Arrow read an input of kith. Where the system can map the file into memory, buffers of Arrow are parts of it:
+/// an Arrow file and uncompressed pages of Parquet are not copied. If somebody makes the file shorter meanwhile, that
+/// ends this process, and kith says that the file has changed.
 class InputFile final : public arrow::io::RandomAccessFile {
  public:
   InputFile(std::shared_ptr<const InputBytes> input, arrow::MemoryPool* memory)
-      : input_(std::move(input)), memory_(memory) {}
+      : input_(std::move(input)), memory_(memory) {
+    const auto size = static_cast<std::size_t>(input_->size());
+    const Descriptor file = input_->shared();
+    void* at = size == 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (at == MAP_FAILED) return;
+    mapped_ = std::shared_ptr<const std::uint8_t>(static_cast<const std::uint8_t*>(at), [size](const std::uint8_t* p) {
+      munmap(const_cast<std::uint8_t*>(p), size);
+    });
+  }
+  bool supports_zero_copy() const override { return mapped_ != nullptr; }
 
   using RandomAccessFile::ReadAt;
   arrow::Result<std::int64_t> ReadAt(std::int64_t at, std::int64_t count, void* out) override {
@@ -49,6 +63,8 @@ class InputFile final : public arrow::io::RandomAccessFile {
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(std::int64_t at, std::int64_t count) override {
     if (at < 0 || count < 0) return arrow::Status::Invalid("a negative position");
     const std::int64_t there = std::clamp<std::int64_t>(input_->size() - at, 0, count);
+    if (mapped_ != nullptr && there > 0)
+      return std::shared_ptr<arrow::Buffer>(std::make_shared<MappedBuffer>(mapped_, at, there));
     ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateResizableBuffer(there, memory_));
     ARROW_RETURN_NOT_OK(ReadAt(at, there, buffer->mutable_data()));
     return std::shared_ptr<arrow::Buffer>(std::move(buffer));
@@ -91,13 +107,22 @@ class InputFile final : public arrow::io::RandomAccessFile {
   bool closed() const override { return closed_; }
 
  private:
+  /// Keeps the file mapped.
+  class MappedBuffer final : public arrow::Buffer {
+   public:
+    MappedBuffer(std::shared_ptr<const std::uint8_t> file, std::int64_t at, std::int64_t bytes)
+        : Buffer(file.get() + at, bytes), file_(std::move(file)) {}
+
+   private:
+    std::shared_ptr<const std::uint8_t> file_;
+  };
+
   std::shared_ptr<const InputBytes> input_;
   arrow::MemoryPool* memory_;
+  std::shared_ptr<const std::uint8_t> mapped_;  // null: read call by call
   std::int64_t at_ = 0;
   bool closed_ = false;
 };
-
-constexpr std::string_view kParquet = "PAR1", kEncrypted = "PARE", kIpc = "ARROW1";
 
 }  // namespace
 
@@ -152,20 +177,10 @@ void ArrowFile::add_part(std::int64_t rows) {
   starts_.push_back(starts_.back() + rows);
 }
 
-bool is_arrow(const std::string& file) {
-  const std::string begin = begin_of_stream(file);
-  return begin.starts_with(kParquet) || begin.starts_with(kIpc) || begin.starts_with(kEncrypted);
-}
-
-std::unique_ptr<ArrowFile> open_arrow_file(const std::string& file, const std::string& scratch) {
-  InputBytes input = open_stream(file, "a Parquet or Arrow file", scratch);
-  const std::string name = input.name(), begin = input.begin(kSampleBytes);
-  return without_foreign_exceptions(name, [&] {
-    if (begin.starts_with(kParquet)) return open_parquet_file(std::move(input));
-    if (begin.starts_with(kIpc)) return open_ipc_file(std::move(input));
-    if (!begin.starts_with(kEncrypted)) refuse_unknown_kind(file);
-    refuse_input(name, "expected a Parquet file, found an encrypted one; write it without encryption");
-  });
+std::unique_ptr<ArrowFile> open_arrow_file(InputBytes input) {
+  const std::string name = input.name(), begin = input.begin(4);
+  return without_foreign_exceptions(
+      name, [&] { return begin == "PAR1" ? open_parquet_file(std::move(input)) : open_ipc_file(std::move(input)); });
 }
 
 // Arrow's own files (IPC, Feather version 2): record batches, decoded as a whole.
@@ -268,12 +283,14 @@ class ParquetFile final : public ArrowFile {
  public:
   explicit ParquetFile(InputBytes input) : ArrowFile(std::move(input)) {
     parquet::ReaderProperties properties(&memory());
-    properties.enable_buffered_stream();  // pages are read when they are needed, not whole row groups
+    const auto file = bytes();
+    // Pages are read when they are needed, not whole row groups.
+    if (!file->supports_zero_copy()) properties.enable_buffered_stream();
     parquet::ArrowReaderProperties settings(false);
     settings.set_batch_size(kBatchRows);
     settings.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
-    require(builder.Open(bytes(), properties));
+    require(builder.Open(file, properties));
     require(builder.memory_pool(&memory())->properties(settings)->Build(&reader_));
     require(reader_->GetSchema(&schema_));
     metadata_ = reader_->parquet_reader()->metadata();
@@ -313,8 +330,94 @@ class ParquetFile final : public ArrowFile {
         require(reader_->GetRecordBatchReader({static_cast<int>(part)}, leaves(fields)));
     return [this, batches] { return require(batches->Next()); };
   }
+  std::optional<Conversion> read_lists(const Place& place, MatrixView<float> out, Missing missing) override {
+    return read_lists_as(place, out, missing);
+  }
+  std::optional<Conversion> read_lists(const Place& place, MatrixView<double> out, Missing missing) override {
+    return read_lists_as(place, out, missing);
+  }
 
  private:
+  template <class T>
+  std::optional<Conversion> read_lists_as(const Place& place, MatrixView<T> out, Missing missing) {
+    const std::vector<int> columns = leaves({place.field});
+    if (columns.size() != 1) return std::nullopt;
+    switch (metadata_->schema()->Column(columns[0])->physical_type()) {
+      case parquet::Type::FLOAT:
+        return read_values<parquet::FloatReader, float>(place, columns[0], out, missing);
+      case parquet::Type::DOUBLE:
+        return read_values<parquet::DoubleReader, double>(place, columns[0], out, missing);
+      default:
+        return std::nullopt;
+    }
+  }
+
+  /// The values of lists that all have the length of the rows and none of which are missing: their levels, which say
+  /// where a list begins and what is missing, are compared with those of such lists. Pages before the first row are
+  /// passed over by their heads.
+  template <class Reader, class Stored, class T>
+  std::optional<Conversion> read_values(const Place& place, int column, MatrixView<T> out, Missing missing) {
+    constexpr std::int64_t kBatch = std::int64_t{1} << 14;
+    const parquet::ColumnDescriptor& form = *metadata_->schema()->Column(column);
+    if (form.max_repetition_level() != 1) return std::nullopt;
+    const auto before = place.row * out.columns;
+    std::int64_t passed = 0;
+    bool is_there = false;
+    auto pages = reader_->parquet_reader()->RowGroup(static_cast<int>(place.part))->GetColumnPageReader(column);
+    pages->set_data_page_filter([&](const parquet::DataPageStats& page) {
+      is_there = is_there || page.num_values <= 0 || passed + page.num_values > before;
+      if (!is_there) passed += page.num_values;
+      return !is_there;
+    });
+    const auto any = parquet::ColumnReader::Make(&form, std::move(pages), &memory());
+    auto& values = static_cast<Reader&>(*any);
+    std::vector<std::int16_t> defined(kBatch), repeated(kBatch);
+    std::vector<Stored> other(std::is_same_v<Stored, T> ? 0 : kBatch);
+    Conversion done;
+    // The rows before the first one in its page are read and forgotten, in the place of the first ones.
+    const std::int64_t all = out.rows * out.columns;
+    std::int64_t at = 0, behind = 0;
+    if (!values.HasNext()) return std::nullopt;
+    for (std::int64_t forget = before - passed; forget > 0 || at < all;) {
+      if (!values.HasNext()) return std::nullopt;
+      const std::int64_t wanted = std::min({kBatch, forget > 0 ? forget : all - at, all});
+      Stored* to = nullptr;
+      if constexpr (std::is_same_v<Stored, T>) {
+        to = out.data + at;
+      } else {
+        to = other.data();
+      }
+      std::int64_t read = 0;
+      const std::int64_t levels = values.ReadBatch(wanted, defined.data(), repeated.data(), to, &read);
+      if (levels <= 0 || read != levels) return std::nullopt;
+      int wrong = 0;
+      for (std::int64_t i = 0; i < levels; ++i)
+        wrong |= defined[static_cast<std::size_t>(i)] ^ form.max_definition_level();
+      // Repetition levels are 1, but for the first number of each list.
+      const std::int64_t in_list = (passed + behind) % out.columns;
+      std::int64_t others = 0, begun = 0;
+      for (std::int64_t i = 0; i < levels; ++i) others += repeated[static_cast<std::size_t>(i)];
+      for (std::int64_t i = in_list == 0 ? 0 : out.columns - in_list; i < levels; i += out.columns, ++begun) {
+        wrong |= repeated[static_cast<std::size_t>(i)];
+      }
+      if (others != levels - begun) return std::nullopt;
+      if (wrong != 0) return std::nullopt;
+      behind += levels;
+      if (forget > 0) {
+        forget -= levels;
+        continue;
+      }
+      Conversion part = convert({sizeof(Stored) == 4 ? Number::float32 : Number::float64, false},
+                                reinterpret_cast<const std::byte*>(to), levels, out.data + at, missing);
+      part.changed += done.changed;
+      if (part.refused >= 0) part.refused += at;
+      done = std::move(part);
+      if (done.refused >= 0) return done;
+      at += levels;
+    }
+    return done;
+  }
+
   /// Returns the rows of a group. The values of a column that is no list are its rows, so that a damaged number is
   /// found before memory is taken.
   std::int64_t check_group(int index) const {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +66,17 @@ class ArrowFile {
   /// Reads these fields, which ascend, of a part. Several threads may read.
   virtual ArrowBatches read(std::int64_t part, const std::vector<int>& fields) = 0;
 
+  /// A row of a field in a part.
+  struct Place {
+    std::int64_t part = 0;
+    int field = 0;
+    std::int64_t row = 0;  // of the part
+  };
+  /// Reads lists from this place on as rows, without arrays of Arrow. Nothing if the file or these lists have another
+  /// form: then read() has them. Several threads may read.
+  virtual std::optional<Conversion> read_lists(const Place&, MatrixView<float>, Missing) { return std::nullopt; }
+  virtual std::optional<Conversion> read_lists(const Place&, MatrixView<double>, Missing) { return std::nullopt; }
+
   /// Throws Error unless Arrow succeeded: about memory if there is not enough, else Error(data) with its reason.
   void require(const arrow::Status& status) const;
   template <class T>
@@ -89,7 +101,7 @@ class ArrowFile {
 };
 
 /// Opens a file of either format; throws Error(data).
-std::unique_ptr<ArrowFile> open_arrow_file(const std::string& file, const std::string& scratch);
+std::unique_ptr<ArrowFile> open_arrow_file(InputBytes input);
 
 // The two formats.
 std::unique_ptr<ArrowFile> open_parquet_file(InputBytes input);

@@ -55,67 +55,30 @@ struct Cursor {
   std::int64_t used = 0;  // rows of the batch
 };
 
-class ArrowSource final : public PointSource {
+}  // namespace
+
+class ArrowReader::State {
  public:
-  ArrowSource(ArrowTable table, std::string name, const ColumnChoice& choice, const ReadOptions& options)
+  State(ArrowTable table, const ArrowRows& rows)
       : file_(std::move(table.file)),
         records_(std::move(table.records)),
-        remark_(std::move(table.remark)),
-        name_(std::move(name)),
-        choice_(choice),
-        missing_(options.missing) {
-    const std::vector<RecordField> all = columns_of(records_, name_);
-    std::vector<RecordField> chosen;
-    for (const std::int64_t j : choice_.points) chosen.push_back(all[static_cast<std::size_t>(j)]);
-    for (const RecordField& column : chosen) names_.push_back(column.name);
-    const bool one_type = std::all_of(chosen.begin(), chosen.end(), [&chosen](const RecordField& column) {
-      return column.element == chosen[0].element;
-    });
-    type_ = one_type ? name_of(chosen[0].element->number) : "table";
-    class_ = class_for(natural_class_of(common_type(chosen).number), options.precision);
-    divide(needed_fields(), std::max(options.threads, 1));
+        choice_(rows.columns),
+        missing_(rows.missing) {
+    const std::vector<RecordField> all = columns_of(records_, file_->name());
+    for (const std::int64_t j : choice_) {
+      if (j < 0 || j >= std::ssize(all) || !all[static_cast<std::size_t>(j)].element) file_->refuse("no such column");
+      names_.push_back(all[static_cast<std::size_t>(j)].name);
+    }
+    divide(needed_fields(), static_cast<int>(std::max<std::int64_t>(rows.threads, 1)));
   }
 
-  std::string name() const override { return name_; }
-  std::string element_type() const override { return type_; }
-  std::int64_t rows() const override { return file_->rows(); }
-  std::int64_t columns() const override { return std::ssize(choice_.points); }
-  ValueClass value_class() const override { return class_; }
-  std::int64_t file_bytes() const override { return file_->input().size(); }
-  std::int64_t held_bytes() const override { return file_->input().held_bytes() + decoding_bytes_; }
-  std::string only_in_order() const override { return file_->kind() + " is decoded while it is read"; }
-  bool is_compressed() const override { return true; }
-  bool has_chosen_columns() const override { return true; }
-  std::vector<std::string> column_names() const override { return names_; }
-  std::vector<std::string> remarks() const override {
-    return remark_.empty() ? std::vector<std::string>() : std::vector{remark_};
-  }
-  std::int64_t changed_values() const override { return changed_; }
-  std::vector<std::string> kept(Kept which) const override {
-    const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
-    if (column < 0) return {};
-    return field_texts(*file_, field_of_column(records_, column));
-  }
-  RowTexts texts_of(const std::string& column) const override {
-    std::vector<std::string> names;
-    for (const RecordField& field : records_.fields) names.push_back(field.name);
-    const std::int64_t field = choose_column("--join", column, names, std::ssize(names), name_);
-    return {names[static_cast<std::size_t>(field)], field_texts(*file_, static_cast<int>(field))};
-  }
-  std::string id_name() const override {
-    constexpr std::string_view kUnnamed = "__index_level_";  // as pandas calls an index without a name
-    if (choice_.id < 0) return "";
-    const std::string& name = records_.fields[static_cast<std::size_t>(field_of_column(records_, choice_.id))].name;
-    return name.starts_with(kUnnamed) ? "" : name;
-  }
-  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
-  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+  std::int64_t columns() const { return std::ssize(choice_); }
+  std::int64_t decoding_bytes() const { return decoding_bytes_; }
 
- private:
   std::vector<NeededField> needed_fields() const {
     std::vector<NeededField> fields(records_.fields.size());
-    for (std::size_t to = 0; to < choice_.points.size(); ++to) {
-      const std::int64_t column = choice_.points[to];
+    for (std::size_t to = 0; to < choice_.size(); ++to) {
+      const std::int64_t column = choice_[to];
       const int index = field_of_column(records_, column);
       std::int64_t before = 0;
       for (int i = 0; i < index; ++i) before += records_.fields[static_cast<std::size_t>(i)].count;
@@ -131,6 +94,11 @@ class ArrowSource final : public PointSource {
   /// Chooses groups of fields and threads so that all threads have work and what they decode fits in memory.
   void divide(std::vector<NeededField> fields, int threads) {
     constexpr std::int64_t kManyParts = 16, kShare = 4;
+    const auto is_next = [to = std::int64_t{0}](const Target& target) mutable {
+      return target.value == to && target.to == to++;
+    };
+    are_lists_ = fields.size() == 1 && fields[0].form.count == columns() && columns() > 1 &&
+                 std::ranges::all_of(fields[0].targets, is_next);
     const std::int64_t most = std::min<std::int64_t>(threads, std::ssize(fields));
     groups_.resize(static_cast<std::size_t>(file_->parts() >= kManyParts * threads ? 1 : most));
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -164,40 +132,79 @@ class ArrowSource final : public PointSource {
   }
 
   template <class T>
-  void read_as(std::int64_t first, MatrixView<T> out) {
-    check_request(*this, first, out);
-    if (out.rows == 0) return;
-    const std::int64_t begin = part_of(first), end = part_of(first + out.rows - 1) + 1;
-    const std::int64_t groups = std::ssize(groups_);
-    std::vector<Conversion> done(static_cast<std::size_t>((end - begin) * groups));
-    std::vector<Cursor> continued = std::move(open_);
-    open_ = std::vector<Cursor>(groups_.size());
-    try {
-      const auto read_task = [&](std::int64_t task, Matrix<std::byte>&) {
-        const auto group = static_cast<std::size_t>(task % groups);
-        const std::int64_t part = begin + task / groups;
-        Cursor cursor;
-        if (part == begin) cursor = std::move(continued[group]);
-        if (cursor.part != part || cursor.row != std::max(first, file_->start(part))) {
-          cursor = {part, file_->start(part), file_->read(part, groups_[group].indices), nullptr, 0};
-        }
-        done[static_cast<std::size_t>(task)] = read_part(cursor, groups_[group], first, out);
-        if (part == end - 1 && cursor.row < file_->start(part + 1)) open_[group] = std::move(cursor);
-      };
-      without_foreign_exceptions(name_, [&] { read_in_blocks(std::ssize(done), threads_, read_task, 1); });
-    } catch (const Error&) {
-      file_->input().check_unchanged();  // a change of the file explains the error better
-      throw;
-    }
+  std::int64_t read(std::int64_t first, MatrixView<T> out) {
+    if (first < 0 || out.rows < 1 || first > file_->rows() - out.rows) file_->refuse("it lacks these rows");
+    const Conversion done = are_lists_ ? read_lists(first, out) : read_groups(first, out);
     file_->input().check_unchanged();
+    return require_converted(done, file_->name(), first, columns());
+  }
+
+ private:
+  /// One field of lists that are the rows: their values are read by all threads, without arrays of Arrow.
+  template <class T>
+  Conversion read_lists(std::int64_t first, MatrixView<T> out) {
+    const NeededField& field = groups_[0].fields[0];
+    struct Piece {
+      std::int64_t part, row, rows;  // row: of the file
+    };
+    std::vector<Piece> pieces;
+    const std::int64_t share = (out.rows + threads_ - 1) / threads_;
+    for (std::int64_t row = first, part = part_of(first); row < first + out.rows; row += pieces.back().rows) {
+      while (file_->start(part + 1) <= row) ++part;
+      pieces.push_back({part, row, std::min({file_->start(part + 1) - row, first + out.rows - row, share})});
+    }
+    std::vector<std::optional<Conversion>> done(pieces.size());
+    const auto read_piece = [&](std::int64_t task, Matrix<std::byte>&) {
+      const Piece& piece = pieces[static_cast<std::size_t>(task)];
+      done[static_cast<std::size_t>(task)] =
+          file_->read_lists({piece.part, field.index, piece.row - file_->start(piece.part)},
+                            out.middle(piece.row - first, piece.rows), missing_);
+    };
+    without_foreign_exceptions(file_->name(), [&] { read_in_blocks(std::ssize(done), threads_, read_piece, 1); });
+    if (std::ranges::all_of(done, [](const auto& part) { return part.has_value(); })) {
+      std::vector<Conversion> parts;
+      for (std::size_t i = 0; i < done.size(); ++i) {
+        parts.push_back(*done[i]);
+        if (parts[i].refused >= 0) parts[i].refused += (pieces[i].row - first) * out.columns;
+      }
+      return first_refused(std::move(parts));
+    }
+    are_lists_ = false;
+    return read_groups(first, out);
+  }
+
+  /// All changes, and the first value that was refused.
+  static Conversion first_refused(std::vector<Conversion> parts) {
     Conversion all;
-    for (Conversion& part : done) {
+    for (Conversion& part : parts) {
       all.changed += part.changed;
       if (part.refused < 0 || (all.refused >= 0 && all.refused <= part.refused)) continue;
       part.changed = all.changed;
       all = std::move(part);
     }
-    changed_ += require_converted(all, name_, first, columns());
+    return all;
+  }
+
+  template <class T>
+  Conversion read_groups(std::int64_t first, MatrixView<T> out) {
+    const std::int64_t begin = part_of(first), end = part_of(first + out.rows - 1) + 1;
+    const std::int64_t groups = std::ssize(groups_);
+    std::vector<Conversion> done(static_cast<std::size_t>((end - begin) * groups));
+    std::vector<Cursor> continued = std::move(open_);
+    open_ = std::vector<Cursor>(groups_.size());
+    const auto read_task = [&](std::int64_t task, Matrix<std::byte>&) {
+      const auto group = static_cast<std::size_t>(task % groups);
+      const std::int64_t part = begin + task / groups;
+      Cursor cursor;
+      if (part == begin) cursor = std::move(continued[group]);
+      if (cursor.part != part || cursor.row != std::max(first, file_->start(part))) {
+        cursor = {part, file_->start(part), file_->read(part, groups_[group].indices), nullptr, 0};
+      }
+      done[static_cast<std::size_t>(task)] = read_part(cursor, groups_[group], first, out);
+      if (part == end - 1 && cursor.row < file_->start(part + 1)) open_[group] = std::move(cursor);
+    };
+    without_foreign_exceptions(file_->name(), [&] { read_in_blocks(std::ssize(done), threads_, read_task, 1); });
+    return first_refused(std::move(done));
   }
 
   /// Reads on from the cursor to the end of its part or of the request, which begins with row `first`.
@@ -241,7 +248,7 @@ class ArrowSource final : public PointSource {
         file_->refuse("a batch has other types than the schema");
       }
       values.push_back(values_of(array, field.form, [&](std::int64_t row, std::int64_t length) {
-        refuse_input(fmt::format("{}: row {} (counted from 1), column '{}'", name_, first + row + 1,
+        refuse_input(fmt::format("{}: row {} (counted from 1), column '{}'", file_->name(), first + row + 1,
                                  quoted(field.form.name, 60)),
                      fmt::format("expected a list of {} numbers, as in the first row, found {}; all lists of a column "
                                  "must have the same length",
@@ -284,51 +291,37 @@ class ArrowSource final : public PointSource {
 
   std::shared_ptr<ArrowFile> file_;
   Records records_;
-  std::string remark_;
-  std::string name_;
-  ColumnChoice choice_;
+  std::vector<std::int64_t> choice_;
   Missing missing_;
   std::vector<std::string> names_;  // of the points' columns
-  std::string type_;
-  ValueClass class_ = ValueClass::f64;
   std::vector<Group> groups_;
   std::vector<Cursor> open_;  // of each group
   int threads_ = 1;
   std::int64_t decoding_bytes_ = 0;
-  std::atomic<std::int64_t> changed_ = 0;
+  bool are_lists_ = false;  // the points are one field of lists, as far as is known
 };
 
-}  // namespace
+ArrowReader::ArrowReader(ArrowTable table, const ArrowRows& rows)
+    : state_(std::make_unique<State>(std::move(table), rows)) {}
+ArrowReader::~ArrowReader() = default;
+std::int64_t ArrowReader::columns() const { return state_->columns(); }
+std::int64_t ArrowReader::decoding_bytes() const { return state_->decoding_bytes(); }
+std::int64_t ArrowReader::read(std::int64_t first, MatrixView<float> out) { return state_->read(first, out); }
+std::int64_t ArrowReader::read(std::int64_t first, MatrixView<double> out) { return state_->read(first, out); }
 
-std::unique_ptr<PointSource> make_arrow_source(ArrowTable table, const std::string& name, const ColumnChoice& columns,
-                                               const ReadOptions& options) {
-  return std::make_unique<ArrowSource>(std::move(table), name, columns, options);
-}
-
-int field_of_column(const Records& records, std::int64_t column) {
-  int field = 0;
-  for (; column >= records.fields[static_cast<std::size_t>(field)].count; ++field) {
-    column -= records.fields[static_cast<std::size_t>(field)].count;
-  }
-  return field;
-}
-
-std::vector<std::string> field_texts(ArrowFile& file, int field) {
-  require_memory(capped_product(file.rows(), sizeof(std::string)), file.name());
+std::vector<std::string> field_texts(ArrowFile& file, int field, std::int64_t part) {
   MemoryGrowth growth(file.name());
   std::vector<std::string> texts;
-  texts.reserve(static_cast<std::size_t>(file.rows()));
   without_foreign_exceptions(file.name(), [&] {
-    for (std::int64_t part = 0; part < file.parts(); ++part) {
-      const ArrowBatches next = file.read(part, {field});
-      while (const auto batch = next()) {
-        for (std::int64_t i = 0; i < batch->num_rows(); ++i) {
-          texts.push_back(text_of(*batch->column(0), i));
-          if (texts.back().capacity() >= sizeof(std::string) / 2) growth.add(std::ssize(texts.back()));
-        }
+    const ArrowBatches next = file.read(part, {field});
+    while (const auto batch = next()) {
+      for (std::int64_t i = 0; i < batch->num_rows(); ++i) {
+        texts.push_back(text_of(*batch->column(0), i));
+        growth.add(sizeof(std::string) + std::ssize(texts.back()));
       }
     }
   });
+  if (std::ssize(texts) != file.start(part + 1) - file.start(part)) file.refuse("a part lacks rows");
   file.input().check_unchanged();
   return texts;
 }

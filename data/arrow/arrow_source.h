@@ -1,4 +1,4 @@
-// The rows of an Arrow or Parquet file as points.
+// The columns and the rows of an Arrow or Parquet file, decoded: in the program kith-arrow.
 #pragma once
 
 #include <arrow/array.h>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "data/arrow/arrow_calls.h"
 #include "data/arrow/arrow_file.h"
 #include "data/format/records.h"
 
@@ -18,19 +19,31 @@ namespace kith::data {
 /// A file and its columns.
 struct ArrowTable {
   std::shared_ptr<ArrowFile> file;
-  Records records;          // a field for each one of the schema
-  std::string remark = {};  // for PointSource::remarks()
+  Records records;  // a field for each one of the schema
 };
+ArrowTable open_arrow_table(InputBytes input);
+ArrowDescription description_of(const ArrowTable& table);
 
-/// Reads the texts of a field in all rows.
-std::vector<std::string> field_texts(ArrowFile& file, int field);
+/// The texts of a field in a part.
+std::vector<std::string> field_texts(ArrowFile& file, int field, std::int64_t part);
 
-/// `name` is shown; `columns` are those of the points among columns_of(records).
-std::unique_ptr<PointSource> make_arrow_source(ArrowTable table, const std::string& name, const ColumnChoice& columns,
-                                               const ReadOptions& options);
+/// Rows of numbers.
+class ArrowReader {
+ public:
+  ArrowReader(ArrowTable table, const ArrowRows& rows);
+  ~ArrowReader();
+  std::int64_t columns() const;
+  /// About the memory that reading takes.
+  std::int64_t decoding_bytes() const;
+  /// Reads rows first .. first + out.rows - 1, and returns the number of values that were rounded. Throws as
+  /// PointSource::read().
+  std::int64_t read(std::int64_t first, MatrixView<float> out);
+  std::int64_t read(std::int64_t first, MatrixView<double> out);
 
-/// The field of a column (counted from 0) of columns_of(records).
-int field_of_column(const Records& records, std::int64_t column);
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
 
 // The columns of an Arrow schema, and the values of arrays as numbers in memory and as texts.
 

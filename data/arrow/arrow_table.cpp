@@ -1,63 +1,192 @@
-// Opens Parquet and Arrow files, lists their columns, and reads columns of text.
+// Opens Parquet and Arrow files, lists their columns, and reads columns of text, with the program kith-arrow.
 #include "data/arrow/arrow_table.h"
 
-#include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <atomic>
+#include <iterator>
+#include <memory>
+#include <string_view>
 #include <utility>
 
-#include "data/arrow/arrow_source.h"
+#include "data/arrow/arrow_helper.h"
 #include "data/format/column_choice.h"
+#include "data/format/records.h"
 #include "data/format/shape.h"
+#include "data/io/file_kind.h"
 #include "data/io/input_error.h"
+#include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
+#include "data/io/stream_bytes.h"
 
 namespace kith::data {
 namespace {
 
 constexpr const char* kShowColumns = "`kith info` shows its columns";
 
-/// Lists of the types that kith reads are shorter, as a rule.
-constexpr std::int64_t kUsualLength = 4096;
+constexpr std::string_view kParquet = "PAR1", kEncrypted = "PARE", kIpc = "ARROW1";
 
-/// The length of the lists of a field whose lists have lengths of their own: that of the first; -1 if there is none.
-std::int64_t find_list_length(ArrowFile& file, int field) {
-  for (std::int64_t part = 0; part < file.parts(); ++part) {
-    const ArrowBatches next = file.read(part, {field});
-    while (const auto batch = next()) {
-      const std::int64_t length = first_list_length(*batch->column(0));
-      if (length >= 0) return length;
+/// A file that kith-arrow has opened.
+struct ArrowTable {
+  InputBytes input;
+  std::unique_ptr<ArrowConnection> program;
+  ArrowDescription file;
+  std::string remark = {};  // for PointSource::remarks()
+
+  explicit ArrowTable(const Location& location, const ReadOptions& options)
+      : input(open_stream(location.file, "a Parquet or Arrow file", options.scratch)) {
+    const std::string begin = input.begin(std::ssize(kIpc));
+    if (begin.starts_with(kEncrypted)) {
+      refuse_input(name(), "expected a Parquet file, found an encrypted one; write it without encryption");
+    }
+    if (!begin.starts_with(kParquet) && !begin.starts_with(kIpc)) refuse_unknown_kind(location.file);
+    program = std::make_unique<ArrowConnection>(name(), &input);
+    file = call<ArrowDescription>(ArrowCall::describe, 0, name());
+    // What the program says is checked as if the file said it.
+    const auto& start = file.start;
+    const bool ascends = !start.empty() && start[0] == 0 && std::is_sorted(start.begin(), start.end());
+    const bool counts = std::ranges::all_of(file.records.fields, [](const RecordField& field) {
+      return field.count >= 1 && field.count < std::int64_t{1} << 31;
+    });
+    if (!ascends || !counts || file.rows() > std::int64_t{1} << 53) program->refuse_reply();
+  }
+
+  const std::string& name() const { return input.name(); }
+
+  /// A change of the file explains an error better than the error.
+  template <class Result, class... Arguments>
+  Result call(ArrowCall which, std::int64_t bytes, const Arguments&... arguments) const {
+    try {
+      return program->call<Result>(which, bytes, arguments...);
+    } catch (const Error&) {
+      input.check_unchanged();
+      throw;
     }
   }
-  return -1;
-}
 
-ArrowTable open_table(const Location& location, const ReadOptions& options) {
-  ArrowTable table;
-  table.file = open_arrow_file(location.file, options.scratch);
-  ArrowFile& file = *table.file;
-  without_foreign_exceptions(file.name(), [&] {
-    for (int i = 0; i < file.schema().num_fields(); ++i) {
-      const arrow::Field& field = *file.schema().field(i);
-      std::int64_t length = list_length(*field.type());
-      if (length < 0) length = find_list_length(file, i);
-      if (length > kUsualLength && file.parts() > 0) file.read(0, {i})();  // throws if a damaged length has no values
-      RecordField form = record_field(field, length);
-      form.at = table.records.bytes;
-      table.records.bytes += form.element ? form.count * size_of(form.element->number) : 1;
-      table.records.fields.push_back(std::move(form));
+  /// The texts of a field in all rows.
+  std::vector<std::string> texts(std::int64_t field) const {
+    require_memory(capped_product(file.rows(), sizeof(std::string)), name());
+    std::vector<std::string> all;
+    all.reserve(static_cast<std::size_t>(file.rows()));
+    for (std::int64_t part = 0; part + 1 < std::ssize(file.start); ++part) {
+      auto some = call<std::vector<std::string>>(ArrowCall::read_texts, 0, name(), field, part);
+      all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
     }
-  });
-  return table;
-}
+    if (std::ssize(all) != file.rows()) program->refuse_reply();
+    input.check_unchanged();
+    return all;
+  }
+};
 
 std::vector<std::string> field_names(const Records& records) {
   std::vector<std::string> names;
   for (const RecordField& field : records.fields) names.push_back(field.name);
   return names;
 }
+
+class ArrowSource final : public PointSource {
+ public:
+  ArrowSource(ArrowTable table, std::string name, const ColumnChoice& choice, const ReadOptions& options)
+      : table_(std::move(table)), name_(std::move(name)), choice_(choice), missing_(options.missing) {
+    const std::vector<RecordField> all = columns_of(table_.file.records, name_);
+    std::vector<RecordField> chosen;
+    for (const std::int64_t j : choice_.points) chosen.push_back(all[static_cast<std::size_t>(j)]);
+    for (const RecordField& column : chosen) names_.push_back(column.name);
+    const bool one_type = std::all_of(chosen.begin(), chosen.end(), [&chosen](const RecordField& column) {
+      return column.element == chosen[0].element;
+    });
+    type_ = one_type ? name_of(chosen[0].element->number) : "table";
+    class_ = class_for(natural_class_of(common_type(chosen).number), options.precision);
+    const ArrowRows rows{choice_.points, class_ == ValueClass::f64, missing_, std::max(options.threads, 1)};
+    decoding_bytes_ = table_.call<std::int64_t>(ArrowCall::open_rows, 0, name_, rows);
+  }
+
+  std::string name() const override { return name_; }
+  std::string element_type() const override { return type_; }
+  std::int64_t rows() const override { return table_.file.rows(); }
+  std::int64_t columns() const override { return std::ssize(choice_.points); }
+  ValueClass value_class() const override { return class_; }
+  std::int64_t file_bytes() const override { return table_.input.size(); }
+  std::int64_t held_bytes() const override {
+    return table_.input.held_bytes() + std::clamp<std::int64_t>(decoding_bytes_, 0, memory_limit()) + 2 * shared_;
+  }
+  std::string only_in_order() const override { return table_.file.kind + " is decoded while it is read"; }
+  bool is_compressed() const override { return true; }
+  bool has_chosen_columns() const override { return true; }
+  std::vector<std::string> column_names() const override { return names_; }
+  std::vector<std::string> remarks() const override {
+    return table_.remark.empty() ? std::vector<std::string>() : std::vector{table_.remark};
+  }
+  std::int64_t changed_values() const override { return changed_; }
+  std::vector<std::string> kept(Kept which) const override {
+    const std::int64_t column = which == Kept::id ? choice_.id : which == Kept::label ? choice_.label : choice_.weight;
+    if (column < 0) return {};
+    return table_.texts(field_of_column(table_.file.records, column));
+  }
+  RowTexts texts_of(const std::string& column) const override {
+    const std::vector<std::string> names = field_names(table_.file.records);
+    const std::int64_t field = choose_column("--join", column, names, std::ssize(names), name_);
+    return {names[static_cast<std::size_t>(field)], table_.texts(field)};
+  }
+  std::string id_name() const override {
+    constexpr std::string_view kUnnamed = "__index_level_";  // as pandas calls an index without a name
+    if (choice_.id < 0) return "";
+    const auto field = static_cast<std::size_t>(field_of_column(table_.file.records, choice_.id));
+    const std::string& name = table_.file.records.fields[field].name;
+    return name.starts_with(kUnnamed) ? "" : name;
+  }
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+
+ private:
+  /// The program decodes rows into one half of the shared memory while this process copies the other half.
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out) {
+    check_request(*this, first, out);
+    if (out.rows == 0) return;
+    const std::int64_t row_bytes = out.columns * std::int64_t{sizeof(T)};
+    const std::int64_t step = std::clamp<std::int64_t>(shared_ / row_bytes, 1, out.rows);
+    ArrowConnection& program = *table_.program;
+    const std::span<std::byte> shared = program.shared(2 * step * row_bytes);
+    std::int64_t asked = 0;
+    const auto ask = [&] {
+      if (asked >= out.rows) return;
+      const std::int64_t rows = std::min(step, out.rows - asked), half = asked / step % 2;
+      program.send(ArrowCall::read_rows, rows * row_bytes, first + asked, rows, half * step * row_bytes);
+      asked += rows;
+    };
+    try {
+      ask();
+      for (std::int64_t done = 0; done < out.rows; done += step) {
+        ask();
+        changed_ += program.receive<std::int64_t>();
+        const auto part = out.middle(done, std::min(step, out.rows - done));
+        const Conversion copied =
+            convert({sizeof(T) == 4 ? Number::float32 : Number::float64, false},
+                    shared.data() + done / step % 2 * step * row_bytes, part.rows * part.columns, part.data, missing_);
+        if (copied.refused >= 0) program.refuse_reply();  // the program has checked the values, too
+      }
+    } catch (const Error&) {
+      table_.input.check_unchanged();  // a change of the file explains the error better
+      throw;
+    }
+    table_.input.check_unchanged();
+  }
+
+  ArrowTable table_;
+  std::string name_;
+  ColumnChoice choice_;
+  Missing missing_;
+  std::vector<std::string> names_;  // of the points' columns
+  std::string type_;
+  ValueClass class_ = ValueClass::f64;
+  std::int64_t decoding_bytes_ = 0;
+  /// Bytes of rows at a time, of which there are two.
+  std::int64_t shared_ = std::clamp<std::int64_t>(memory_limit() / 16, std::int64_t{1} << 20, std::int64_t{32} << 20);
+  std::atomic<std::int64_t> changed_ = 0;
+};
 
 /// The field that FILE:COLUMN names, counted from 0.
 std::int64_t field_of_location(const Location& location, const Records& records) {
@@ -82,28 +211,15 @@ void choose_location(const Location& location, const Records& records, ReadOptio
   options.like.clear();
 }
 
-/// The columns that make up the index of a table of pandas, as its metadata say; none if the index is a range.
-std::vector<std::string> index_names(const arrow::Schema& schema) {
-  std::vector<std::string> names;
-  const int at = schema.metadata() == nullptr ? -1 : schema.metadata()->FindKey("pandas");
-  if (at < 0) return names;
-  const auto pandas = nlohmann::json::parse(schema.metadata()->value(at), nullptr, false);
-  if (!pandas.is_object() || !pandas.contains("index_columns") || !pandas["index_columns"].is_array()) return names;
-  for (const auto& column : pandas["index_columns"]) {
-    if (column.is_string()) names.push_back(column.get<std::string>());
-  }
-  return names;
-}
-
 /// The index of pandas, named by its metadata or by its own convention, names the rows: it is not part of the points,
 /// even if it is a number. Returns a remark about one that has a name.
 std::string exclude_index(const ArrowTable& table, ReadOptions& options) {
   if (!options.columns.empty()) return "";
-  const std::vector<std::string> index = index_names(table.file->schema());
+  const std::vector<std::string>& index = table.file.index;
   const std::vector<ListItem> dropped = split_list("--drop-columns", options.drop_columns);
   std::vector<std::string> named;
   std::int64_t number = 1;
-  for (const RecordField& field : table.records.fields) {
+  for (const RecordField& field : table.file.records.fields) {
     const bool by_name = std::find(index.begin(), index.end(), field.name) != index.end();
     const std::string text = std::to_string(number);
     const auto is_it = [&](const std::string& option) { return option == field.name || option == text; };
@@ -136,44 +252,50 @@ std::string type_of(const Records& records) {
 
 }  // namespace
 
-bool has_arrow() { return true; }
+bool has_arrow() { return !arrow_program().empty(); }
+
+bool is_arrow(const std::string& file) {
+  if (!has_arrow()) return false;
+  const std::string begin = begin_of_stream(file);
+  return begin.starts_with(kParquet) || begin.starts_with(kIpc) || begin.starts_with(kEncrypted);
+}
 
 std::unique_ptr<PointSource> open_arrow(const Location& location, const ReadOptions& options) {
-  ArrowTable table = open_table(location, options);
-  const std::string file = table.file->name();
+  ArrowTable table(location, options);
+  const std::string file = table.name();
   ReadOptions chosen = options;
-  choose_location({file, location.dataset}, table.records, chosen);
+  choose_location({file, location.dataset}, table.file.records, chosen);
   table.remark = exclude_index(table, chosen);
   const std::string name = location.dataset.empty() ? file : fmt::format("{}:{}", file, location.dataset);
-  const bool numbers = std::any_of(table.records.fields.begin(), table.records.fields.end(),
+  const bool numbers = std::any_of(table.file.records.fields.begin(), table.file.records.fields.end(),
                                    [](const RecordField& field) { return field.element.has_value(); });
   if (!numbers) refuse_input(file, fmt::format("expected columns of numbers, found none; {}", kShowColumns));
-  const ColumnChoice columns = choose_record_columns(table.records, chosen, name);
-  return make_arrow_source(std::move(table), name, columns, options);
+  const ColumnChoice columns = choose_record_columns(table.file.records, chosen, name);
+  return std::make_unique<ArrowSource>(std::move(table), name, columns, options);
 }
 
 std::vector<DatasetInfo> list_arrow(const Location& location, const ReadOptions& options) {
-  const ArrowTable table = open_table(location, options);
-  Records records = table.records;
+  const ArrowTable table(location, options);
+  Records records = table.file.records;
   if (!location.dataset.empty()) {
     const RecordField field = records.fields[static_cast<std::size_t>(field_of_location(location, records))];
     records.fields = {field};
   }
   DatasetInfo info;
-  describe_columns(records, table.file->name(), info);
+  describe_columns(records, table.name(), info);
   info.path = location.dataset;
-  info.shape = {table.file->rows(), std::ssize(info.columns)};
+  info.shape = {table.file.rows(), std::ssize(info.columns)};
   info.type = type_of(records);
-  info.layout = table.file->layout();
-  info.filters = table.file->filters();
-  info.stored_bytes = table.file->input().size();
+  info.layout = table.file.layout;
+  info.filters = table.file.filters;
+  info.stored_bytes = table.input.size();
   return {info};
 }
 
 std::optional<ArrowTexts> read_arrow_texts(Location& location, const ReadOptions& options, const std::string& what) {
-  const ArrowTable table = open_table(location, options);
+  const ArrowTable table(location, options);
   if (location.dataset.empty()) {
-    const std::vector<std::string> names = field_names(table.records);
+    const std::vector<std::string> names = field_names(table.file.records);
     const bool is_named = std::find(names.begin(), names.end(), what) != names.end();
     if (names.size() > 1 && !is_named) {
       throw Error(ExitCode::usage, fmt::format("{}: expected the name of the {} column, as in {}:COLUMN; {}",
@@ -181,10 +303,9 @@ std::optional<ArrowTexts> read_arrow_texts(Location& location, const ReadOptions
     }
     location.dataset = is_named ? what : "1";
   }
-  const std::int64_t field = field_of_location(location, table.records);
-  if (table.records.fields[static_cast<std::size_t>(field)].element) return std::nullopt;
-  return ArrowTexts{fmt::format("{}:{}", table.file->name(), location.dataset),
-                    field_texts(*table.file, static_cast<int>(field)), table.file->input().size()};
+  const std::int64_t field = field_of_location(location, table.file.records);
+  if (table.file.records.fields[static_cast<std::size_t>(field)].element) return std::nullopt;
+  return ArrowTexts{fmt::format("{}:{}", table.name(), location.dataset), table.texts(field), table.input.size()};
 }
 
 }  // namespace kith::data

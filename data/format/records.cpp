@@ -95,6 +95,14 @@ std::vector<RecordField> columns_of(const Records& records, const std::string& n
   return columns;
 }
 
+int field_of_column(const Records& records, std::int64_t column) {
+  int field = 0;
+  for (; column >= records.fields[static_cast<std::size_t>(field)].count; ++field) {
+    column -= records.fields[static_cast<std::size_t>(field)].count;
+  }
+  return field;
+}
+
 void describe_columns(const Records& records, const std::string& name, DatasetInfo& info) {
   const std::vector<RecordField> columns = columns_of(records, name);
   std::vector<std::int64_t> all(columns.size());
@@ -147,9 +155,29 @@ ElementType common_type(const std::vector<RecordField>& columns) {
   return {small ? Number::float32 : Number::float64, false};
 }
 
+namespace {
+
+/// Whether the columns are the values of rows one after another, in one type.
+bool are_rows(const std::vector<ColumnValues>& columns, std::int64_t width) {
+  if (std::ssize(columns) != width || width == 0) return false;
+  const ColumnValues& first = columns[0];
+  const std::int64_t size = size_of(first.element.number);
+  for (std::int64_t j = 0; j < width; ++j) {
+    const ColumnValues& column = columns[static_cast<std::size_t>(j)];
+    if (column.element != first.element || column.stride != width * size || column.to != j ||
+        column.first != first.first + j * size) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 template <class T>
 Conversion convert_columns(const std::vector<ColumnValues>& columns, std::int64_t rows, T* out, std::int64_t width,
                            Missing missing) {
+  if (are_rows(columns, width)) return convert(columns[0].element, columns[0].first, rows * width, out, missing);
   constexpr std::int64_t kRows = 256;  // at a time, so that their records are still in the cache for the next column
   std::array<std::byte, kRows * 8> values;
   std::array<T, kRows> converted;

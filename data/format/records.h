@@ -44,6 +44,9 @@ std::string refusal_of_fields(const Records& records);
 /// NAME_2, ...
 std::vector<RecordField> columns_of(const Records& records, const std::string& name);
 
+/// The field of a column (counted from 0) of columns_of(records).
+int field_of_column(const Records& records, std::int64_t column);
+
 /// What `kith info` shows of them.
 void describe_columns(const Records& records, const std::string& name, DatasetInfo& info);
 

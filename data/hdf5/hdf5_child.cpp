@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <new>
 #include <string_view>
 #include <utility>
 
@@ -67,25 +66,6 @@ Hdf5Child::Hdf5Child(std::string file) : file_(std::move(file)) {
   call(file_, set_memory_limit, requested_memory());  // the server may be older than this run's limit
 }
 
-std::string Hdf5Child::reply_of(const std::function<void(Packer&)>& compute) {
-  Packer reply;
-  try {
-    reply(Status::done);
-    compute(reply);
-    return reply.take();
-  } catch (const Error& error) {
-    reply = {};
-    reply(Status::error, static_cast<std::uint8_t>(error.code()), std::string(error.what()));
-  } catch (const std::bad_alloc&) {
-    reply = {};
-    reply(Status::no_memory);
-  } catch (const std::exception& error) {
-    reply = {};
-    reply(Status::other, std::string(error.what()));
-  }
-  return reply.take();
-}
-
 void Hdf5Child::refuse_reply(const std::string& place) {
   refuse_input(place,
                "the HDF5 library gave a description of the file that cannot be right; the file is damaged: copy or "
@@ -103,25 +83,10 @@ std::string Hdf5Child::run(const std::string& place, ChildFunction function, con
                              describe(death, limits)));
   }
   try {
-    Unpacker in(reply);
-    switch (in.take<Status>()) {
-      case Status::done:
-        return reply.substr(sizeof(Status));
-      case Status::error: {
-        const auto code = static_cast<ExitCode>(in.take<std::uint8_t>());
-        const auto message = in.take<std::string>();
-        if (code < ExitCode::internal || code > ExitCode::memory) throw UnpackError();
-        throw Error(code, message);
-      }
-      case Status::no_memory:
-        throw Error(ExitCode::memory,
-                    fmt::format("{}: reading it takes more than the {} that the HDF5 library may use; if the file is "
-                                "not damaged, give a larger --memory",
-                                place, show_bytes(limits.memory)));
-      case Status::other:
-        throw Error(ExitCode::internal, in.take<std::string>());
-    }
-    throw UnpackError();
+    return unpacked_reply(std::move(reply),
+                          fmt::format("{}: reading it takes more than the {} that the HDF5 library may use; if the "
+                                      "file is not damaged, give a larger --memory",
+                                      place, show_bytes(limits.memory)));
   } catch (const UnpackError&) {
     refuse_reply(place);
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "data/io/child_process.h"
 #include "data/io/packed.h"
+#include "data/io/packed_reply.h"
 
 namespace kith::data {
 
@@ -42,14 +42,10 @@ class Hdf5Child {
   bool is_separate() const { return child_ != nullptr; }
 
  private:
-  /// What the bytes of a reply begin with.
-  enum class Status : std::uint8_t { done, error, no_memory, other };
-  friend constexpr Status last_value(Status) { return Status::other; }
-
   /// Runs in the child. A function has the same address in both processes, because the child is a fork.
   template <class Result, class... Parameters>
   static std::string serve(std::string_view request) {
-    return reply_of([request](Packer& reply) {
+    return packed_reply([request](Packer& reply) {
       Unpacker in(request);
       const auto function = reinterpret_cast<Result (*)(Parameters...)>(in.take<std::uintptr_t>());
       std::tuple<std::decay_t<Parameters>...> arguments;
@@ -61,9 +57,8 @@ class Hdf5Child {
       }
     });
   }
-  static std::string reply_of(const std::function<void(Packer&)>& compute);
 
-  /// The reply's bytes behind the status; throws the error that the reply holds.
+  /// The packed result; throws the error that the reply holds.
   std::string run(const std::string& place, ChildFunction function, const std::string& request);
   [[noreturn]] static void refuse_reply(const std::string& place);
 

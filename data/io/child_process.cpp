@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -18,9 +17,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
+#include "data/io/socket_message.h"
 
 namespace kith::data {
 namespace {
@@ -33,42 +35,6 @@ struct RequestHeader {
   ChildLimits limits;
   std::uint64_t bytes;
 };
-
-bool send_all(int socket, const void* data, std::size_t size) {
-  const char* from = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t sent = send(socket, from, size, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    from += sent;
-    size -= static_cast<std::size_t>(sent);
-  }
-  return true;
-}
-
-bool receive_all(int socket, void* data, std::size_t size) {
-  char* to = static_cast<char*>(data);
-  while (size > 0) {
-    const ssize_t got = recv(socket, to, size, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    to += got;
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-/// Receives as much as really arrives, so that a wrong size cannot take memory.
-bool receive_text(int socket, std::uint64_t size, std::string& text) {
-  constexpr std::uint64_t kStep = std::uint64_t{1} << 20;
-  text.clear();
-  while (text.size() < size) {
-    const std::size_t at = text.size();
-    text.resize(at + static_cast<std::size_t>(std::min(size - at, kStep)));
-    if (!receive_all(socket, text.data() + at, text.size() - at)) return false;
-  }
-  return true;
-}
 
 // ---- in the server and its children
 
@@ -123,8 +89,7 @@ void set_limits(const ChildLimits& limits, const Pages& at_start) {
   while (receive_all(socket, &header, sizeof header) && receive_text(socket, header.bytes, request)) {
     set_limits(header.limits, at_start);
     const std::string reply = header.function(request);
-    const std::uint64_t bytes = reply.size();
-    if (!send_all(socket, &bytes, sizeof bytes) || !send_all(socket, reply.data(), reply.size())) break;
+    if (!send_sized(socket, reply)) break;
   }
   _exit(0);
 }
@@ -156,47 +121,6 @@ struct ServerRequest {
   pid_t process;
 };
 
-/// Sends a message with a descriptor, if it is not negative.
-bool send_with(int socket, const ServerRequest& request, int descriptor) {
-  iovec part{const_cast<ServerRequest*>(&request), sizeof request};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  }
-  ssize_t sent = 0;
-  do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
-  return sent == static_cast<ssize_t>(sizeof request);
-}
-
-bool receive_with(int socket, ServerRequest& request, int& descriptor) {
-  descriptor = -1;
-  iovec part{&request, sizeof request};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  ssize_t got = 0;
-  do got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-  }
-  return got == static_cast<ssize_t>(sizeof request);
-}
-
 [[noreturn]] void serve_children(int control) {
   reset_signals();
   setpgid(0, 0);  // the terminal's signals do not come here, and one kill ends all children
@@ -204,8 +128,9 @@ bool receive_with(int socket, ServerRequest& request, int& descriptor) {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   ServerRequest request{};
-  int socket = -1;
-  while (receive_with(control, request, socket)) {
+  std::vector<int> descriptors;
+  while (receive_with(control, &request, sizeof request, descriptors)) {
+    const int socket = descriptors.empty() ? -1 : descriptors.front();
     int reply = -1;
     if (request.kind == ServerRequest::start) {
       reply = fork();
@@ -268,7 +193,8 @@ class Server {
  private:
   std::optional<int> try_to_ask(const ServerRequest& request, int descriptor) const {
     int answer = -1;
-    if (!send_with(socket_, request, descriptor)) return std::nullopt;
+    const std::span<const int> descriptors(&descriptor, descriptor < 0 ? 0 : 1);
+    if (!send_with(socket_, &request, sizeof request, descriptors)) return std::nullopt;
     if (request.kind == ServerRequest::forget) return answer;
     if (!receive_all(socket_, &answer, sizeof answer)) return std::nullopt;
     return answer;
@@ -333,10 +259,9 @@ std::string ChildProcess::call(ChildFunction function, std::string_view request,
   const std::lock_guard lock(mutex_);
   if (socket_ < 0) throw death_;
   const RequestHeader header{function, limits, request.size()};
-  std::uint64_t bytes = 0;
   std::string reply;
   if (send_all(socket_, &header, sizeof header) && send_all(socket_, request.data(), request.size()) &&
-      receive_all(socket_, &bytes, sizeof bytes) && receive_text(socket_, bytes, reply)) {
+      receive_sized(socket_, reply)) {
     return reply;
   }
   close(std::exchange(socket_, -1));

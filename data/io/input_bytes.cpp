@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 
@@ -73,6 +75,21 @@ uid_t InputBytes::owner() const {
   struct stat status {};
   if (fstat(descriptor_, &status) != 0) refuse_input(name_, fmt::format("cannot be read: {}", std::strerror(errno)));
   return status.st_uid;
+}
+
+Descriptor InputBytes::shared() const {
+  if (descriptor_ >= 0) return Descriptor(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
+  Descriptor file(memfd_create("kith", MFD_CLOEXEC));
+  for (std::size_t at = 0; file && at < memory_.size();) {
+    const ssize_t put = write(file.get(), memory_.data() + at, memory_.size() - at);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) file = Descriptor();
+    at += static_cast<std::size_t>(std::max<ssize_t>(put, 0));
+  }
+  if (file) return file;
+  throw Error(ExitCode::memory, fmt::format("{}: its bytes cannot be passed to another process: {}; write it to a "
+                                            "file first",
+                                            name_, std::strerror(errno)));
 }
 
 void InputBytes::bypass_cache_from(std::int64_t at) {

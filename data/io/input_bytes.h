@@ -62,6 +62,8 @@ class InputBytes {
   uid_t owner() const;
   /// Bytes of memory in use; 0 for a file.
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(memory_.capacity()); }
+  /// The open file, or one in memory with these bytes, for another process. Throws Error(memory).
+  Descriptor shared() const;
   /// Bytes at .. at + count - 1. Thread-safe. Throws Error(data) if the input is shorter.
   void read(std::int64_t at, std::int64_t count, std::byte* out) const;
   /// The same, but returns the reason for a failure, or "".

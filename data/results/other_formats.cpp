@@ -11,8 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "data/format/formats.h"
 #include "data/io/file_kind.h"
+#include "data/io/location.h"
 #include "data/io/output_file.h"
+#include "data/io/stream_bytes.h"
+#include "data/results/table_file.h"
 
 namespace kith::data {
 namespace {
@@ -200,12 +204,12 @@ std::string quoted_field(const std::string& text) {
 std::string row_column(const std::vector<std::string>& ids, const std::string& id_name) {
   if (ids.empty()) return "row";
   constexpr std::string_view kTaken[] = {"", "label", "known", "distance", "share"};
-  return std::ranges::count(kTaken, id_name) > 0 ? "id" : csv_field(id_name);
+  return std::ranges::count(kTaken, id_name) > 0 ? "id" : id_name;
 }
 
 void write_csv(OutputBytes& writer, const LabelTable& table) {
-  writer.write(fmt::format("{},label{}{}{}\n", row_column(table.ids, table.id_name),
-                           table.known.empty() ? "" : ",known", table.distances.empty() ? "" : ",distance",
+  writer.write(fmt::format("{},label{}{}{}\n", csv_field(row_column(table.ids, table.id_name)),
+                           table.known.empty() ? "" : ",known", !table.has_distances() ? "" : ",distance",
                            table.shares.empty() ? "" : ",share"));
   for (std::size_t i = 0; i < table.labels.size(); ++i) {
     std::string line = table.ids.empty() ? std::to_string(i) : csv_field(table.ids[i]);
@@ -213,18 +217,66 @@ void write_csv(OutputBytes& writer, const LabelTable& table) {
     line += table.names.empty() || label < 0 ? fmt::format(",{}", label)
                                              : "," + csv_field(table.names[static_cast<std::size_t>(label)]);
     if (!table.known.empty()) line += fmt::format(",{}", csv_field(table.known[i]));
-    if (!table.distances.empty()) line += label < 0 ? "," : fmt::format(",{}", table.distances[i]);
+    if (table.has_distances()) line += label < 0 ? "," : "," + table.distance(i);
     if (!table.shares.empty()) line += fmt::format(",{}", table.shares[i]);
     writer.write(line + "\n");
   }
 }
 
-void write_npy(OutputBytes& writer, const LabelTable& table) {
-  writer.write(numpy_head("'<i4'", {std::ssize(table.labels)}));
-  writer.write(table.labels.data(), table.labels.size_bytes());
+/// The columns of a Parquet or Arrow file behind those that name the rows.
+std::vector<TableColumn> label_columns(const LabelTable& table,
+                                       const std::function<std::string(const std::string&)>& name) {
+  std::vector<TableColumn> columns;
+  TableColumn& labels =
+      columns.emplace_back(TableColumn{{name("label"), table.names.empty() ? ArrowType::int32 : ArrowType::text}});
+  if (table.names.empty()) labels.add_all(table.labels);
+  for (std::size_t i = 0; !table.names.empty() && i < table.labels.size(); ++i) {
+    const std::int32_t label = table.labels[i];
+    label < 0 ? labels.add_missing() : labels.add(table.names[static_cast<std::size_t>(label)]);
+  }
+  if (!table.known.empty()) {
+    TableColumn& known = columns.emplace_back(TableColumn{{name("known"), ArrowType::text}});
+    for (const std::string& text : table.known) known.add(text);
+  }
+  const auto add_distances = [&]<class T>(const std::vector<T>& distances) {
+    if (distances.empty()) return;
+    TableColumn& column = columns.emplace_back(TableColumn{{name("distance"), arrow_type<T>()}});
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      table.labels[i] < 0 ? column.add_missing() : column.add(distances[i]);
+    }
+  };
+  std::visit(add_distances, table.distances);
+  if (!table.shares.empty())
+    columns.emplace_back(TableColumn{{name("share"), ArrowType::float64}}).add_all(table.shares);
+  return columns;
+}
+
+void write_table(const std::string& path, const OutputOptions& options, std::vector<TableColumn> columns,
+                 const std::function<void()>& before_naming, const InputBytes* behind = nullptr) {
+  std::vector<ArrowField> fields;
+  for (const TableColumn& column : columns) fields.push_back(column.field);
+  TableFile file(path, options, fields, behind);
+  file.columns() = std::move(columns);
+  file.finish(before_naming);
+}
+
+/// The names of the rows: their ids, or their numbers.
+TableColumn row_names(const std::vector<std::string>& ids, const std::string& id_name, std::int64_t rows) {
+  const bool are_texts = !ids.empty();
+  TableColumn column{{row_column(ids, id_name), are_texts ? ArrowType::text : ArrowType::int64}};
+  for (const std::string& id : ids) column.add(id);
+  for (std::int64_t i = 0; !are_texts && i < rows; ++i) column.add(i);
+  return column;
 }
 
 }  // namespace
+
+std::string vectors_head(std::int64_t rows, std::int64_t columns) {
+  std::string head;
+  put(head, static_cast<std::uint32_t>(rows));
+  put(head, static_cast<std::uint32_t>(columns));
+  return head;
+}
 
 std::string csv_field(const std::string& text) {
   const bool plain = text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0;
@@ -234,38 +286,58 @@ std::string csv_field(const std::string& text) {
 LabelFormat label_format(const std::string& path) {
   if (path == "-") return LabelFormat::lines;
   if (has_ending(path, ".csv")) return LabelFormat::csv;
+  if (is_table_file(path)) return LabelFormat::table;
+  if (has_ending(path, ".ibin") || has_ending(path, ".fbin")) return LabelFormat::vectors;
   return has_ending(path, ".npy") ? LabelFormat::numpy : LabelFormat::none;
 }
 
 void write_labels(const std::string& path, const OutputOptions& options, const LabelTable& table,
                   const std::function<void()>& before_naming) {
+  const LabelFormat format = label_format(path);
+  const std::int64_t rows = std::ssize(table.labels);
+  if (format == LabelFormat::table) {
+    std::vector<TableColumn> columns = label_columns(table, [](const std::string& name) { return name; });
+    columns.insert(columns.begin(), row_names(table.ids, table.id_name, rows));
+    return write_table(path, options, std::move(columns), before_naming);
+  }
   OutputBytes writer(path, options);
-  label_format(path) == LabelFormat::numpy ? write_npy(writer, table) : write_csv(writer, table);
+  if (format == LabelFormat::csv) {
+    write_csv(writer, table);
+  } else {
+    writer.write(format == LabelFormat::numpy ? numpy_head("'<i4'", {rows}) : vectors_head(rows, 1));
+    writer.write(table.labels.data(), table.labels.size_bytes());
+  }
   writer.publish(before_naming);
 }
 
 void write_appended(const std::string& path, const OutputOptions& options, const PointSource& points,
                     const LabelTable& table, const std::function<void()>& before_naming) {
-  OutputBytes writer(path, options);
-  const TableForm form = points.table_form().value();
-  const char delimiter = form.delimiter;
-  const auto new_name = [&form](const std::string& name) {
+  const auto form = points.table_form();
+  const Location location = parse_location(points.name());
+  const auto is_taken = [names = form ? form->names : list_arrow(location, {}).front().columns](
+                            const std::string& name) { return std::ranges::count(names, name) > 0; };
+  const auto new_name = [&is_taken](const std::string& name) {
     std::string free = name;
-    for (int i = 2; std::count(form.names.begin(), form.names.end(), free) > 0; ++i)
-      free = fmt::format("{}_{}", name, i);
+    for (int i = 2; is_taken(free); ++i) free = fmt::format("{}_{}", name, i);
     return free;
   };
+  if (!form) {
+    const InputBytes input = open_stream(location.file, "a Parquet or Arrow file");
+    return write_table(path, options, label_columns(table, new_name), before_naming, &input);
+  }
+  const char delimiter = form->delimiter;
+  OutputBytes writer(path, options);
   std::size_t row = 0;
   points.visit_text([&](TextPart part, std::string_view bytes) {
     writer.write(std::string(bytes));
     if (part == TextPart::header) {
       writer.write(delimiter + new_name("label"));
-      if (!table.distances.empty()) writer.write(delimiter + new_name("distance"));
+      if (table.has_distances()) writer.write(delimiter + new_name("distance"));
     } else if (part == TextPart::row) {
       const bool dropped = table.labels[row] < 0;
       const char* absent = delimiter == ' ' ? "NA" : "";  // blanks do not show an empty field
       std::string fields = delimiter + std::to_string(table.labels[row]);
-      if (!table.distances.empty()) fields += delimiter + (dropped ? absent : table.distances[row]);
+      if (table.has_distances()) fields += delimiter + (dropped ? absent : table.distance(row));
       writer.write(fields);
       ++row;
     }
@@ -275,14 +347,70 @@ void write_appended(const std::string& path, const OutputOptions& options, const
 
 void write_columns(const std::string& path, const OutputOptions& options, const std::vector<std::string>& ids,
                    const std::string& id_name, const std::vector<NumberColumn>& columns) {
+  if (is_table_file(path)) {
+    std::vector<TableColumn> table{row_names(ids, id_name, std::ssize(columns.front().values))};
+    for (const NumberColumn& column : columns) {
+      table.emplace_back(TableColumn{{column.name, ArrowType::float64}}).add_all(column.values);
+    }
+    return write_table(path, options, std::move(table), [] {});
+  }
   OutputBytes writer(path, options);
-  std::string line = row_column(ids, id_name);
+  std::string line = csv_field(row_column(ids, id_name));
   for (const NumberColumn& column : columns) line += "," + csv_field(column.name);
   writer.write(line + "\n");
   for (std::size_t i = 0; i < columns.front().values.size(); ++i) {
     line = ids.empty() ? std::to_string(i) : csv_field(ids[i]);
     for (const NumberColumn& column : columns) line += fmt::format(",{}", column.values[i]);
     writer.write(line + "\n");
+  }
+  writer.publish();
+}
+
+namespace {
+
+/// A list of numbers for each row, as T.
+template <class T>
+TableColumn vector_column(const std::string& name, MatrixView<const double> vectors) {
+  TableColumn column{{name, arrow_type<T>(), vectors.columns}};
+  const std::vector<T> values(vectors.data, vectors.data + vectors.size());
+  column.add_all(std::span<const T>(values));
+  return column;
+}
+
+}  // namespace
+
+void write_centroids(const std::string& path, const OutputOptions& options, const CentroidTable& centroids) {
+  const MatrixView<const double> x = centroids.vectors;
+  const LabelFormat format = label_format(path);
+  if (format == LabelFormat::table) {
+    std::vector<TableColumn> table;
+    TableColumn& numbers = table.emplace_back(TableColumn{{"cluster", ArrowType::int32}});
+    for (std::int64_t c = 0; c < x.rows; ++c) numbers.add(static_cast<std::int32_t>(c));
+    if (!centroids.parents.empty()) {
+      table.emplace_back(TableColumn{{"parent", ArrowType::int64}})
+          .add_all(std::span<const std::int64_t>(centroids.parents));
+    }
+    table.emplace_back(TableColumn{{"rows", ArrowType::int64}}).add_all(centroids.counts);
+    table.push_back(centroids.are_narrow ? vector_column<float>("vector", x) : vector_column<double>("vector", x));
+    return write_table(path, options, std::move(table), [] {});
+  }
+  OutputBytes writer(path, options);
+  if (format == LabelFormat::numpy) {
+    writer.write(numpy_head("'<f8'", {x.rows, x.columns}));
+    writer.write(x.data, static_cast<std::size_t>(x.size()) * sizeof(double));
+  } else if (format == LabelFormat::vectors) {
+    const std::vector<float> narrow(x.data, x.data + x.size());
+    writer.write(vectors_head(x.rows, x.columns));
+    writer.write(narrow.data(), narrow.size() * sizeof(float));
+  } else {
+    std::string line;
+    const bool are_named = std::ssize(centroids.columns) == x.columns;
+    for (std::int64_t j = 0; j < x.columns; ++j) {
+      line += j == 0 ? "" : ",";
+      line += are_named ? csv_field(centroids.columns[static_cast<std::size_t>(j)]) : fmt::format("x{}", j + 1);
+    }
+    writer.write(line + "\n");
+    for (std::int64_t c = 0; c < x.rows; ++c) writer.write(fmt::format("{}\n", fmt::join(x.row(c), ",")));
   }
   writer.publish();
 }
@@ -312,10 +440,7 @@ NeighborFile::NeighborFile(const std::string& path, const OutputOptions& options
                            const Shape& shape) {
   state_ = std::make_unique<State>(path, options, format, shape);
   state_->bytes.require_space(bytes_of(format, shape));
-  if (format == NeighborFormat::ivecs) return;
-  const std::uint32_t header[] = {static_cast<std::uint32_t>(shape.queries),
-                                  static_cast<std::uint32_t>(shape.neighbors)};
-  state_->bytes.write(header, sizeof header);
+  if (format != NeighborFormat::ivecs) state_->bytes.write(vectors_head(shape.queries, shape.neighbors));
 }
 
 NeighborFile::~NeighborFile() = default;

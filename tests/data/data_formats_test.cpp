@@ -2,7 +2,9 @@
 // format fails until it has a sample.
 #include <zlib.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <sstream>
@@ -101,6 +103,8 @@ std::map<std::string, Writer> samples() {
 /// The same for the formats that not every build has.
 std::map<std::string, Writer> optional_samples() {
 #ifdef KITH_HAS_ARROW
+  const std::string path = std::getenv("PATH");  // on which the program kith-arrow is, if not beside this one
+  setenv("PATH", (std::filesystem::path(KITH_BINARY).parent_path().string() + ":" + path).c_str(), 1);
   const auto table = arrow_table({{"x", arrow_array(arrow::FloatBuilder(), std::vector<std::optional<float>>{1})}});
   const Writer arrow = [table](const std::string& file) { write_arrow(file, *table); };
   return {{".parquet", [table](const std::string& file) { write_parquet(file, *table); }},

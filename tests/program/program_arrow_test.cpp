@@ -3,6 +3,10 @@
 #include "tests/support/result_values.h"
 #include "tests/support/skipped.h"
 #ifdef KITH_HAS_ARROW
+#include <parquet/properties.h>
+
+#include <limits>
+
 #include "tests/support/arrow_files.h"
 #endif
 
@@ -16,7 +20,7 @@ TEST_CASE(
   skipped("the cases that read Parquet and Arrow files, since Arrow C++ was not found");
   const Scratch folder;
   CHECK(done({"devices", "--json"}).json().at("arrow") == false);
-  CHECK(unwrapped(done({"devices"}).out).find("since Arrow C++ was not found") != std::string::npos);
+  CHECK(unwrapped(done({"devices"}).out).find("the program kith-arrow was found neither") != std::string::npos);
   write_bytes(folder / "x.parquet", "PAR1xxxx");
   refuses(3, {"info", folder / "x.parquet"}, {"found a Parquet file", "pandas.read_parquet('IN')"});
 }
@@ -312,6 +316,132 @@ TEST_CASE("mutated Parquet and Arrow files end in an error about the file, or in
       CHECK((outcome.code == 0 || outcome.code == 3 || (outcome.code == 2 && outcome.says("column"))));
     }
   }
+}
+
+TEST_CASE("lists of numbers in pages of every kind are the rows, whatever divides them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  constexpr std::int64_t kRows = 20000, kColumns = 24;
+  std::vector<float> rows;
+  for (std::int64_t i = 0; i < kRows * kColumns; ++i)
+    rows.push_back(static_cast<float>((i * i + i * 7919) % 30011) / 8);
+  arrow::FloatBuilder builder;
+  require_ok(builder.AppendValues(rows));
+  const ArrowArray values = builder.Finish().ValueOrDie();
+  const auto lists = arrow::FixedSizeListArray::FromArrays(values, static_cast<int>(kColumns)).ValueOrDie();
+  const auto table = arrow_table({{"v", lists}});
+  FileMaker(folder / "t.h5").floats("x", {kRows, kColumns}, rows);
+  const auto labels = [&](const std::string& file, const Words& more) {
+    Words words{"cluster", file, "-k", "5", "--init", "first", "--max-iterations", "2", "-q", "-f", "-o", "o.npy"};
+    words.insert(words.end(), more.begin(), more.end());
+    done(words, there);
+    return bytes_of(folder / "o.npy");
+  };
+  const std::string expected = labels("t.h5", {});
+  for (const bool has_dictionary : {true, false}) {
+    for (const bool is_second : {true, false}) {
+      parquet::WriterProperties::Builder properties;
+      properties.data_pagesize(4000)->compression(has_dictionary ? arrow::Compression::SNAPPY
+                                                                 : arrow::Compression::UNCOMPRESSED);
+      if (!has_dictionary) properties.disable_dictionary();
+      properties.data_page_version(is_second ? parquet::ParquetDataPageVersion::V2
+                                             : parquet::ParquetDataPageVersion::V1);
+      const auto out = arrow::io::FileOutputStream::Open(folder / "t.parquet").ValueOrDie();
+      require_ok(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), out, 7001, properties.build(),
+                                            parquet::ArrowWriterProperties::Builder().store_schema()->build()));
+      require_ok(out->Close());
+      for (const char* threads : {"1", "2", "3"}) CHECK(labels("t.parquet", {"--threads", threads}) == expected);
+      CHECK(labels("t.parquet", {"--memory", "8M", "--scratch", "."}) == expected);
+      CHECK(labels("t.parquet", {"--precision", "f64"}) == labels("t.h5", {"--precision", "f64"}));
+    }
+  }
+  rows[kColumns * 15000 + 3] = std::numeric_limits<float>::quiet_NaN();
+  arrow::FloatBuilder again;
+  require_ok(again.AppendValues(rows));
+  const ArrowArray others = again.Finish().ValueOrDie();
+  write_parquet(folder / "nan.parquet",
+                *arrow_table({{"v", arrow::FixedSizeListArray::FromArrays(others, kColumns).ValueOrDie()}}), 7001);
+  refuses(3, {"cluster", "nan.parquet", "-k", "1"}, {"row 15001, column 4 (counted from 1)", "NaN"}, there);
+}
+
+TEST_CASE("results as Parquet and Arrow files have the rows of the CSV file") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "name,x,y\na,0,0\nb,0,1\nc,9,9\nd,9,8.5\ne,4,4\n");
+  write_bytes(folder / "n.csv", "x,y\n0,0\n0,1\n,9\n9,8.5\n4,4\n");
+  const Words cases[] = {{"cluster", "t.csv", "-k", "2", "--id-column", "name", "--save-distances"},
+                         {"cluster", "n.csv", "-k", "2", "--nan", "drop", "--save-distances"},
+                         {"cluster", "n.csv", "-k", "2", "--nan", "drop", "--precision", "f32"},
+                         {"dbscan", "t.csv", "--radius", "2", "--min-points", "2", "--drop-columns", "name"},
+                         {"knn", "t.csv", "-k", "2", "--id-column", "name"},
+                         {"knn", "t.csv", "-k", "2", "--drop-columns", "name"},
+                         {"knn", "t.csv", "-k", "2", "--join", "name", "--columns", "x,y"},
+                         {"knn", "t.csv", "-k", "1", "--symmetric", "--id-column", "name"},
+                         {"knn", "t.csv", "--radius", "3", "--drop-columns", "name"},
+                         {"knn", "t.csv", "--radius", "3", "--pairs", "--id-column", "name"},
+                         {"knn", "t.csv", "--radius", "3", "--components", "--id-column", "name"},
+                         {"knn", "t.csv", "--radius", "3", "--components", "--drop-columns", "name"},
+                         {"knn", "t.csv", "-k", "2", "--outliers", "--id-column", "name"},
+                         {"knn", "t.csv", "-k", "1", "--classify", "t.csv:name", "--drop-columns", "name"}};
+  for (const Words& words : cases) {
+    const auto write = [&](const std::string& file, const char* threads) {
+      Words all = words;
+      all.insert(all.end(), {"-q", "-f", "--threads", threads, "-o", file});
+      done(all, there);
+    };
+    write("o.csv", "1");
+    const std::string expected = bytes_of(folder / "o.csv");
+    for (const char* file : {"o.parquet", "o.arrow"}) {
+      INFO(file << " of " << words[0] << ' ' << words[4] << ' ' << words.back());
+      write(file, "1");
+      const std::string bytes = bytes_of(folder / file);
+      write(file, "2");
+      CHECK(bytes_of(folder / file) == bytes);
+      std::string found = csv_of(*read_table(folder / file));
+      if (words[1] == "n.csv" && words[0] == "cluster") CHECK(found.find("2,-1") != std::string::npos);
+      CHECK(found == expected);
+    }
+  }
+}
+
+TEST_CASE("labels become a further column of the Parquet file of the points") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto table = arrow_table({{"name", texts({"p", "q", std::nullopt, "s"})},
+                                  {"label", floats({1, 2, 3, 4})},
+                                  {"v", arrow_lists(2, {{{0, 0}}, {{9, 9}}, {{0, 1}}, {{9, 8}}})}});
+  const Words start{"-k", "2", "--init", "first", "--columns", "v", "--append", "-q", "-f", "-o"};
+  const auto cluster = [&](const std::string& file, const std::string& output) {
+    Words words{"cluster", file};
+    words.insert(words.end(), start.begin(), start.end());
+    words.push_back(output);
+    return words;
+  };
+  for_each_file(folder, *table, [&](const std::string& file) {
+    for (const char* output : {"o.parquet", "o.arrow"}) {
+      done(cluster(file, output), there);
+      const auto found = read_table(folder / output);
+      CHECK(found->SelectColumns({0, 1, 2}).ValueOrDie()->Equals(*table));
+      CHECK(found->ColumnNames().back() == "label_2");
+      CHECK(csv_of(*found->SelectColumns({3}).ValueOrDie()) == "label_2\n0\n1\n0\n1\n");
+    }
+    refuses(2, cluster(file, "o.csv"), {"--append", "which o.csv cannot hold; give -o TABLE.parquet"}, there);
+  });
+  write_bytes(folder / "t.csv", "x\n1\n2\n");
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "-o", "x.parquet"}, {"t.csv is text", "-o TABLE.csv"}, there);
+}
+
+TEST_CASE("centroids are saved as a table that a vector database loads") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "x,y\n0,0\n0,1\n9,9\n9,8\n");
+  done({"cluster", "t.csv", "-k", "2", "--init", "first", "--save-centroids", "c.parquet"}, there);
+  const auto table = read_table(folder / "c.parquet");
+  CHECK(table->schema()->field(2)->type()->id() == arrow::Type::FIXED_SIZE_LIST);
+  CHECK(csv_of(*table->SelectColumns({0, 1}).ValueOrDie()) == "cluster,rows\n0,2\n1,2\n");
+  done({"cluster", "t.csv", "-k", "2", "--algorithm", "bisecting", "--save-centroids", "b.arrow"}, there);
+  CHECK(csv_of(*read_table(folder / "b.arrow")->SelectColumns({0, 1, 2}).ValueOrDie()) ==
+        "cluster,parent,rows\n0,0,2\n1,0,2\n");
 }
 
 #endif

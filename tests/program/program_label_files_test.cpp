@@ -1,9 +1,13 @@
 // Labels beside a result (--labels), the numbers of clusters (--order), and rows that are far from all
 // (--max-distance).
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <sstream>
+#include <vector>
 
 #include "data/results/stored_result.h"
+#include "data/source.h"
 #include "tests/support/program.h"
 
 using namespace kith::testing;
@@ -128,4 +132,42 @@ TEST_CASE("--max-distance: rows that are far from every centroid get -1, and cou
   const Words cosine{"assign", folder / "x.csv", "--centroids", folder / "d.csv", "--metric", "cosine"};
   CHECK(done(with(cosine, {"--max-distance", "0.5"})).says("farther than 0.5 (a cosine of 0.875) from every centroid"));
   refuses(2, with(run, {"--max-distance", "-1"}), {"-1"});
+}
+
+TEST_CASE("labels, centroids and distances as arrays of other programs are the numbers of the result") {
+  const Scratch folder;
+  const auto numbers = [&folder](const std::string& file, std::size_t head, auto zero) {
+    const std::string bytes = bytes_of(folder / file);
+    std::vector<decltype(zero)> all((bytes.size() - head) / sizeof zero);
+    std::memcpy(all.data(), bytes.data() + head, all.size() * sizeof zero);
+    return all;
+  };
+  done(with(kRun, {"-o", folder / "c.h5", "--labels", folder / "l.ibin", "--save-centroids", folder / "c.npy"}));
+  const StoredResult result(folder / "c.h5");
+  CHECK(bytes_of(folder / "l.ibin").substr(0, 8) == std::string("\x96\0\0\0\1\0\0\0", 8));
+  const auto labels = numbers("l.ibin", 8, std::int32_t{0});
+  CHECK(std::ranges::equal(labels, result.vector("labels")));
+  const kith::Matrix<double> centroids = kith::data::read_centroids(folder / "c.h5");
+  const auto found = numbers("c.npy", 128, 0.0);
+  REQUIRE(found.size() == static_cast<std::size_t>(centroids.size()));
+  CHECK(std::memcmp(found.data(), centroids.data(), found.size() * sizeof(double)) == 0);
+  // Each is a file of centroids, and those in the units of the points are points of the same space.
+  done({"assign", kIris, "--columns", "1-4", "--centroids", folder / "c.h5", "-o", folder / "a.npy"});
+  for (const char* file : {"c.npy", "d.csv"}) {
+    if (file[0] == 'd') done(with(kRun, {"--save-centroids", folder / file}));
+    done({"assign", kIris, "--columns", "1-4", "--centroids", folder / file, "-f", "-o", folder / "b.npy"});
+    CHECK(bytes_of(folder / "a.npy") == bytes_of(folder / "b.npy"));
+  }
+  CHECK(bytes_of(folder / "d.csv").starts_with("sepal_length,"));
+  done(with(kRun, {"--scale", "zscore", "-o", folder / "z.h5", "--save-centroids", folder / "z.fbin"}));
+  const kith::Matrix<double> original = kith::data::read_centroids(folder / "z.h5:/centroids_original");
+  const auto narrow = numbers("z.fbin", 8, 0.0F);
+  REQUIRE(narrow.size() == static_cast<std::size_t>(original.size()));
+  CHECK(std::equal(narrow.begin(), narrow.end(), original.data(),
+                   [](float a, double b) { return a == static_cast<float>(b); }));
+  done({"distances", folder / "c.npy", "-o", folder / "d.fbin"});
+  CHECK(numbers("d.fbin", 8, 0.0F).size() == 9);
+  for (const char* option : {"--labels", "--save-centroids"}) {
+    refuses(5, with(kRun, {option, folder / "x.h5"}), {".npy"});
+  }
 }

@@ -3,8 +3,11 @@
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
+#include <arrow/ipc/reader.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/util/decimal.h>
+#include <fmt/format.h>
+#include <parquet/arrow/reader.h>
 #include <parquet/arrow/writer.h>
 
 #include <cstdint>
@@ -83,6 +86,41 @@ inline void write_arrow(const std::string& file, const arrow::Table& table, std:
   require_ok(writer->WriteTable(table, part_rows));
   require_ok(writer->Close());
   require_ok(out->Close());
+}
+
+/// A whole file of either format.
+inline std::shared_ptr<arrow::Table> read_table(const std::string& file) {
+  const auto in = arrow::io::ReadableFile::Open(file).ValueOrDie();
+  if (file.ends_with(".arrow")) return arrow::ipc::RecordBatchFileReader::Open(in).ValueOrDie()->ToTable().ValueOrDie();
+  parquet::arrow::FileReaderBuilder builder;
+  require_ok(builder.Open(in));
+  std::unique_ptr<parquet::arrow::FileReader> reader;
+  require_ok(builder.Build(&reader));
+  return reader->GetRecordBatchReader().ValueOrDie()->ToTable().ValueOrDie();
+}
+
+/// A table as kith writes it as CSV, if no text needs quotation marks.
+inline std::string csv_of(const arrow::Table& table) {
+  std::string text;
+  for (const std::string& name : table.ColumnNames()) text += (text.empty() ? "" : ",") + name;
+  for (std::int64_t i = 0; i < table.num_rows(); ++i) {
+    text += '\n';
+    for (int j = 0; j < table.num_columns(); ++j) {
+      const auto value = table.column(j)->GetScalar(i).ValueOrDie();
+      if (j > 0) text += ',';
+      if (!value->is_valid) continue;
+      if (value->type->id() == arrow::Type::FLOAT) {
+        text += fmt::format("{}", static_cast<const arrow::FloatScalar&>(*value).value);
+      } else if (value->type->id() == arrow::Type::DOUBLE) {
+        text += fmt::format("{}", static_cast<const arrow::DoubleScalar&>(*value).value);
+      } else if (value->type->id() == arrow::Type::BOOL) {
+        text += static_cast<const arrow::BooleanScalar&>(*value).value ? "1" : "0";
+      } else {
+        text += value->ToString();
+      }
+    }
+  }
+  return text + '\n';
 }
 
 }  // namespace kith::testing

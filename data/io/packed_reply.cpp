@@ -1,0 +1,57 @@
+// Packs results and errors, and throws the errors again.
+#include "data/io/packed_reply.h"
+
+#include <cstdint>
+#include <exception>
+#include <new>
+
+#include "core/error.h"
+
+namespace kith::data {
+namespace {
+
+/// What the bytes of a reply begin with.
+enum class ReplyStatus : std::uint8_t { done, error, no_memory, other };
+constexpr ReplyStatus last_value(ReplyStatus) { return ReplyStatus::other; }
+
+}  // namespace
+
+std::string packed_reply(const std::function<void(Packer&)>& compute) {
+  Packer reply;
+  try {
+    reply(ReplyStatus::done);
+    compute(reply);
+    return reply.take();
+  } catch (const Error& error) {
+    reply = {};
+    reply(ReplyStatus::error, static_cast<std::uint8_t>(error.code()), std::string(error.what()));
+  } catch (const std::bad_alloc&) {
+    reply = {};
+    reply(ReplyStatus::no_memory);
+  } catch (const std::exception& error) {
+    reply = {};
+    reply(ReplyStatus::other, std::string(error.what()));
+  }
+  return reply.take();
+}
+
+std::string unpacked_reply(std::string reply, const std::string& no_memory) {
+  Unpacker in(reply);
+  switch (in.take<ReplyStatus>()) {
+    case ReplyStatus::done:
+      return reply.substr(sizeof(ReplyStatus));
+    case ReplyStatus::error: {
+      const auto code = static_cast<ExitCode>(in.take<std::uint8_t>());
+      const auto message = in.take<std::string>();
+      if (code < ExitCode::internal || code > ExitCode::memory) throw UnpackError();
+      throw Error(code, message);
+    }
+    case ReplyStatus::no_memory:
+      throw Error(ExitCode::memory, no_memory);
+    case ReplyStatus::other:
+      throw Error(ExitCode::internal, in.take<std::string>());
+  }
+  throw UnpackError();
+}
+
+}  // namespace kith::data
