@@ -9,8 +9,8 @@
 
 #include "app/cli/layout.h"
 #include "app/run/profile.h"
+#include "data/format/table_model.h"
 #include "data/io/quoted.h"
-#include "data/text/text_values.h"
 
 namespace kith::app {
 namespace {

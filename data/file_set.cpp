@@ -98,20 +98,21 @@ void add_folder(const std::string& folder, FileNames& names) {
   names.files.insert(names.files.end(), found.begin(), found.end());
 }
 
+/// Whether files of points may lie in it: a folder that another program keeps one data set in is refused as a file.
 bool is_folder(const std::string& name) {
   std::error_code failure;
-  return fs::is_directory(name, failure);
+  return fs::is_directory(name, failure) && describe_foreign_folder(name).empty();
 }
 
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != name.npos && !file_exists(name); }
 bool is_list(const std::string& name) { return name.size() > 1 && name.front() == '@' && !file_exists(name); }
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> split_at(char between, const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::size_t end = std::min(text.find(between, begin), text.size());
     std::string line = text.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.pop_back();
+    if (between == '\n' && line.ends_with('\r')) line.pop_back();
     if (!line.empty()) lines.push_back(std::move(line));
     begin = end + 1;
   }
@@ -150,7 +151,7 @@ void add_word(const std::string& word, const std::string& from, FileNames& names
                                      "be read; check the name",
                                      file));
     }
-    const std::vector<std::string> lines = lines_of(text);
+    const std::vector<std::string> lines = split_at('\n', text);
     if (lines.empty()) refuse_input(file, "expected the name of a file in each line, found none; add them");
     for (const std::string& line : lines) add_word(line, file, names);
     return;
@@ -191,7 +192,7 @@ std::string folder_of_all(const std::vector<std::string>& files) {
 
 FileNames find_files(const std::string& name) {
   FileNames names;
-  const std::vector<std::string> words = file_exists(name) ? std::vector{name} : lines_of(name);
+  const std::vector<std::string> words = file_exists(name) ? std::vector{name} : split_at(kBetweenNames, name);
   for (const std::string& word : words) add_word(word, "", names);
   names.folder = folder_of_all(names.files);
   return names;
@@ -202,10 +203,10 @@ FileNames find_files(const std::string& name) {
 std::shared_ptr<const FileNames> named_set(const std::string& name) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const FileNames>> known;
-  const bool has_lines = name.find('\n') != name.npos && !file_exists(name);
-  if (!has_lines && !is_list(name) && !is_pattern(name) && !is_folder(parse_location(name).file)) return nullptr;
+  const bool has_several = name.find(kBetweenNames) != name.npos;
+  if (!has_several && !is_list(name) && !is_pattern(name) && !is_folder(parse_location(name).file)) return nullptr;
   // A pattern may be the name of a dataset: points.h5:/a[1].
-  if (!has_lines && !is_list(name) && is_pattern(name) && file_exists(parse_location(name).file)) return nullptr;
+  if (!has_several && !is_list(name) && is_pattern(name) && file_exists(parse_location(name).file)) return nullptr;
   const std::lock_guard lock(mutex);
   std::shared_ptr<const FileNames>& names = known[name];
   if (!names) names = std::make_shared<const FileNames>(find_files(name));
@@ -249,7 +250,7 @@ InputMark mark_of_input(const std::string& name) {
 }
 
 std::string shown_set(const std::string& name) {
-  const std::vector<std::string> words = file_exists(name) ? std::vector{name} : lines_of(name);
+  const std::vector<std::string> words = file_exists(name) ? std::vector{name} : split_at(kBetweenNames, name);
   if (words.size() < 2) return name;
   return fmt::format("{} and {} more", words.front(), words.size() - 1);
 }

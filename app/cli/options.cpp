@@ -126,7 +126,8 @@ void OptionSet::positional_set(const Option& option, std::string& target) {
   entry.handle = state_->app.add_option(option.names, entry.words);
   entry.is_set = true;
   entry.set = [&target](const std::string& value, const std::string&) {
-    target += (target.empty() ? "" : "\n") + value;
+    if (!target.empty()) target += data::kBetweenNames;
+    target += value;
   };
 }
 

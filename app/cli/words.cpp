@@ -8,6 +8,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "data/io/location.h"
 #include "data/io/nearest_name.h"
 
 namespace kith::app {
@@ -140,10 +141,10 @@ std::string shell_word(const std::string& word) {
 
 std::string shell_names(const std::string& set) {
   constexpr std::ptrdiff_t kMost = 8;
-  const bool is_long = std::count(set.begin(), set.end(), '\n') >= kMost;
+  const bool is_long = std::count(set.begin(), set.end(), data::kBetweenNames) >= kMost;
   std::string words;
   for (std::size_t begin = 0; begin <= set.size();) {
-    const std::size_t end = std::min(set.find('\n', begin), set.size());
+    const std::size_t end = std::min(set.find(data::kBetweenNames, begin), set.size());
     words += (begin > 0 ? " " : "") + shell_word(set.substr(begin, end - begin));
     if (is_long) return words + " ...";
     begin = end + 1;

@@ -19,9 +19,9 @@ namespace kith::app {
 
 /// What a command says about its run when its inputs are open, before values are read.
 struct Needs {
-  std::string stored_command;  // that a result stores
-  bool writes_result = true;   // so that the marks of the inputs are needed
-  std::int64_t bytes = 0;      // of the host, besides those of the points, their weights and their preparation
+  std::string stored_command = {};  // that a result stores
+  bool writes_result = true;        // so that the marks of the inputs are needed
+  std::int64_t bytes = 0;           // of the host, besides those of the points, their weights and their preparation
   /// Of these, for each row, those that a backend takes only for rows that it holds.
   std::int64_t held_row_bytes = 0;
   std::optional<MemoryUse> use = {};  // `bytes` as a processor will use them; nothing: all of them

@@ -23,7 +23,6 @@
 #include "data/results/other_formats.h"
 #include "data/results/result.h"
 #include "data/source.h"
-#include "data/text/text_values.h"
 
 namespace kith::app {
 namespace {

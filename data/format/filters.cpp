@@ -18,7 +18,6 @@
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
 #include "data/io/scratch_file.h"
-#include "data/text/text_values.h"
 
 namespace kith::data {
 namespace {

@@ -1,7 +1,11 @@
 // The features of columns.
 #include "data/format/table_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <limits>
 
 namespace kith::data {
@@ -76,6 +80,13 @@ const char* kind_of(Encode how) {
     default:
       return "date";
   }
+}
+
+std::string date_text(double days) {
+  const std::chrono::sys_days day{std::chrono::days{static_cast<int>(std::floor(days))}};
+  const std::chrono::year_month_day date{day};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                     static_cast<unsigned>(date.day()));
 }
 
 }  // namespace kith::data

@@ -59,4 +59,7 @@ TableModel table_of(const PointSource& source);
 /// "number", "ordinal", "onehot", "date", "yesno" or "unit".
 const char* kind_of(Encode how);
 
+/// The day of so many days since 1970-01-01, as "2024-12-31".
+std::string date_text(double days);
+
 }  // namespace kith::data

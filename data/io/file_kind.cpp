@@ -388,37 +388,6 @@ std::string inflating_command(const std::string& compression, std::string_view c
   return kind.name == nullptr ? "" : inflate + " > OUT";
 }
 
-/// What a folder in place of a file is, and what to do with it.
-std::string describe_folder(const std::string& folder) {
-  const auto has = [&folder](const char* name) { return file_exists(folder + "/" + name); };
-  if (has("_versions")) {
-    return "a Lance data set; convert it: python3 -c \"import lance; "
-           "lance.dataset('IN').to_table().to_pandas().to_csv('OUT.csv', index=False)\"";
-  }
-  if (has("data.mdb")) {
-    return "an LMDB database; convert it: python3 -c \"import lmdb, numpy; t = lmdb.open('IN', readonly=True, "
-           "lock=False).begin(); numpy.save('OUT.npy', numpy.stack([numpy.frombuffer(v, numpy.float32) for k, v in "
-           "t.cursor()]))\", if its values are rows of float32";
-  }
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (!has_ending(entry.path().native(), ".parquet")) continue;
-    return "a folder of Parquet files; convert them: python3 -c \"import pandas; "
-           "pandas.read_parquet('IN').to_csv('OUT.csv', index=False)\"";
-  }
-  if (!has(".zarray") && !has(".zgroup") && !has("zarr.json")) {
-    return "a directory; name a file in it, or another one";
-  }
-  if (has("obs") && has("var")) {
-    return "an AnnData set in a zarr folder; convert it: python3 -c \"import anndata; "
-           "anndata.read_zarr('IN').write_h5ad('OUT.h5ad')\"";
-  }
-  return fmt::format(
-      "a zarr folder; convert it: python3 -c \"import numpy, zarr; "
-      "numpy.save('OUT.npy', zarr.open('IN', mode='r'){}[:])\"",
-      has(".zarray") ? "" : "['ARRAY']");
-}
-
 std::string show_names(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
   std::string text;
@@ -434,6 +403,30 @@ std::string describe_text(std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string describe_foreign_folder(const std::string& folder) {
+  const auto has = [&folder](const char* name) { return file_exists(folder + "/" + name); };
+  if (has("_versions")) {
+    return "a Lance data set; convert it: python3 -c \"import lance; "
+           "lance.dataset('IN').to_table().to_pandas().to_csv('OUT.csv', index=False)\"";
+  }
+  if (has("data.mdb")) {
+    return "an LMDB database; convert it: python3 -c \"import lmdb, numpy; t = lmdb.open('IN', readonly=True, "
+           "lock=False).begin(); numpy.save('OUT.npy', numpy.stack([numpy.frombuffer(v, numpy.float32) for k, v in "
+           "t.cursor()]))\", if its values are rows of float32";
+  }
+  if (!has(".zarray") && !has(".zgroup") && !has("zarr.json")) {
+    return "";
+  }
+  if (has("obs") && has("var")) {
+    return "an AnnData set in a zarr folder; convert it: python3 -c \"import anndata; "
+           "anndata.read_zarr('IN').write_h5ad('OUT.h5ad')\"";
+  }
+  return fmt::format(
+      "a zarr folder; convert it: python3 -c \"import numpy, zarr; "
+      "numpy.save('OUT.npy', zarr.open('IN', mode='r'){}[:])\"",
+      has(".zarray") ? "" : "['ARRAY']");
+}
 
 std::string conversion_of(const std::string& file) {
   const std::string bytes = shown_bytes(file), compression = compression_of(file);
@@ -517,8 +510,11 @@ void require_regular(const std::string& file, const std::string& expected) {
     refuse_input(file, fmt::format("cannot be opened: {}", std::strerror(errno)));
   }
   if (S_ISREG(status.st_mode)) return;  // opening a pipe would block
-  if (S_ISDIR(status.st_mode))
-    refuse_input(file, fmt::format("expected {}, found {}", expected, describe_folder(file)));
+  if (S_ISDIR(status.st_mode)) {
+    const std::string foreign = describe_foreign_folder(file);
+    refuse_input(file, fmt::format("expected {}, found {}", expected,
+                                   foreign.empty() ? "a directory; name a file in it, or another one" : foreign));
+  }
   refuse_input(file, fmt::format("expected {}, found {}; give a file, or text on standard input, as in "
                                  "`... | kith cluster -`",
                                  expected, describe_special(status.st_mode)));

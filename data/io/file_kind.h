@@ -13,6 +13,8 @@ namespace kith::data {
 std::string describe_file(const std::string& file);
 /// The same for the first bytes of a file.
 std::string describe_bytes(std::string_view bytes);
+/// "a Lance data set; convert it: ...": a folder in which another program keeps one data set; empty: any other folder.
+std::string describe_foreign_folder(const std::string& folder);
 /// The command that makes a file of a known format of this one, with IN and OUT for their names; empty if none is
 /// known.
 std::string conversion_of(const std::string& file);

@@ -36,7 +36,7 @@ bool same_place(const std::filesystem::path& a, const std::filesystem::path& b) 
 }
 
 Location parse_location(const std::string& text) {
-  if (file_exists(text) || text.find('\n') != text.npos) return {text, ""};
+  if (file_exists(text) || text.find(kBetweenNames) != text.npos) return {text, ""};
   // From the right, so that "a:b.h5:/train" finds "a:b.h5" and "points.h5:/a:b" still finds "points.h5".
   for (auto colon = text.rfind(':'); colon != text.npos && colon > 0; colon = text.rfind(':', colon - 1)) {
     if (file_exists(text.substr(0, colon))) return {text.substr(0, colon), text.substr(colon + 1)};

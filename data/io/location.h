@@ -7,6 +7,9 @@
 
 namespace kith::data {
 
+/// Stands between the names of several files in one string (data/file_set.h). Names may hold line ends.
+inline constexpr char kBetweenNames = '\x1f';
+
 /// "points.h5:/train", split into its parts.
 struct Location {
   std::string file;

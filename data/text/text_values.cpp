@@ -207,13 +207,6 @@ std::optional<double> parse_date(std::string_view text, DateOrder order) {
   return is_one ? found.day_first : std::nullopt;
 }
 
-std::string date_text(double days) {
-  const std::chrono::sys_days day{std::chrono::days{static_cast<int>(std::floor(days))}};
-  const std::chrono::year_month_day date{day};
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()));
-}
-
 std::optional<double> parse_yes_no(std::string_view text) {
   constexpr std::string_view kYes[] = {"yes", "true",      "y",         "t", "ja", "oui",
                                        "si",  "s\xc3\xad", "s\xc3\xac", "1", "1.0"};

@@ -26,9 +26,6 @@ DateReadings date_readings(std::string_view text);
 /// date of the calendar.
 std::optional<double> parse_date(std::string_view text, DateOrder order);
 
-/// The day of so many days since 1970-01-01, as "2024-12-31".
-std::string date_text(double days);
-
 /// 1 or 0 for the words yes, true, y, t, ja, oui, si, 1 and no, false, n, f, nein, non, 0 in any case; nothing for
 /// others.
 std::optional<double> parse_yes_no(std::string_view text);

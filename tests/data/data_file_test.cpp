@@ -31,7 +31,7 @@ TEST_CASE("the message about a file of an unknown format describes its content")
   const Scratch scratch;
   refused_file(scratch / "missing.h5", {"missing.h5", "no such file"});
   refused_file((scratch / "missing.h5") + ":/train", {"missing.h5", "no such file"});
-  refused_file(scratch / "", {"found a directory"});
+  refused_file(scratch / "", {"expected a folder with files of points", "found none"});
   REQUIRE(mkfifo((scratch / "pipe").c_str(), 0600) == 0);
   refused_file(scratch / "pipe", {"found a pipe"});
   refused_file("/dev/null", {"found a device"});

@@ -8,7 +8,7 @@ namespace {
 
 const Wrong kTexts[] = {
     {3, "cluster none.h5 -k 2", "none.h5 |  | check the name | no such file | and the directory"},
-    {3, "cluster folder -k 2", "folder |  | expected a file | found a directory | name a file in it"},
+    {3, "cluster folder -k 2", "folder |  | expected a folder with files of points | found none | name the files themselves"},
     {3, "cluster image.png -k 2",
      "image.png |  | expected a file of a known format | found a PNG picture | `kith devices` lists"},
     {3, "cluster none.csv -k 2",
