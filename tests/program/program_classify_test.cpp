@@ -102,7 +102,7 @@ TEST_CASE("neighbours vote for the class of a row, ties to the lowest class") {
   CHECK(run.out.substr(0, 12) == "0\ta\t1\n1\tb\t1\n");
   done(with({"--classify", "texts.csv", "--queries", "x.h5", "-k", "1", "-o", "o.csv"}), there);
   CHECK(bytes_of(folder / "o.csv").starts_with("row,label,share\n0,a,1\n1,b,1\n2,a,1\n"));
-  refuses(2, with({"--classify", "texts.csv", "-o", "o.npy"}), {".csv or .h5", "texts.csv"}, there);
+  refuses(2, with({"--classify", "texts.csv", "-o", "o.npy"}), {".csv, .parquet or .h5", "texts.csv"}, there);
   write_bytes(folder / "few.csv", "class\n1\n2\n");
   refuses(3, with({"--classify", "few.csv"}), {"a label for each of the 90 rows", "found 2"}, there);
   refuses(2, with({"--classify", "texts.csv", "--outliers"}), {"--outliers"}, there);

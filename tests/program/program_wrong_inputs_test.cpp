@@ -176,9 +176,9 @@ const Wrong kBeside[] = {
      "x.h5:/half | row 2 (counted from 1) | expected a whole number as label | found 0.5 | name the dataset that holds "
      "the labels"},
     {3, "evaluate digits.h5:/train --truth l.csv",
-     "--truth l.csv |  | expected lists of neighbours, as digits.h5:/train has | found labels | FILE:/neighbors of a"},
+     "digits.h5:/train |  | expected labels, one for each row, as --truth l.csv | found a matrix | FILE:/neighbors of a"},
     {3, "evaluate l.csv --truth digits.h5:/train",
-     "digits.h5:/train |  | expected labels, one number for each row | found 1797 x 64 | name a vector"},
+     "digits.h5:/train |  | expected labels, one number for each row | a matrix of 1797 x 64 | name the vector"},
     {3, "evaluate x.h5 --truth l.csv", "x.h5:/labels | in / | no such dataset | 'labels' is not in | which holds big"},
     {2, "evaluate holes.csv --truth l.csv",
      "holes.csv |  | expected the name of the column that holds the labels | found 2 columns: id, kind | "

@@ -29,7 +29,7 @@ const std::vector<Module> kModules{
     {"data/text", {"data/text/"}, {"data/format"}},
     {"data/arrays", {"data/arrays/"}, {"data/format"}},
     {"data/arrow", {"data/arrow/"}, {"data/format"}},
-    {"data/results", {"data/results/"}, {"data/hdf5"}},
+    {"data/results", {"data/results/"}, {"data/hdf5", "data/arrow"}},
     {"data", {"data/"}, {"data/results", "data/text", "data/arrays", "data/arrow", "data/picture"}},
 
     // The operations of a backend are declared beside its folders, which define them.
