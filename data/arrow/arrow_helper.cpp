@@ -31,6 +31,7 @@ namespace kith::data {
 namespace {
 
 constexpr const char* kProgram = "kith-arrow";
+constexpr const char* kNotLoaded = "ended (code 127)";  // by the dynamic linker
 
 [[noreturn]] void fail_to_start(const char* action, int reason) {
   throw Error(ExitCode::internal,
@@ -201,8 +202,14 @@ void ArrowConnection::refuse_reply() const {
 }
 
 void ArrowConnection::refuse_death() const {
-  refuse_input(name_, fmt::format("{} {} while it worked on it; the file is damaged: copy or create it again", kProgram,
-                                  server().death()));
+  const std::string death = server().death();
+  if (death == kNotLoaded) {
+    refuse_input(name_, fmt::format("cannot be read, because {} does not find the libraries that it needs; install it "
+                                    "again",
+                                    kProgram));
+  }
+  refuse_input(
+      name_, fmt::format("{} {} while it worked on it; the file is damaged: copy or create it again", kProgram, death));
 }
 
 }  // namespace kith::data

@@ -148,8 +148,8 @@ TEST_CASE("the table of the points is written with the labels as a further colum
         write_bytes(folder / "t.csv", "a,b\n1,2\n"), there));
   CHECK(bytes_of(folder / "p.csv") == "a,b,label\n1,2,0\n");
   refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "-o", "x.npy"}, {"--append: expected an --output"}, there);
-  refuses(2, {"cluster", kDigits, "-k", "1", "--append", "-o", "x.csv"}, {"--append: expected points of one text, Parquet or Arrow file"},
-          there);
+  refuses(2, {"cluster", kDigits, "-k", "1", "--append", "-o", "x.csv"},
+          {"--append: expected points of one text, Parquet or Arrow file"}, there);
 }
 
 TEST_CASE("files of other programs are refused by name, with the command that converts them") {

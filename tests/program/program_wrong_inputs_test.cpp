@@ -8,7 +8,8 @@ namespace {
 
 const Wrong kTexts[] = {
     {3, "cluster none.h5 -k 2", "none.h5 |  | check the name | no such file | and the directory"},
-    {3, "cluster folder -k 2", "folder |  | expected a folder with files of points | found none | name the files themselves"},
+    {3, "cluster folder -k 2",
+     "folder |  | expected a folder with files of points | found none | name the files themselves"},
     {3, "cluster image.png -k 2",
      "image.png |  | expected a file of a known format | found a PNG picture | `kith devices` lists"},
     {3, "cluster none.csv -k 2",
@@ -176,7 +177,8 @@ const Wrong kBeside[] = {
      "x.h5:/half | row 2 (counted from 1) | expected a whole number as label | found 0.5 | name the dataset that holds "
      "the labels"},
     {3, "evaluate digits.h5:/train --truth l.csv",
-     "digits.h5:/train |  | expected labels, one for each row, as --truth l.csv | found a matrix | FILE:/neighbors of a"},
+     "digits.h5:/train |  | expected labels, one for each row, as --truth l.csv | found a matrix | FILE:/neighbors of "
+     "a"},
     {3, "evaluate l.csv --truth digits.h5:/train",
      "digits.h5:/train |  | expected labels, one number for each row | a matrix of 1797 x 64 | name the vector"},
     {3, "evaluate x.h5 --truth l.csv", "x.h5:/labels | in / | no such dataset | 'labels' is not in | which holds big"},

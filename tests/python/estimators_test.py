@@ -22,7 +22,7 @@ except ImportError:
     sklearn = None  # type: ignore[assignment]
 import kith
 
-# scikit-learn excludes its own KMeans from these: a row of weight 2 changes which rows are drawn as first centroids.
+# Expected to differ: a row of weight 2 changes which rows are drawn as first centroids.
 DRAWN = {
     f"check_sample_weight_equivalence_on_{kind}_data": "weights change which rows are drawn" for kind in ("dense", "sparse")
 }
