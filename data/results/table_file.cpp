@@ -17,28 +17,35 @@ std::int64_t bytes_of(const ArrowField& field) {
   return one * std::max<std::int64_t>(field.length, 1);
 }
 
-/// Moves the first rows of a column out of it.
-ArrowColumnValues take_rows(TableColumn& column, std::int64_t rows) {
-  if (rows == column.rows) {
-    column.rows = 0;
-    return std::exchange(column.values, {});
-  }
-  ArrowColumnValues part;
+/// Takes rows out of a column, which drop_rows() makes shorter once for all groups.
+ArrowColumnValues take_rows(TableColumn& column, std::int64_t first, std::int64_t rows) {
   ArrowColumnValues& all = column.values;
+  if (rows == column.rows) return std::exchange(all, {});
+  ArrowColumnValues part;
   if (column.field.type == ArrowType::text) {
-    part.texts.assign(std::make_move_iterator(all.texts.begin()), std::make_move_iterator(all.texts.begin() + rows));
+    const auto begin = std::make_move_iterator(all.texts.begin() + first);
+    part.texts.assign(begin, begin + rows);
+  } else {
+    const std::int64_t bytes = bytes_of(column.field);
+    part.bytes = all.bytes.substr(static_cast<std::size_t>(first * bytes), static_cast<std::size_t>(rows * bytes));
+  }
+  if (!all.is_set.empty()) part.is_set.assign(all.is_set.begin() + first, all.is_set.begin() + first + rows);
+  return part;
+}
+
+void drop_rows(TableColumn& column, std::int64_t rows) {
+  ArrowColumnValues& all = column.values;
+  column.rows -= rows;
+  if (column.rows == 0) {
+    all = {};
+    return;
+  }
+  if (column.field.type == ArrowType::text) {
     all.texts.erase(all.texts.begin(), all.texts.begin() + rows);
   } else {
-    const auto bytes = static_cast<std::size_t>(rows * bytes_of(column.field));
-    part.bytes = all.bytes.substr(0, bytes);
-    all.bytes.erase(0, bytes);
+    all.bytes.erase(0, static_cast<std::size_t>(rows * bytes_of(column.field)));
   }
-  if (!all.is_set.empty()) {
-    part.is_set.assign(all.is_set.begin(), all.is_set.begin() + rows);
-    all.is_set.erase(all.is_set.begin(), all.is_set.begin() + rows);
-  }
-  column.rows -= rows;
-  return part;
+  if (!all.is_set.empty()) all.is_set.erase(all.is_set.begin(), all.is_set.begin() + rows);
 }
 
 }  // namespace
@@ -89,19 +96,21 @@ std::int64_t TableFile::next_group() const {
 
 void TableFile::write_groups(bool all) {
   const std::int64_t there = columns_[0].rows;
-  for (std::int64_t left = there; left > 0;) {
-    const std::int64_t rows = std::min(next_group(), left);
-    if (rows < next_group() && !all) return;
+  std::int64_t taken = 0;
+  while (taken < there) {
+    const std::int64_t group = next_group(), rows = std::min(group, there - taken);
+    if (rows < group && !all) break;
     std::vector<ArrowColumnValues> values;
     std::int64_t bytes = 0;
     for (TableColumn& column : columns_) {
-      values.push_back(take_rows(column, rows));
+      values.push_back(take_rows(column, taken, rows));
       bytes += rows * bytes_of(column.field);
     }
     out_.write(program_.call<std::string>(ArrowCall::append_rows, bytes, rows, values));
     written_ += rows;
-    left -= rows;
+    taken += rows;
   }
+  for (TableColumn& column : columns_) drop_rows(column, taken);
 }
 
 void TableFile::finish(const std::function<void()>& before_naming) {
