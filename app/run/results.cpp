@@ -222,7 +222,8 @@ void write_texts(data::ResultFile& file, const std::string& name, const std::vec
   std::size_t longest = 0;
   for (const std::string& text : texts) longest = std::max(longest, text.size());
   if (longest <= 16) return write_as<16>(file, name, texts);
-  longest <= 64 ? write_as<64>(file, name, texts) : write_as<256>(file, name, texts);
+  if (longest <= 64) return write_as<64>(file, name, texts);
+  longest <= 256 ? write_as<256>(file, name, texts) : write_as<4096>(file, name, texts);  // the longest path
 }
 
 void write_files(data::ResultFile& file, const std::string& group, const data::PointSource& points) {

@@ -429,6 +429,7 @@ KITH_INSTANTIATE(std::uint8_t)
 KITH_INSTANTIATE(FixedText<16>)
 KITH_INSTANTIATE(FixedText<64>)
 KITH_INSTANTIATE(FixedText<256>)
+KITH_INSTANTIATE(FixedText<4096>)
 #undef KITH_INSTANTIATE
 
 }  // namespace kith::data

@@ -51,7 +51,7 @@ class ResultFile {
   void dataset(const std::string& name, MatrixView<const double> values);
 
   /// A matrix, or a vector (rows of one column), that write_rows() writes in blocks. Element: float, double,
-  /// std::int32_t, std::int64_t, std::uint8_t, FixedText<16, 64 or 256>.
+  /// std::int32_t, std::int64_t, std::uint8_t, FixedText<16, 64, 256 or 4096>.
   template <class T>
   void create_matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
   template <class T>

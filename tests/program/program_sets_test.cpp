@@ -333,3 +333,13 @@ TEST_CASE("kith info --fresh compares all files of a set") {
   write_part(folder / "set/part-2.npy", 8, 41);
   CHECK(run_kith({"info", "--fresh", folder / "x.h5"}).says("the input set has changed"));
 }
+
+TEST_CASE("names of files are stored whole, however long") {
+  const Scratch folder;
+  const std::string deep = std::string(200, 'a') + "/" + std::string(200, 'b');
+  std::filesystem::create_directories(folder / ("set/" + deep));
+  write_bytes(folder / ("set/" + deep + "/1.csv"), "x,y\n0,0\n9,9\n");
+  write_bytes(folder / "set/2.csv", "x,y\n1,1\n8,8\n");
+  done({"cluster", folder / "set", "-k", "2", "-q", "-o", folder / "r.h5"});
+  CHECK(bytes_of(folder / "r.h5").find(deep + "/1.csv") != std::string::npos);
+}
