@@ -192,8 +192,7 @@ std::string folder_of_all(const std::vector<std::string>& files) {
 
 FileNames find_files(const std::string& name) {
   FileNames names;
-  const std::vector<std::string> words = file_exists(name) ? std::vector{name} : split_at(kBetweenNames, name);
-  for (const std::string& word : words) add_word(word, "", names);
+  for (const std::string& word : split_at(kBetweenNames, name)) add_word(word, "", names);
   names.folder = folder_of_all(names.files);
   return names;
 }
@@ -250,7 +249,7 @@ InputMark mark_of_input(const std::string& name) {
 }
 
 std::string shown_set(const std::string& name) {
-  const std::vector<std::string> words = file_exists(name) ? std::vector{name} : split_at(kBetweenNames, name);
+  const std::vector<std::string> words = split_at(kBetweenNames, name);
   if (words.size() < 2) return name;
   return fmt::format("{} and {} more", words.front(), words.size() - 1);
 }

@@ -53,7 +53,7 @@ struct LabelPart {
   std::int64_t first = 0, rows = 0;
 };
 
-/// The name of the points' file, without its ending, in the folder of labels.
+/// A file of labels for each file of the points, with its name and another ending.
 std::vector<LabelPart> parts_of(const std::string& folder, const CommonOptions& common,
                                 const data::PointSource& points) {
   std::vector<data::FileSet::File> files;
@@ -66,8 +66,8 @@ std::vector<LabelPart> parts_of(const std::string& folder, const CommonOptions& 
   std::map<std::string, std::string> made;  // of which file
   std::vector<LabelPart> parts;
   for (const data::FileSet::File& file : files) {
-    std::filesystem::path name =
-        file.relative.substr(0, data::parse_location(file.name).file.size() + file.relative.size() - file.name.size());
+    const std::size_t dataset = file.name.size() - data::parse_location(file.name).file.size();  // ":/train"
+    std::filesystem::path name = file.relative.substr(0, file.relative.size() - dataset);
     for (const char* compression : {".gz", ".zst"}) {
       if (data::has_ending(name.string(), compression)) name.replace_extension();
     }
@@ -281,13 +281,6 @@ void write_label_file(const std::string& path, const CommonOptions& common, cons
   data::write_labels(path, output, table, before_naming);
 }
 
-/// Writes a small file at once.
-void write_mark(const std::string& path, const std::string& text) {
-  data::OutputBytes file(path, {.force = true, .endings = {".kith-labels"}});
-  file.write(text);
-  file.publish();
-}
-
 }  // namespace
 
 void begin_label_folders(const PointsRun& run) {
@@ -310,7 +303,7 @@ void begin_label_folders(const PointsRun& run) {
       const std::filesystem::path parent = std::filesystem::path(part.path).parent_path();
       if (!std::filesystem::exists(parent, failure)) std::filesystem::create_directories(parent, failure);
     }
-    write_mark(path, mark);
+    data::write_text_file(path, {.force = true, .endings = {kFolderMark}}, mark);
   }
 }
 

@@ -351,11 +351,12 @@ bool names_folder(const std::string& path) {
 }
 
 void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside) {
-  // A folder of labels is looked at when the files of the points are known.
   const auto check = [&](const std::string& path, const data::OutputOptions& options) {
     if (is_checking_freshness()) return;
-    if (!names_folder(path) || std::ranges::count(options.endings, "/") == 0) data::check_output(path, options);
-    refuse_in_set(names_folder(path) ? (std::filesystem::path(path) / "labels").string() : path, run.output.inputs);
+    // What lies in a folder of labels is checked once the files of the points are known.
+    const bool is_folder = names_folder(path) && std::ranges::count(options.endings, "/") > 0;
+    if (!is_folder) data::check_output(path, options);
+    refuse_in_set(is_folder ? (std::filesystem::path(path) / "labels").string() : path, run.output.inputs);
   };
   if (!run.target.empty() && !run.prints_result()) check(run.target, run.output);
   data::check_table_file(run.target);
