@@ -189,13 +189,15 @@ class ListedRows {
   }
 
   void list() {
-    constexpr std::int64_t kBlock = 512;  // candidates measured at a time
+    constexpr std::int64_t kBlock = 512;                    // candidates measured at a time
+    constexpr std::int64_t kPairs = std::int64_t{1} << 18;  // that are worth a thread
     const std::int64_t count = values_.rows;
     kept_.resize(static_cast<std::size_t>(count));
     measured_.points.distances(kept_);
     lists_.resize(kept_.size());
     std::vector<double, UninitializedAllocator<double>> distances(std::min(kBlock, count) * count);
-    Threads threads(-measured_.points.threads());
+    const auto worth = std::clamp<std::int64_t>(count * count / kPairs, 1, measured_.points.threads());
+    Threads threads(-static_cast<int>(worth));
     for (std::int64_t first = 0; first < count; first += kBlock) {
       const std::int64_t block = std::min(kBlock, count - first);
       measured_.points.all_distances({.values = values_.middle(first, block)}, {distances.data(), block, count});
