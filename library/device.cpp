@@ -2,7 +2,6 @@
 #include <kith/device.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -29,6 +28,7 @@
 #include "core/scores/internal_scores.h"
 #include "core/scores/silhouette.h"
 #include "library/held_points.h"
+#include "library/option_checks.h"
 
 namespace kith {
 namespace {
@@ -110,18 +110,6 @@ class Reporter final : public Observer {
   Interruption between_;
 };
 
-/// Throws Error(usage) for an unknown name; `means`: only metrics that k-means supports.
-Metric metric_named(const std::string& name, bool means) {
-  std::vector<std::string> known;
-  for (const Metric metric :
-       {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan, Metric::chebyshev}) {
-    if (means && known.size() == 2) break;
-    if (name == name_of(metric)) return metric;
-    known.emplace_back(name_of(metric));
-  }
-  throw Error(ExitCode::usage, fmt::format("metric: expected {}, found '{}'", fmt::join(known, ", "), name));
-}
-
 /// The values or, for cosine, their directions, which are written to `directions`.
 PointsView values_for(const PointsView& view, Metric metric, Matrix<double>& directions, const char* name) {
   if (metric != Metric::cosine) return view;
@@ -146,74 +134,6 @@ PointsView values_for(const PointsView& view, Metric metric, Matrix<double>& dir
 template <class T>
 OwnedMatrix<T> copied(const Matrix<T>& matrix) {
   return {matrix.rows(), matrix.columns(), {matrix.data(), matrix.data() + matrix.size()}};
-}
-
-/// Given centroids, checked; for cosine their directions.
-Matrix<double> checked_centroids(const OwnedMatrix<double>& centroids, Metric metric) {
-  Matrix<double> given(centroids.rows, centroids.columns);
-  if (std::ssize(centroids.values) != given.size() || given.size() == 0) {
-    throw Error(ExitCode::usage, fmt::format("centroids: expected {} x {} values, found {}", centroids.rows,
-                                             centroids.columns, centroids.values.size()));
-  }
-  require_finite("centroids", std::span(centroids.values), centroids.columns);
-  std::copy(centroids.values.begin(), centroids.values.end(), given.data());
-  if (metric == Metric::cosine) normalize_centroids(given.view(), "centroids");
-  return given;
-}
-
-Init init_named(const std::string& name, const DataPlan& plan, std::int64_t clusters) {
-  if (name.empty()) return default_init(plan.rows, plan.columns, clusters);
-  std::string known;
-  for (const auto& [rule, init] : kStartRules) {
-    if (name == rule) return init;
-    known += (known.empty() ? "" : ", ") + std::string(rule);
-  }
-  throw Error(ExitCode::usage, fmt::format("init: expected {}, found '{}'", known, name));
-}
-
-EmptyRule rule_named(const std::string& name) {
-  for (const EmptyRule rule : {EmptyRule::relocate, EmptyRule::keep, EmptyRule::drop, EmptyRule::error}) {
-    if (name == name_of(rule)) return rule;
-  }
-  throw Error(ExitCode::usage, fmt::format("empty_clusters: expected relocate, keep, drop or error, found '{}'", name));
-}
-
-void check(const ClusterOptions& options) {
-  if (options.runs < 1 || options.max_iterations < 1 || !(options.tolerance >= 0.0)) {
-    throw Error(ExitCode::usage,
-                fmt::format("cluster: expected runs and max_iterations of 1 or more and a tolerance of 0 or more, "
-                            "found {}, {} and {}",
-                            options.runs, options.max_iterations, options.tolerance));
-  }
-  if (options.batch < 0 || options.epochs < 1) {
-    throw Error(ExitCode::usage, fmt::format("cluster: expected a batch of 0 or more and epochs of 1 or more, found {} "
-                                             "and {}",
-                                             options.batch, options.epochs));
-  }
-  if (options.algorithm != "lloyd" && options.algorithm != "bisecting") {
-    throw Error(ExitCode::usage, fmt::format("algorithm: expected lloyd or bisecting, found '{}'", options.algorithm));
-  }
-  const bool is_bisecting = options.algorithm == "bisecting";
-  if (is_bisecting && (options.batch > 0 || options.centroids.rows > 0 || options.continued != nullptr)) {
-    throw Error(ExitCode::usage,
-                "algorithm bisecting: cannot be combined with a batch or with centroids to start "
-                "from; leave one of them out");
-  }
-  if (!options.weights.empty() && (is_bisecting || options.batch > 0)) {
-    throw Error(ExitCode::usage,
-                "weights: cannot be combined with a batch or with algorithm bisecting; leave one of "
-                "them out");
-  }
-}
-
-void check_weights(std::span<const double> weights, std::int64_t rows) {
-  if (weights.empty()) return;
-  if (std::ssize(weights) != rows) {
-    throw Error(ExitCode::usage, fmt::format("weights: expected {} weights, one for each row, found {}; give every row "
-                                             "a weight, 0 for rows to ignore",
-                                             rows, weights.size()));
-  }
-  checked_weights(weights, "weights");
 }
 
 /// A distance as the command line shows it.
@@ -367,7 +287,7 @@ std::string HeldPoints::default_init(std::int64_t clusters) const {
 }
 
 ClusterResult HeldPoints::cluster(std::int64_t clusters, const ClusterOptions& options) const {
-  check(options);
+  check_options(options);
   const Metric metric = metric_named(options.metric, true);
   const ClusterResult* const before = options.continued;
   Matrix<double> given;
