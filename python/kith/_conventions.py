@@ -98,6 +98,23 @@ except ImportError:
         return of_rows
 
 
+class TakesSparse:
+    """In front of the bases of an estimator: it takes sparse matrices, and says so to scikit-learn."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
+
+class SparseClusters(TakesSparse, ClusterMixin):
+    """The same for clusterings, which take weights of rows."""
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray[Any, Any]:
+        """fit(X).labels_"""
+        return self.fit(X, sample_weight=sample_weight).labels_  # type: ignore[attr-defined]
+
+
 def _same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b))
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ._choice import _native
 from ._conventions import (
-    BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, ConvergenceWarning, TransformerMixin, check_is_fitted,
-    is_real, is_whole, metric_of, points, require, seed_of, threads_of, weights,
+    BaseEstimator, ClassNamePrefixFeaturesOutMixin, ConvergenceWarning, SparseClusters, TakesSparse, TransformerMixin,
+    check_is_fitted, is_real, is_whole, metric_of, points, require, seed_of, threads_of, weights,
 )  # fmt: skip
 
 
@@ -23,7 +23,7 @@ def _cosine_radius(radius: float) -> float:
 LARGEST_RADIUS = 1e150  # whose square float64 holds
 
 
-class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class KMeans(SparseClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """k-means, exact: every label is the nearest centroid, decided in float64, on any number of threads.
 
     Parameters
@@ -130,10 +130,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         check_is_fitted(self)
         return np.asarray(_native.assign(points(self, X, reset=False), self.cluster_centers_).labels)
 
-    def fit_predict(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> NDArray[np.int32]:
-        """fit(X).labels_"""
-        return self.fit(X, sample_weight=sample_weight).labels_
-
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Distances to all centroids, in the type of X: shape (n_samples, n_clusters)."""
         check_is_fitted(self)
@@ -152,12 +148,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-class NearestNeighbors(BaseEstimator):
+class NearestNeighbors(TakesSparse, BaseEstimator):
     """Exact nearest neighbours: nothing is approximate, and ties go to the lowest row.
 
     Parameters
@@ -292,13 +287,8 @@ class NearestNeighbors(BaseEstimator):
         check_is_fitted(self)
         return self._graph(*self._within(X, radius), mode)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
-
-class DBSCAN(ClusterMixin, BaseEstimator):
+class DBSCAN(SparseClusters, BaseEstimator):
     """Clusters of rows that are dense: a core row has min_samples rows within eps, itself among them.
 
     Parameters
@@ -387,12 +377,3 @@ class DBSCAN(ClusterMixin, BaseEstimator):
         borders = ~is_core[row] & is_core[near]
         np.minimum.at(labels, row[borders], labels[near[borders]])
         return np.where(labels == len(rows), -1, labels), core
-
-    def fit_predict(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> NDArray[np.intp]:
-        """fit(X).labels_"""
-        return self.fit(X, sample_weight=sample_weight).labels_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
