@@ -3,7 +3,9 @@
 #include <cmath>
 #include <random>
 
+#include "core/kmeans/seeding.h"
 #include "core/points/data_plan.h"
+#include "core/points/observer.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/reference.h"
@@ -86,6 +88,68 @@ Matrix<double> every_row(const Matrix<double>& values, std::int64_t count, doubl
   return rows;
 }
 
+/// What a seeding has done, with the candidates that it holds.
+struct SeedingWork {
+  std::int64_t reads = 0;      // rows read, once for each pass over them
+  std::int64_t distances = 0;  // scores of screens and distances of rows to centroids, seeds and candidates
+};
+
+/// Points that count the work of a seeding.
+class CountedPoints : public Points {
+ public:
+  CountedPoints(std::unique_ptr<Points> points, SeedingWork& work) : points_(std::move(points)), work_(work) {}
+  std::int64_t rows() const override { return points_->rows(); }
+  std::int64_t columns() const override { return points_->columns(); }
+  void add_range(ColumnRange& range) const override { points_->add_range(range); }
+  void add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& sums) const override {
+    points_->add_magnitudes(scales, sums);
+  }
+  void prepare(const DataPlan& plan) override { points_->prepare(plan); }
+  void reset() override { points_->reset(); }
+  std::vector<FarRow> farthest(std::int64_t count) const override { return points_->farthest(count); }
+  void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override {
+    points_->copy_rows(rows, out);
+  }
+  std::unique_ptr<Points> hold(const PointBlock& block) const override {
+    return std::make_unique<CountedPoints>(points_->hold(block), work_);
+  }
+  int threads() const override { return points_->threads(); }
+  void distances(std::span<double> out) const override { points_->distances(out); }
+  std::int64_t total_min_distance(FixedScale scale) const override { return points_->total_min_distance(scale); }
+  void draw_rows(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
+    points_->draw_rows(scale, targets, rows);
+  }
+  void sweep(const SweepRequest& request, Assignment& assignment) override {
+    points_->sweep(request, assignment);
+    work_.reads += rows();
+    work_.distances += assignment.products + assignment.candidates;
+  }
+  double update_min_distance(std::span<const double> seed) override {
+    count(1);
+    return points_->update_min_distance(seed);
+  }
+  void try_candidates(MatrixView<const double> candidates, FixedScale scale, std::span<std::int64_t> totals) override {
+    count(candidates.rows);
+    points_->try_candidates(candidates, scale, totals);
+  }
+  double commit_candidate(std::int64_t chosen) override {
+    count(1);
+    return points_->commit_candidate(chosen);
+  }
+  void all_distances(const Queries& queries, MatrixView<double> out) const override {
+    count(queries.values.rows);
+    points_->all_distances(queries, out);
+  }
+
+ private:
+  void count(std::int64_t others) const {
+    work_.reads += rows();
+    work_.distances += rows() * others;
+  }
+  std::unique_ptr<Points> points_;
+  SeedingWork& work_;
+};
+
 /// Whether a screen for few columns assigns rows of d columns to few clusters. That of a GPU ends at 8 columns.
 bool has_narrow_screen(const Tested& tested, std::int64_t d) { return !tested.name.starts_with("cuda") || d <= 8; }
 
@@ -136,6 +200,39 @@ TEST_CASE("assignments of structured data do little work and equal the definitio
       }
       points->labels(labels);
       for (std::int64_t i = 0; i < kChecked; ++i) REQUIRE(labels[i * (kRows / kChecked)] == wanted[i]);
+    }
+  }
+}
+
+// k-means|| assigns all rows to 1, k + 1, 2 k + 1 and 4 k + 1 candidates, with the labels of one round as guesses for
+// the next, and chooses among 4 k rows; k-means++ passes over all rows for each seed.
+TEST_CASE("seedings of structured data do little work", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 10'000, kClusters = 100, kTrials = 6;
+  const std::vector<Tested> backends = every_backend();
+  for (const Structure& structure : kStructures) {
+    const Matrix<double> values = make(structure, kRows);
+    const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+    std::vector<std::int64_t> expected;
+    for (const Tested& tested : backends) {
+      SeedingWork work;
+      CountedPoints points(tested.backend->hold({view_of(stored), 0}), work);
+      const DataPlan plan = make_plan(points);
+      points.prepare(plan);
+      Observer silent;
+      const auto seeds = kmeans_parallel(points, plan, kClusters, {3, 0}, silent);
+      const bool is_first = expected.empty();
+      if (is_first) expected = seeds;
+      CHECK(seeds == expected);
+      const double per_row = 1.0 / kRows;
+      INFO(tested.name << ", " << structure.name << ": " << per_row * work.reads << " reads, "
+                       << per_row * work.distances / kClusters << " k distances for each row");
+      CHECK(per_row * work.reads <= 5.3);  // each of the first 16 choices reads 4 % of as many rows twice
+      CHECK(per_row * work.distances <= 11 * kClusters);  // 7 k, where no label is a good guess and no row ambiguous
+      if (!is_first) continue;
+      work = {};
+      greedy_kmeans_plus_plus(points, plan.weights, kClusters, {3, 0}, silent);
+      CHECK(work.reads == (1 + 2 * (kClusters - 1)) * kRows);
+      CHECK(work.distances == (1 + (kTrials + 1) * (kClusters - 1)) * kRows);
     }
   }
 }
