@@ -39,6 +39,13 @@ constexpr std::string_view kDivided[] = {"cluster", "sweep", "assign", "knn"};
 static_assert(std::ranges::equal(kCommands, kCommandNames, {},
                                  [](const Command& c) { return std::string_view(c.name); }));
 
+/// kith without a word: what it is for, two commands to begin with, and where to read on.
+constexpr const char* kFirstLines =
+    "kith finds clusters and nearest neighbours in the rows of a file.\n"
+    "  kith cluster points.csv -k 5 -o labels.csv   five clusters: a label for each row\n"
+    "  kith knn points.csv -k 10 -o nearest.csv     the ten nearest rows of each row\n"
+    "  kith info points.csv; kith --help            what a file contains; all commands\n";
+
 std::string short_help(HelpForm form) {
   HelpPage page{
       "kith: exact k-means and nearest neighbours, from files to files. Results are the same bytes on every "
@@ -60,7 +67,11 @@ std::string short_help(HelpForm form) {
 std::span<const Command> commands() { return kCommands; }
 
 int run_program(const Arguments& words) {
-  const std::string first = words.empty() ? "--help" : words.front();
+  if (words.empty()) {
+    print_out(kFirstLines);
+    return 0;
+  }
+  const std::string& first = words.front();
   if (first == "--version" || first == "-V") {
     const bool verbose = words.size() == 2 && (words[1] == "--verbose" || words[1] == "-v");
     print_out(verbose ? version_page() : "kith " KITH_VERSION "\n");

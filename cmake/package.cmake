@@ -1,5 +1,5 @@
-# Packages (./dev package). Debian's, kith and, where MPI was found, kith-mpi, depend on the libraries of the distribution
-# on which they are built; with CUDA they are kith-cuda and kith-mpi-cuda. The tarball (KITH_RELOCATABLE) needs glibc only.
+# Debian packages (./dev package), kith and, where MPI was found, kith-mpi, depend on the libraries of the distribution
+# on which they are built; with CUDA they are kith-cuda and kith-mpi-cuda.
 set(CPACK_PACKAGE_NAME kith)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_CONTACT "The authors of kith <kith@example.org>")
@@ -20,25 +20,7 @@ if(KITH_HAS_CUDA)
 endif()
 install(FILES samples/digits.h5 samples/README.md DESTINATION ${documents}/examples COMPONENT kith)
 
-if(KITH_RELOCATABLE)
-  set(CPACK_GENERATOR TGZ)
-  set(CPACK_PACKAGING_INSTALL_PREFIX /)
-  set(CPACK_PACKAGE_FILE_NAME kith-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
-  set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
-  set(CPACK_ARCHIVE_KITH_FILE_NAME ${CPACK_PACKAGE_FILE_NAME})
-  set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
-  install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${documents} COMPONENT kith)
-  # The licences of the libraries that are part of the program, as Debian keeps them.
-  foreach(package libhdf5-dev libaec-dev zlib1g-dev libpng-dev libjpeg*-turbo*-dev libzstd-dev libfmt-dev libcli11-dev
-      nlohmann-json3-dev libeigen3-dev gcc-*-base)
-    file(GLOB license /usr/share/doc/${package}/copyright)
-    foreach(file IN LISTS license)
-      cmake_path(GET file PARENT_PATH name)
-      cmake_path(GET name FILENAME name)
-      install(FILES ${file} DESTINATION ${documents}/libraries RENAME ${name} COMPONENT kith)
-    endforeach()
-  endforeach()
-else()
+if(NOT KITH_RELOCATABLE)
   set(CPACK_GENERATOR DEB)
   set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
   set(CPACK_DEB_COMPONENT_INSTALL ON)

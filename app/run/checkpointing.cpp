@@ -58,10 +58,13 @@ void check_identity(const data::InputMark& found, const data::InputMark& run, co
                   file, run.name, what, file));
 }
 
+/// Earlier versions whose runs this one continues, since its steps are the same.
+constexpr std::array<std::string_view, 1> kContinued{"0.1.0"};
+
 /// Throws unless the checkpoint is one of this run.
 void check_same(const Checkpoint& found, const Checkpoint& run, const std::string& file, bool same_inputs) {
   const std::string remedy = "remove it to begin a new run, or choose another name for --checkpoint";
-  if (found.kith_version != run.kith_version) {
+  if (found.kith_version != run.kith_version && std::ranges::find(kContinued, found.kith_version) == kContinued.end()) {
     throw Error(ExitCode::usage,
                 fmt::format("{}: expected a checkpoint of kith {}, found one of {}; continue with that "
                             "version, or {}",

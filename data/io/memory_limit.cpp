@@ -110,7 +110,9 @@ RunLimit& run_limit() {
 
 MemoryLimit free_memory() {
   const std::int64_t kilobytes = field_in("/proc/meminfo", "MemAvailable:");
-  const std::int64_t machine = kilobytes > 0 ? kilobytes * 1024 : kUnlimited;
+  // A root without /proc: the free pages, without those of files that the system would give back.
+  const std::int64_t machine =
+      kilobytes > 0 ? kilobytes * 1024 : sysconf(_SC_AVPHYS_PAGES) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
   const std::int64_t group = available_in_all_groups();
   if (group < machine) return {group, "left of the control group's limit"};
   return {machine, "free on this machine"};

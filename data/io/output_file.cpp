@@ -166,10 +166,11 @@ OutputFile::OutputFile(const std::string& path, const OutputOptions& options) tr
 }
 
 std::string OutputFile::descriptor_path() const {
-  check_name();               // HDF5 looks the name up, and would report its loss without saying why
-  char process[32] = "self";  // in the namespace of /proc, which getpid() may not know
+  check_name();      // HDF5 looks the name up, and would report its loss without saying why
+  char process[32];  // in the namespace of /proc, which getpid() may not know
   const ssize_t size = readlink("/proc/self", process, sizeof process - 1);
-  return fmt::format("/proc/{}/fd/{}", std::string_view(process, size > 0 ? size : std::strlen(process)), descriptor());
+  if (size < 0) return target_.directory_name + "/" + file_.name();  // a root without /proc
+  return fmt::format("/proc/{}/fd/{}", std::string_view(process, static_cast<std::size_t>(size)), descriptor());
 }
 
 void OutputFile::check_name() const {

@@ -8,6 +8,7 @@
 #include <cfenv>
 #include <cstdlib>
 #include <regex>
+#include <sstream>
 
 #include "app/cli/selftest.h"
 #include "tests/support/result_values.h"
@@ -24,14 +25,35 @@ static Words plus(Words words, const Words& more) {
   return words;
 }
 
-TEST_CASE("kith alone prints a short help, --version the version") {
+TEST_CASE("kith alone prints four lines, --help the commands, --version the version") {
   const Outcome bare = run_kith({});
   CHECK(bare.code == 0);
   CHECK(bare.err.empty());
+  CHECK(std::count(bare.out.begin(), bare.out.end(), '\n') == 4);
+  const std::string help = done({"--help"}).out;
   for (const char* command : {"cluster", "assign", "knn", "distances", "info", "devices", "generate", "bench"}) {
-    CHECK(bare.out.find(std::string("\n  ") + command + " ") != std::string::npos);
+    CHECK(help.find(std::string("\n  ") + command + " ") != std::string::npos);
   }
-  CHECK(run_kith({"--help"}).out == bare.out);
+  // The commands that it proposes run.
+  const Scratch folder;
+  std::string rows = "a,b\n";
+  for (int i = 0; i < 20; ++i) rows += std::to_string(i * i % 7) + "," + std::to_string(i) + "\n";
+  write_bytes(folder / "points.csv", rows);
+  int proposed = 0;
+  std::istringstream lines(bare.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  kith ")) continue;
+    Words words;
+    std::istringstream text(line.substr(7, line.find_first_of(";", 7) - 7));
+    for (std::string word; text >> word;) {
+      words.push_back(word.ends_with(".csv") ? folder / word : word);
+      if (word == "--help" || (words.size() > 2 && words[words.size() - 2] == "-o")) break;
+    }
+    INFO(line);
+    done(words);
+    ++proposed;
+  }
+  CHECK(proposed == 3);
   CHECK(done({"--version"}).out.rfind("kith ", 0) == 0);
 }
 

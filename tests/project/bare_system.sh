@@ -145,7 +145,7 @@ try_wheel() {
   as_user /home/user/venv/bin/kith --version
   examples /home/user/venv man/man1/kith-cluster.1.gz
   as_user /home/user/venv/bin/python /home/user/module_test.py
-  quietly as_user /home/user/venv/bin/pip uninstall -y kith
+  quietly as_user /home/user/venv/bin/pip uninstall -y kith-cluster
   if find "$root/home/user/venv" -iname '*kith*' | grep .; then fail 'These files are left.'; fi
   rm -rf "$root"/home/user/{venv,.cache,certificates,module_test.py,"$(basename "$1")"}
   left

