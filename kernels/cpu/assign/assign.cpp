@@ -43,14 +43,7 @@ class Assigner {
     std::fill_n(block_best_.data(), block_best_.size(), -kInfinity);  // of column blocks that do not exist
   }
 
-  /// Labels the row unless its bound certifies its label.
-  void add_uncertified(std::int64_t row) {
-    if (bounds_.known() && bounds_.certifies(held_.bounds.bound[row], held_.label[row])) {
-      writer.count(row, held_.label[row]);
-    } else {
-      add(row);
-    }
-  }
+  /// Labels the row, at the latest in finish().
   void add(std::int64_t row) {
     queued_row_[queued_] = row;
     if (++queued_ == kernels_.lanes) screen();
@@ -257,11 +250,7 @@ class ScreenedAssignment {
     rows.reserve(static_cast<std::size_t>(held_.rows()));
     LabelWriter<T> certified(held_, request_.centroids, bounds_);
     for (std::int64_t i = 0; i < held_.rows(); ++i) {
-      if (bounds_.known() && bounds_.certifies(held_.bounds.bound[i], held_.label[i])) {
-        certified.count(i, held_.label[i]);
-      } else {
-        rows.push_back(i);
-      }
+      if (!keeps_label(i, certified)) rows.push_back(i);
     }
     add(certified.totals, result_);
     if (!rows.empty()) {
@@ -286,7 +275,8 @@ class ScreenedAssignment {
                      [&](std::int64_t first, std::int64_t last, std::int64_t, int thread) {
                        Assigner<T>& assigner = assigner_of(thread, with_guesses);
                        for (std::int64_t i = first; i < last; ++i) {
-                         if (stride == 0 || i % stride != 0) assigner.add_uncertified(i);
+                         const bool sampled = stride > 0 && i % stride == 0;
+                         if (!sampled && !keeps_label(i, assigner.writer)) assigner.add(i);
                        }
                      });
     const std::vector<std::int64_t> guessed = finish();
@@ -299,6 +289,12 @@ class ScreenedAssignment {
   }
 
  private:
+  /// Whether the bound of a row certifies its label, which is counted then.
+  bool keeps_label(std::int64_t row, LabelWriter<T>& writer) const {
+    if (!bounds_.known() || !bounds_.certifies(held_.bounds.bound[row], held_.label[row])) return false;
+    writer.count(row, held_.label[row]);
+    return true;
+  }
   const ScreenColumns& packed() {
     centroids_.pack(held_, request_.centroids.data, clusters_);
     return centroids_;
