@@ -95,6 +95,30 @@ TEST_CASE("result files of version 0.1 are read") {
   }
 }
 
+TEST_CASE("checkpoints of version 0.1 continue to the result of a whole run") {
+  const Scratch folder;
+  const std::string old = std::string(KITH_SOURCE_DIR) + "/tests/data/v0.1/";
+  for (const char* name : {"points.csv", "cluster.kith", "sweep.kith", "knn.kith"}) {
+    std::filesystem::copy_file(old + name, folder / name);
+  }
+  const auto run = [&](const std::string& words) {
+    return std::system(
+        ("cd '" + (folder / "") + "' && '" KITH_BINARY "' " + words + " --drop-columns kind -q").c_str());
+  };
+  for (const std::string command : {"cluster points.csv -k 4 --init first", "sweep points.csv -k 2-5 --n-init 2",
+                                    "knn points.csv -k 5 --block-rows 4"}) {
+    const std::string name = command.substr(0, command.find(' '));
+    INFO(name);
+    // The copies of the points and of the checkpoint are not the files of that run, but have their bytes.
+    const std::string continued = " -o continued.h5 -f --same-inputs --checkpoint " + name + ".kith";
+    CHECK(run(command + " -o refused.h5 --checkpoint " + name + ".kith 2> said") != 0);
+    CHECK(run(command + continued) == 0);
+    CHECK_FALSE(std::filesystem::exists(folder / (name + ".kith")));  // used, and removed
+    CHECK(run(command + " -o whole.h5 -f") == 0);
+    CHECK(bytes_of(folder / "continued.h5") == bytes_of(folder / "whole.h5"));
+  }
+}
+
 TEST_CASE("the help of a command opens with examples and shows defaults") {
   for (const char* command :
        {"cluster", "assign", "knn", "distances", "info", "devices", "generate", "resume", "bench"}) {
