@@ -3,7 +3,9 @@
 # of kith and kith-bench in a second. With CUDA, whose driver is a shared library, KITH_RELOCATABLE takes their place.
 # Beside each program is a map of what was linked, of which packaging/sbom.py makes the list of components.
 add_custom_target(portable)
-add_dependencies(portable manual)
+if(NOT CMAKE_CROSSCOMPILING)  # the program itself writes the manual pages
+  add_dependencies(portable manual)
+endif()
 function(kith_map target)
   target_link_options(${target} PRIVATE -Wl,-Map=$<TARGET_FILE:${target}>.map)
 endfunction()
@@ -42,7 +44,7 @@ function(kith_static program)  # program libraries...: static/program
   add_dependencies(portable ${program}-static)
 endfunction()
 
-if(KITH_RELOCATABLE)
+if(KITH_RELOCATABLE AND KITH_HAS_CUDA)
   foreach(program kith kith-bench)
     kith_map(${program})
     add_dependencies(portable ${program})
