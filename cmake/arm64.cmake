@@ -10,6 +10,8 @@ get_filename_component(arm64_root ${CMAKE_CURRENT_LIST_DIR}/../build-arm64/sysro
 set(CMAKE_FIND_ROOT_PATH ${arm64_root})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-# HDF5 is found by the compiler h5cc, of this machine, unless it is told where it is.
+# Headers that differ from machine to machine are in a folder of their own.
+set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES ${arm64_root}/usr/include/aarch64-linux-gnu)
+# h5cc, by which CMake finds HDF5, would be that of this machine.
 set(HDF5_C_COMPILER_EXECUTABLE HDF5_C_COMPILER_EXECUTABLE-NOTFOUND CACHE FILEPATH "")
 set(HDF5_ROOT ${arm64_root}/usr/lib/aarch64-linux-gnu/hdf5/serial)
