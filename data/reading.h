@@ -81,6 +81,7 @@ class SpooledRows final : public PointSource {
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
   ValueClass value_class() const override { return source_.value_class(); }
+  RowBits row_bits() const override { return source_.row_bits(); }
   std::int64_t file_bytes() const override { return rows_ * row_bytes(); }
   Number held_as() const override { return source_.held_as(); }
   std::int64_t changed_values() const override { return source_.changed_values(); }

@@ -39,6 +39,8 @@ constexpr FormatEntry kFormats[] = {
      list_matrix_market},
     {"svmlight", ".svm .svmlight .libsvm", "sparse rows, each after its label; FILE:label has the labels", is_svmlight,
      open_svmlight, list_svmlight},
+    {"FPS", ".fps .fps.gz", "hexadecimal fingerprints of chemfp, a column for each bit, with identifiers", is_fps,
+     open_fps, list_fps},
     {"text", ".csv .tsv .txt .gz .zst", "numbers separated by commas, tabs, semicolons or blanks; - is standard input",
      is_text_table, open_text, list_text},
 };

@@ -16,8 +16,8 @@
 namespace kith::app {
 namespace {
 
-constexpr Metric kMetrics[] = {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan,
-                               Metric::chebyshev};
+constexpr Metric kMetrics[] = {Metric::euclidean, Metric::cosine,  Metric::inner_product, Metric::manhattan,
+                               Metric::chebyshev, Metric::hamming, Metric::jaccard};
 
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;
@@ -120,10 +120,26 @@ void add_metric_option(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--metric",
               .value = "NAME",
               .help = "euclidean, or cosine: Euclidean distance between rows scaled to length 1. knn and distances "
-                      "also support inner-product (largest first), manhattan and chebyshev.",
+                      "also support inner-product (largest first), manhattan, chebyshev and, of rows of bits, hamming "
+                      "(how many differ) and jaccard (1 - Tanimoto similarity).",
               .stored = Stored::if_changed_and_used,
               .position = position::kMetric},
              metric_names(), common.metric);
+}
+
+void add_bits_option(OptionSet& set, CommonOptions& common) {
+  set.integer(
+      {.names = "--bits",
+       .value = "D",
+       .help = "For --metric hamming and jaccard: the bits of a row. Values of type uint8 hold eight bits each, "
+               "the first in the most significant place, unless the file has D columns; of every other type a "
+               "column is a bit, 0 or 1.",
+       .section = Section::points,
+       .shown_default = "all that the columns hold",
+       .stored = Stored::if_changed,
+       .position = position::kInput},
+      {0, kMostBits}, common.bits);
+  set["--precision"].no_effect = {when([&common] { return compares_bits(common); }, "rows are bits")};
 }
 
 void add_seed_option(OptionSet& set, CommonOptions& common) {
@@ -279,6 +295,25 @@ Metric metric_of(const CommonOptions& common) {
   const auto found = std::find_if(std::begin(kMetrics), std::end(kMetrics),
                                   [&](Metric metric) { return common.metric == name_of(metric); });
   return found == std::end(kMetrics) ? Metric::euclidean : *found;
+}
+
+void check_bit_options(const CommonOptions& common) {
+  if (!compares_bits(common)) {
+    if (common.bits == 0) return;
+    throw Error(ExitCode::usage, fmt::format("--bits {}: expected --metric hamming or jaccard, which compare rows of "
+                                             "bits, found --metric {}; leave --bits out, or give one of these metrics",
+                                             common.bits, common.metric));
+  }
+  const auto is_given = [&](const char* name) {
+    return common.set != nullptr && common.set->source(name) != Source::none;
+  };
+  for (const char* name : {"--scale", "--pca", "--column-weights", "--prepare", "--nan"}) {
+    if (!is_given(name)) continue;
+    throw Error(ExitCode::usage,
+                fmt::format("{} cannot be combined with --metric {}, whose rows are bits, 0 or 1; leave "
+                            "{} out",
+                            name, common.metric, name));
+  }
 }
 
 std::string metric_without_means(const CommonOptions& common) {

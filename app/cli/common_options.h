@@ -26,6 +26,7 @@ struct CommonOptions {
   std::uint64_t seed = 0;
   std::string precision = "auto";
   std::string metric = "euclidean";
+  std::int64_t bits = 0;  // of a row, for metrics of bits; 0: as many as its columns hold
   std::string columns, drop_columns, id_column, label_column;  // empty: none named
   std::string ids, join;                                       // texts of rows; empty: none named
   std::string index_base = "auto";                             // of svmlight files
@@ -82,6 +83,8 @@ void add_precision_option(OptionSet& set, CommonOptions& common);
 void add_input_options(OptionSet& set, CommonOptions& common);
 void add_text_options(OptionSet& set, CommonOptions& common);  // the form of text files
 void add_metric_option(OptionSet& set, CommonOptions& common);
+/// --bits, of commands that have metrics of bits, after --metric.
+void add_bits_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
 /// Of commands that read points in passes.
@@ -106,6 +109,9 @@ std::vector<std::string> common_option_names();
 std::string named_gpu(const CommonOptions& common);
 
 Metric metric_of(const CommonOptions& common);
+inline bool compares_bits(const CommonOptions& common) { return is_of_bits(measure_of(metric_of(common))); }
+/// Throws Error(usage) if --bits, or an option that is about numbers, cannot be combined with the metric.
+void check_bit_options(const CommonOptions& common);
 /// Why k-means does not support the metric; empty: it does.
 std::string metric_without_means(const CommonOptions& common);
 data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumns& expected = {});

@@ -55,6 +55,7 @@ void declare(OptionSet& set, DbscanCommand& options) {
   add_preparation_options(set, options.common);
   add_prepare_option(set, options.common);
   add_label_common_options(set, options.common);
+  add_bits_option(set, options.common);
   set["--memory"].help = "Maximum memory of the run, as in 4GB or 512MiB.";
   set["--metric"].refused = {when([&options] { return options.metric() == Metric::inner_product; },
                                   "--metric inner-product: expected a distance, so that a point is near itself: "

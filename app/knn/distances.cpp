@@ -58,6 +58,7 @@ void declare(OptionSet& set, DistancesOptions& options) {
       set, options.common,
       "Write the result to this HDF5 file, or the matrix alone to .csv, .npy or .fbin (float32); it appears only "
       "when it is complete.");
+  add_bits_option(set, options.common);
   set["--seed"].no_effect = {[]() -> std::string { return "distances uses no random numbers"; }};
 }
 
@@ -123,10 +124,11 @@ void open_both(DistancesOptions& options, PointsRun& run) {
   run.source = run.inputs.second ? run.inputs.second.get() : run.inputs.first.get();
   run.report.points = describe(*run.source);
   if (run.inputs.second) run.report.queries = describe(a);
-  if (a.columns() == run.source->columns()) return;
-  throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
-                                          "columns, or choose them with --columns",
-                                          run.source->name(), a.columns(), a.name(), run.source->columns()));
+  if (data::shown_columns(a) == data::shown_columns(*run.source)) return;
+  throw Error(ExitCode::data,
+              fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
+                          "columns, or choose them with --columns",
+                          run.source->name(), data::shown_columns(a), a.name(), data::shown_columns(*run.source)));
 }
 
 /// Chooses the rows of a block, and whether the rows of A are read block by block.

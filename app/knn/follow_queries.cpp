@@ -78,7 +78,8 @@ int follow_queries(KnnOptions& options, PointsRun& run) {
   request.read.columns = request.read.drop_columns = request.read.label_column = request.read.weight_column = "";
   const AnswerForm form{options, ids, run.held.values->kept_rows()};
   request.answer = [&](const NeighborLists& lists, std::int64_t i, std::string& line) {
-    common.precision == "f32" ? append_list<float>(lists, i, form, line) : append_list<double>(lists, i, form, line);
+    const bool is_narrow = common.precision == "f32" || compares_bits(common);
+    is_narrow ? append_list<float>(lists, i, form, line) : append_list<double>(lists, i, form, line);
   };
   follow(std::move(request), run);
   end_computation(run);

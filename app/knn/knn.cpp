@@ -120,17 +120,19 @@ KnnInputs open_all(KnnOptions& options, PointsRun& run) {
   const auto& [base, queries] = std::tie(inputs.base, inputs.queries);
   run.report.points = describe(base);
   if (second != nullptr) run.report.queries = describe(queries);
-  if (queries.columns() != base.columns()) {
-    throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; give queries of the same "
-                                            "columns, or choose them with --columns",
-                                            queries.name(), base.columns(), base.name(), queries.columns()));
+  if (data::shown_columns(queries) != data::shown_columns(base)) {
+    throw Error(ExitCode::data,
+                fmt::format("{}: expected {} columns, as {} has, found {}; give queries of the same "
+                            "columns, or choose them with --columns",
+                            queries.name(), data::shown_columns(base), base.name(), data::shown_columns(queries)));
   }
   check_neighbors(options, base, base.rows());
   if (!options.write_obsp.empty()) {
     data::check_obsp(data::parse_location(base.name()).file, options.write_obsp, base.rows());
   }
   if (!run.target.empty()) check_list_format(options.list_format(), options.metric(), base, second);
-  const bool named = !run.common.id_column.empty() || !run.common.ids.empty();
+  const bool named =
+      !run.common.id_column.empty() || !run.common.ids.empty() || base.element_type() == data::kFingerprint;
   if (named || !run.common.join.empty()) inputs.ids = RowIds(base, second, named, joined_columns(run.common));
   if (!options.classify.empty()) {
     inputs.classes = read_classes(options.classify, base, options);

@@ -95,6 +95,11 @@ data::IndexedColumns shared_columns(const data::PointSource& a, const data::Poin
 data::ReadOptions input_options(const CommonOptions& common, const Preparation* given,
                                 const ExpectedColumns& expected) {
   data::ReadOptions options = read_options(common, expected);
+  if (compares_bits(common)) {
+    options.form = data::RowForm::bits;
+    options.bits = common.bits;
+    return options;
+  }
   const bool is_prepared = given == nullptr ? prepares(common) : !given->is_none();
   if (is_prepared) options.keep_bytes = false;
   // Prepared rows get their directions after the preparation.
@@ -104,6 +109,7 @@ data::ReadOptions input_options(const CommonOptions& common, const Preparation* 
 
 std::unique_ptr<data::PointSource> open_input(const std::string& location, const CommonOptions& common,
                                               const Preparation* given, const ExpectedColumns& expected) {
+  check_bit_options(common);
   return data::open_points(location, input_options(common, given, expected));
 }
 
@@ -140,6 +146,16 @@ void say_numeric(const data::PointSource& source, const CommonOptions& common) {
   say_line("columns", fmt::format("{} for --columns {}{}", source.columns(), common.columns, which));
 }
 
+void say_bits(const data::PointSource& source) {
+  const data::RowBits bits = source.row_bits();
+  if (bits.count == 0) return;
+  const char* stored = bits.are_packed ? "eight in each byte of the file (--bits D if a row has fewer)"
+                       : source.element_type() == data::kFingerprint ? "in hexadecimal digits in the file"
+                                                                     : "a column of the file for each";
+  say_line("bits", fmt::format("{} in {} {} a row, {}", bits.count, source.columns(),
+                               source.columns() == 1 ? "byte" : "bytes", stored));
+}
+
 ValueClass InputPair::value_class() const {
   const bool narrow = first->value_class() == ValueClass::f32 && (!second || second->value_class() == ValueClass::f32);
   return narrow ? ValueClass::f32 : ValueClass::f64;
@@ -150,6 +166,7 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   InputPair pair{open_input(first, common), nullptr};
   say_set(*pair.first);
   say_numeric(*pair.first, common);
+  say_bits(*pair.first);
   if (second.empty()) return pair;
   ExpectedColumns of_first, of_second{.names = pair.first->column_names(), .are_queries = true};
   of_second.model = pair.first->table();  // queries have the texts of the base
@@ -158,6 +175,8 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   }
   pair.second = open_input(second, common, nullptr, of_second);
   say_set(*pair.second);
+  const data::RowBits of_first_set = pair.first->row_bits(), of_second_set = pair.second->row_bits();
+  if (of_first_set.are_packed != of_second_set.are_packed) say_bits(*pair.second);
   of_first.indexed = of_second.indexed = shared_columns(*pair.first, *pair.second);
   const auto has_others = [&of_first](const data::PointSource& source) {
     return source.indexed_columns().value_or(of_first.indexed) != of_first.indexed;
@@ -446,9 +465,9 @@ void note_device_memory(const HeldPoints& held, Job& job) {
 PointsReport describe(const data::PointSource& source) {
   return {source.name(),
           source.rows(),
-          source.columns(),
+          data::shown_columns(source),
           source.element_type(),
-          data::size_of(source.held_as()) == 1,
+          data::size_of(source.held_as()) == 1 && source.row_bits().count == 0,
           source.skipped_lines()};
 }
 

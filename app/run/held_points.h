@@ -35,6 +35,8 @@ struct InputPair {
 void say_set(const data::PointSource& source);
 /// Says which columns --columns numeric has chosen.
 void say_numeric(const data::PointSource& source, const CommonOptions& common);
+/// Says how many bits a row has, and how the file stores them, if rows are bits.
+void say_bits(const data::PointSource& source);
 
 /// Opens both as open_input() does; `second` may be empty. Its columns are found by the names of the first. If rows are
 /// prepared, both are read in the class of the run, to which prepared values are rounded.

@@ -44,9 +44,9 @@ std::string metric_of_result(const std::string& location) {
 
 /// What a file names.
 struct FileMetric {
-  std::string location;          // "glove.hdf5:/train"
-  std::string distance;          // "angular"
-  std::optional<Metric> metric;  // if kith supports it
+  std::string location;  // "glove.hdf5:/train"
+  std::string distance;  // "angular"
+  Metric metric = Metric::euclidean;
 };
 
 constexpr std::pair<const char*, Metric> kDistances[] = {{"angular", Metric::cosine},
@@ -60,8 +60,9 @@ constexpr std::pair<const char*, Metric> kDistances[] = {{"angular", Metric::cos
                                                          {"mips", Metric::inner_product},
                                                          {"manhattan", Metric::manhattan},
                                                          {"l1", Metric::manhattan},
-                                                         {"chebyshev", Metric::chebyshev}};
-constexpr const char* kOthers[] = {"hamming", "jaccard"};
+                                                         {"chebyshev", Metric::chebyshev},
+                                                         {"hamming", Metric::hamming},
+                                                         {"jaccard", Metric::jaccard}};
 
 /// Nothing: the file names no metric of vectors.
 std::optional<FileMetric> metric_of_file(const std::string& location) {
@@ -79,17 +80,7 @@ std::optional<FileMetric> metric_of_file(const std::string& location) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto known = std::find_if(std::begin(kDistances), std::end(kDistances),
                                   [&](const auto& entry) { return name == entry.first; });
-  if (known != std::end(kDistances)) return FileMetric{location, distance, known->second};
-  const bool is_other = std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
-  return is_other ? std::optional(FileMetric{location, distance, std::nullopt}) : std::nullopt;
-}
-
-/// A metric of the command that comes near to one that it does not support.
-std::string nearest_supported(const FileMetric& found, const OptionSet& set) {
-  // Of zeros and ones, the city block distance counts the places that differ.
-  const bool counts = found.distance == "hamming" && set.refusal("--metric").empty() &&
-                      (set.command() == "knn" || set.command() == "distances" || set.command() == "dbscan");
-  return counts ? "manhattan" : "euclidean";
+  return known == std::end(kDistances) ? std::nullopt : std::optional(FileMetric{location, distance, known->second});
 }
 
 }  // namespace
@@ -250,23 +241,17 @@ void take_file_metric(const std::vector<std::string>& points, const OptionSet& s
   for (const std::string& location : points) {
     const auto found = metric_of_file(location);
     if (!found) continue;
-    if (!found->metric) {
-      throw Error(ExitCode::usage,
-                  fmt::format("{}: its attribute distance is {}, which kith does not support; if its rows are numbers, "
-                              "give another metric, as in --metric {}",
-                              found->location, found->distance, nearest_supported(*found, set)));
-    }
     if (first && first->metric != found->metric) {
       throw Error(ExitCode::usage,
                   fmt::format("{}: expected points whose attribute distance is {}, as in {}, found {}; give "
                               "--metric {} or --metric {}",
                               found->location, first->distance, first->location, found->distance,
-                              name_of(*first->metric), name_of(*found->metric)));
+                              name_of(first->metric), name_of(found->metric)));
     }
     if (!first) first = found;
   }
   if (!first) return;
-  const std::string before = std::exchange(common.metric, name_of(*first->metric));
+  const std::string before = std::exchange(common.metric, name_of(first->metric));
   if (const std::string reason = set.refusal("--metric"); !reason.empty()) {
     common.metric = before;
     throw Error(ExitCode::usage,
@@ -289,12 +274,11 @@ void warn_of_truth_metric(const std::string& truth, const OptionSet& set, const 
                           Progress& progress) {
   const auto found = metric_of_file(truth);
   if (!found || found->metric == metric_of(common)) return;
-  const std::string remedy = found->metric ? fmt::format("to compare by it, give --metric {}", name_of(*found->metric))
-                                           : "which kith does not support";
-  progress.warning(fmt::format(
-      "--truth {}: its lists are by {}, as the file says; this run is by {}{}, "
-      "so lists may differ; {}",
-      truth, found->distance, common.metric, set.source("--metric") == Source::none ? "" : " (--metric)", remedy));
+  progress.warning(
+      fmt::format("--truth {}: its lists are by {}, as the file says; this run is by {}{}, "
+                  "so lists may differ; to compare by it, give --metric {}",
+                  truth, found->distance, common.metric, set.source("--metric") == Source::none ? "" : " (--metric)",
+                  name_of(found->metric)));
 }
 
 }  // namespace kith::app

@@ -92,8 +92,8 @@ class Estimate {
     plan.least_bytes = besides + (varies ? request_.use.least : required);
     if (!device().has_own_memory) plan.memory_reason = request_.use.reason;
     const data::PointSource& source = *request_.source;
-    plan.points =
-        fmt::format("{}, {} {}", source.name(), show_shape(source.rows(), source.columns()), source.element_type());
+    plan.points = fmt::format("{}, {} {}", source.name(), show_shape(source.rows(), data::shown_columns(source)),
+                              source.element_type());
     place_rows(plan);
     if (request_.work.empty()) {
       plan.basis = "not estimated for this command with these options";

@@ -124,10 +124,12 @@ void agree(PointsRun& run) {
 /// The class of values, which follows from their type in the file.
 Decision precision_decision(const data::PointSource& source, const CommonOptions& common) {
   const std::string type = source.element_type();
-  const bool is_narrow = source.value_class() == ValueClass::f32, is_bytes = data::size_of(source.held_as()) == 1;
+  const bool is_narrow = source.value_class() == ValueClass::f32;
+  const bool is_bytes = data::size_of(source.held_as()) == 1 && !compares_bits(common);
   Decision decision{.subject = "precision", .method = name_of(source.value_class()), .reason = {}};
   decision.reason = common.precision != "auto"            ? "--precision " + common.precision
                     : metric_of(common) == Metric::cosine ? "directions are float64"
+                    : compares_bits(common)               ? "distances of bits are counts, or fractions of them"
                     : is_narrow ? fmt::format("float32 represents every value of type {}", type)
                                 : fmt::format("float32 does not represent every value of type {}", type);
   if (is_bytes) decision.reason += ", which take a byte each in memory";
@@ -239,7 +241,7 @@ std::pair<std::int64_t, double> largest_variance(MatrixView<const T> rows, const
 /// sample.
 void advise_on_points(const HeldPoints& held, const data::PointSource& source, const CommonOptions& common) {
   const bool prepared = prepares(common) || metric_of(common) == Metric::cosine;
-  if (common.no_advice || prepared || held.plan.columns < 2) return;
+  if (common.no_advice || prepared || compares_bits(common) || held.plan.columns < 2) return;
   const std::vector<std::string> names = source.column_names();
   const auto look = [&](const auto& rows) {
     if (rows.rows < kFewRows || rows.columns != held.plan.columns) return;
@@ -392,6 +394,7 @@ void open_points(PointsRun& run, const std::string& location, const ExpectedColu
   run.report.points = describe(*run.source);
   say_set(*run.source);
   say_numeric(*run.source, run.common);
+  say_bits(*run.source);
   preparation_request(run.common, *run.source);  // throws for weights of columns that the points lack
 }
 

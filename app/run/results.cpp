@@ -140,6 +140,10 @@ const char* name_of(Unit unit) {
       return name_of(Metric::inner_product);
     case Unit::manhattan:
       return name_of(Metric::manhattan);
+    case Unit::hamming:
+      return name_of(Metric::hamming);
+    case Unit::jaccard:
+      return name_of(Metric::jaccard);
     default:
       return name_of(Metric::chebyshev);
   }
@@ -153,6 +157,10 @@ Unit unit_of(Metric metric, bool squared) {
       return Unit::manhattan;
     case Metric::chebyshev:
       return Unit::chebyshev;
+    case Metric::hamming:
+      return Unit::hamming;
+    case Metric::jaccard:
+      return Unit::jaccard;
     default:
       return squared ? Unit::squared : Unit::root;
   }
@@ -255,9 +263,12 @@ void write_queries(data::ResultFile& file, const data::PointSource& queries) {
 void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points) {
   write_origin(file, head.format, head.command);
   file.attribute("points", stored_name(points.name()));
-  file.attribute("points_shape", std::vector<std::int64_t>{points.rows(), points.columns()});
+  file.attribute("points_shape", std::vector<std::int64_t>{points.rows(), data::shown_columns(points)});
   // The type that the values are computed as: float16, float32 and uint8 files of equal values give equal results.
-  file.attribute("points_type", std::string(points.value_class() == ValueClass::f32 ? "float32" : "float64"));
+  const bool are_bits = points.row_bits().count > 0;
+  file.attribute("points_type", std::string(are_bits                                  ? "bit"
+                                            : points.value_class() == ValueClass::f32 ? "float32"
+                                                                                      : "float64"));
   write_names(file, "columns", points.column_names());
   if (const auto indexed = points.indexed_columns()) file.attribute(kIndexBase, indexed->base);
   file.attribute("metric", std::string(name_of(head.metric)));

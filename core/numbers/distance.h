@@ -12,8 +12,20 @@
 
 namespace kith {
 
-/// The quantity D that is minimised. Inner products are negated.
-enum class Measure { squared_euclidean, inner_product, manhattan, chebyshev };
+/// The quantity D that is minimised. Inner products are negated. The last two are of rows of bits.
+enum class Measure { squared_euclidean, inner_product, manhattan, chebyshev, hamming, jaccard };
+inline bool is_of_bits(Measure measure) { return measure == Measure::hamming || measure == Measure::jaccard; }
+
+/// The most bits of a row. Two different fractions whose denominators are no larger differ by 2^-52 or more, so they
+/// are different numbers of float64 too, and these have the order of the fractions.
+inline constexpr std::int64_t kMostBits = std::int64_t{1} << 26;
+
+/// D of two rows of bits: the bits that differ, or their share of the bits that either row has. Rows without a bit are
+/// equal.
+inline double bit_distance(Measure measure, std::int64_t differing, std::int64_t in_either) {
+  if (measure == Measure::hamming) return static_cast<double>(differing);
+  return in_either == 0 ? 0.0 : static_cast<double>(differing) / static_cast<double>(in_either);
+}
 
 inline constexpr int kLanes = 32;
 
@@ -55,10 +67,23 @@ inline double squared_length(const A* x, std::int64_t d) {
   return sum_of_squares(d, [&](std::int64_t j) { return static_cast<double>(x[j]); });
 }
 
+/// D of two rows of bits, eight in each of d values.
+template <class A, class B>
+inline double packed_bit_distance(Measure measure, const A* x, const B* c, std::int64_t d) {
+  std::int64_t differing = 0, in_either = 0;
+  for (std::int64_t j = 0; j < d; ++j) {
+    const auto a = static_cast<unsigned>(x[j]), b = static_cast<unsigned>(c[j]);
+    differing += __builtin_popcount(a ^ b);
+    in_either += __builtin_popcount(a | b);
+  }
+  return bit_distance(measure, differing, in_either);
+}
+
 /// D of two rows of d columns by any measure, in the same lanes. docs/contract.md, section 2.
 template <class A, class B>
 inline double distance_by(Measure measure, const A* x, const B* c, std::int64_t d) {
   if (measure == Measure::squared_euclidean) return squared_distance(x, c, d);
+  if (is_of_bits(measure)) return packed_bit_distance(measure, x, c, d);
   double lane[kLanes] = {};
   for (std::int64_t j = 0; j < d; ++j) {
     const double a = static_cast<double>(x[j]), b = static_cast<double>(c[j]);

@@ -85,13 +85,15 @@ bool scale_centroid(std::span<double> centroid) {
 }  // namespace
 
 const char* name_of(Metric metric) {
-  constexpr const char* kNames[] = {"euclidean", "cosine", "inner-product", "manhattan", "chebyshev"};
+  constexpr const char* kNames[] = {"euclidean", "cosine",  "inner-product", "manhattan",
+                                    "chebyshev", "hamming", "jaccard"};
   return kNames[static_cast<int>(metric)];
 }
 
 Measure measure_of(Metric metric) {
-  constexpr Measure kMeasures[] = {Measure::squared_euclidean, Measure::squared_euclidean, Measure::inner_product,
-                                   Measure::manhattan, Measure::chebyshev};
+  constexpr Measure kMeasures[] = {
+      Measure::squared_euclidean, Measure::squared_euclidean, Measure::inner_product, Measure::manhattan,
+      Measure::chebyshev,         Measure::hamming,           Measure::jaccard};
   return kMeasures[static_cast<int>(metric)];
 }
 

@@ -14,8 +14,9 @@
 
 namespace kith {
 
-/// The last three serve neighbours and distances only, since a mean does not minimise their sum over rows.
-enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev };
+/// All but the first two serve neighbours and distances only, since a mean does not minimise their sum over rows. The
+/// last two compare rows of bits.
+enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev, hamming, jaccard };
 const char* name_of(Metric metric);
 /// The measure that computes D for a metric; for cosine, on normalised rows.
 Measure measure_of(Metric metric);

@@ -62,6 +62,7 @@ RawTable table_of(const NumpyHeader& header, const std::string& name, std::int64
     return table;
   }
   table.element = *header.element;
+  table.type = header.type;
   if (header.fortran_order && table.columns > 1) table.order = RawTable::columns_together;
   return table;
 }

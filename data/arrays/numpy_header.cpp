@@ -52,7 +52,7 @@ Type type_of(const std::string& descr) {
     if (code != known.code) continue;
     const bool big = std::endian::native == std::endian::big;
     const bool swapped = size_of(known.number) > 1 && has_order && (descr[0] == '<' ? big : descr[0] == '>' && !big);
-    return {name_of(known.number), size_of(known.number), ElementType{known.number, swapped}};
+    return {code == "b1" ? "bool" : name_of(known.number), size_of(known.number), ElementType{known.number, swapped}};
   }
   const char letter = code.empty() ? '\0' : code[0];
   Type type;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/numbers/metric.h"
+#include "data/format/bit_rows.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/format/table_model.h"
@@ -172,6 +173,7 @@ class WideRows final : public SourceFilter {
 }  // namespace
 
 std::unique_ptr<PointSource> in_form(std::unique_ptr<PointSource> source, const ReadOptions& options) {
+  if (options.form == RowForm::bits) return as_bits(std::move(source), options);
   const bool is_wide = source->held_as() == Number::float64;
   if (options.form == RowForm::as_read || (options.form == RowForm::wide && is_wide)) return source;
   return std::make_unique<WideRows>(std::move(source), options);

@@ -61,6 +61,11 @@ bool is_svmlight(const std::string& file);
 Opened open_svmlight(const Location& location, const ReadOptions& options);
 Listed list_svmlight(const Location& location, const ReadOptions& options);
 
+/// FPS: hexadecimal fingerprints of chemfp with an identifier each, also compressed.
+bool is_fps(const std::string& file);
+Opened open_fps(const Location& location, const ReadOptions& options);
+Listed list_fps(const Location& location, const ReadOptions& options);
+
 /// Delimited text such as CSV and TSV, also compressed with gzip or zstd, or from standard input.
 bool is_text_table(const std::string& file);
 Opened open_text(const Location& location, const ReadOptions& options);

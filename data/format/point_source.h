@@ -66,8 +66,15 @@ struct EncodeRule {
   bool keeps_missing = false;  // of onehot: a missing value is a text like others, "missing"
 };
 
-/// How rows are held: in the type of their class, as float64, or scaled to length 1 and as float64.
-enum class RowForm { as_read, wide, directions };
+/// How rows are held: in the type of their class, as float64, scaled to length 1 and as float64, or as bits, eight in a
+/// byte.
+enum class RowForm { as_read, wide, directions, bits };
+
+/// How rows of bits are stored in their file.
+struct RowBits {
+  std::int64_t count = 0;   // of a row; 0: the rows are numbers
+  bool are_packed = false;  // eight in a byte, else each is a column
+};
 
 /// Whether the first line of a text file names its columns.
 enum class Header { automatic, yes, no };
@@ -108,6 +115,7 @@ struct ReadOptions {
   Missing missing = Missing::refuse;
   Fill fill = Fill::none;  // what replaces the values that Missing::keep keeps
   RowForm form = RowForm::as_read;
+  std::int64_t bits = 0;  // of RowForm::bits: how many a row has; 0: as many as its columns hold
   /// Text files only: fields that stand for a missing value, besides the usual ones ("NA", "null" ...).
   std::vector<std::string> missing_texts = {};
   std::vector<EncodeRule> encode = {};  // text files only
@@ -153,6 +161,8 @@ class PointSource {
   virtual std::int64_t file_bytes() const = 0;  // size of the dataset in the file
   /// The type in which to hold the values: by class, or uint8 or int8 if ReadOptions::keep_bytes asks for it.
   virtual Number held_as() const { return value_class() == ValueClass::f32 ? Number::float32 : Number::float64; }
+  /// With RowForm::bits, whose columns() are bytes.
+  virtual RowBits row_bits() const { return {}; }
   /// Reads rows first .. first + out.rows - 1. The overload must match value_class() or held_as(). Throws Error(data)
   /// for the first NaN or infinity unless they are kept, for values that the class cannot hold (both with row and
   /// column), and for damaged data.
@@ -206,6 +216,15 @@ class PointSource {
   /// Calls visit(part, bytes) for the parts of a text table, in order, until all its bytes have been visited.
   virtual void visit_text(const std::function<void(TextPart part, std::string_view bytes)>& /*visit*/) const {}
 };
+
+/// The columns that users know: of rows of bits, the bits.
+inline std::int64_t shown_columns(const PointSource& source) {
+  const RowBits bits = source.row_bits();
+  return bits.count > 0 ? bits.count : source.columns();
+}
+
+/// The element type of formats that name every row besides its bits.
+inline constexpr const char* kFingerprint = "fingerprint";
 
 /// A row of the table of formats, which `kith devices` and the help show.
 struct FormatEntry {

@@ -42,6 +42,8 @@ class RawSource final : public PointSource {
         table_(std::move(table)),
         class_(class_for(natural_class_of(table_.element.number), options.precision)),
         element_bytes_(size_of(table_.element.number)),
+        keeps_bytes_(options.form == RowForm::bits && table_.element.number == Number::uint8 && table_.fields.empty() &&
+                     class_ == ValueClass::f32),
         threads_(options.threads),
         missing_(options.missing) {}
 
@@ -71,6 +73,8 @@ class RawSource final : public PointSource {
   std::int64_t changed_values() const override { return changed_; }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<std::uint8_t> out) override { read_as(first, out); }
+  Number held_as() const override { return keeps_bytes_ ? Number::uint8 : PointSource::held_as(); }
   bool read_integers(std::int64_t first, MatrixView<std::int64_t> out) override {
     auto* raw = reinterpret_cast<std::byte*>(out.data);
     const bool plain = table_.fields.empty() && table_.order == RawTable::rows_together;
@@ -121,6 +125,16 @@ class RawSource final : public PointSource {
     } else {
       read_with_length(first, out.rows, raw);
     }
+    if constexpr (std::is_same_v<T, std::uint8_t>) {
+      if (!in_place) std::memcpy(out.data, raw, static_cast<std::size_t>(out.size()));
+      return;
+    } else {
+      convert_block(first, raw, out);
+    }
+  }
+
+  template <class T>
+  void convert_block(std::int64_t first, const std::byte* raw, MatrixView<T> out) {
     const Conversion conversion =
         table_.fields.empty() ? convert(table_.element, raw, out.size(), out.data, missing_)
                               : convert_records(table_.fields, table_.record_bytes, raw, out.rows, out.data, missing_);
@@ -160,6 +174,7 @@ class RawSource final : public PointSource {
   RawTable table_;
   ValueClass class_;
   std::int64_t element_bytes_;
+  bool keeps_bytes_;  // which hold bits
   int threads_;
   Missing missing_;
   std::once_flag verified_;

@@ -27,11 +27,11 @@ namespace kith::data {
 namespace {
 
 /// Name endings that stand for a format of data or pages. tests/data checks that every format of the table is listed.
-constexpr const char* kEndings[] = {".h5",      ".h5ad",  ".csv",      ".tsv",   ".txt",   ".json", ".npy",  ".npz",
-                                    ".gz",      ".bz2",   ".xz",       ".zst",   ".zip",   ".xlsx", ".xls",  ".parquet",
-                                    ".feather", ".arrow", ".html",     ".htm",   ".svg",   ".png",  ".pdf",  ".fvecs",
-                                    ".ivecs",   ".bvecs", ".fbin",     ".u8bin", ".i8bin", ".ibin", ".hbin", ".f16bin",
-                                    ".mtx",     ".svm",   ".svmlight", ".libsvm"};
+constexpr const char* kEndings[] = {
+    ".h5",   ".h5ad",   ".csv", ".tsv",   ".txt",      ".json",    ".npy",     ".npz",   ".gz",    ".bz2",
+    ".xz",   ".zst",    ".zip", ".xlsx",  ".xls",      ".parquet", ".feather", ".arrow", ".html",  ".htm",
+    ".svg",  ".png",    ".pdf", ".fvecs", ".ivecs",    ".bvecs",   ".fbin",    ".u8bin", ".i8bin", ".ibin",
+    ".hbin", ".f16bin", ".mtx", ".svm",   ".svmlight", ".libsvm",  ".fps"};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw Error(ExitCode::output, fmt::format("{}: {}", path, why));

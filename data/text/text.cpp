@@ -468,7 +468,7 @@ RowTexts TextSource::texts_of(const std::string& column) const {
 
 bool is_text_table(const std::string& file) {
   const std::string begin = begin_of_stream(file);
-  if (is_matrix_market(file) || is_svmlight(file)) return false;
+  if (is_matrix_market(file) || is_svmlight(file) || is_fps(file)) return false;
   // Whatever else comes from standard input can only be text.
   return is_standard_input(file) ? !begin.starts_with(kNumpySignature) : !begin.empty() && is_text(begin);
 }

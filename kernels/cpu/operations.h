@@ -62,6 +62,11 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
 template <class T>
 void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists);
 
+// search/bits.cpp; held: rows of bits, eight in each value, and queries.measure is a measure of bits
+void search_bits(const HeldRows<std::uint8_t>& held, const Queries& queries, NeighborLists& lists);
+void search_bits_radius(const HeldRows<std::uint8_t>& held, const Queries& queries, RadiusLists& lists);
+void all_bit_distances(const HeldRows<std::uint8_t>& held, const Queries& queries, MatrixView<double> out);
+
 // search/distances.cpp
 template <class T>
 void all_distances(const HeldRows<T>& held, const Queries& queries, MatrixView<double> out);

@@ -106,13 +106,19 @@ class CpuPoints final : public Points {
   }
   double commit_candidate(std::int64_t chosen) override { return cpu::commit_candidate(remember(), chosen); }
 
-  void search(const Queries& queries, NeighborLists& lists) const override { cpu::search(held_, queries, lists); }
-  std::optional<NeighborLists> self_join(const SelfJoin& join) const override { return cpu::self_join(held_, join); }
+  void search(const Queries& queries, NeighborLists& lists) const override {
+    is_of_bits(queries.measure) ? search_bits(bytes(), queries, lists) : cpu::search(held_, queries, lists);
+  }
+  std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
+    if (is_of_bits(join.measure)) return std::nullopt;
+    return cpu::self_join(held_, join);
+  }
   void search_radius(const Queries& queries, RadiusLists& found) const override {
-    cpu::search_radius(held_, queries, found);
+    is_of_bits(queries.measure) ? search_bits_radius(bytes(), queries, found)
+                                : cpu::search_radius(held_, queries, found);
   }
   void all_distances(const Queries& queries, MatrixView<double> out) const override {
-    cpu::all_distances(held_, queries, out);
+    is_of_bits(queries.measure) ? all_bit_distances(bytes(), queries, out) : cpu::all_distances(held_, queries, out);
   }
   void cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const override {
     cpu::cluster_distances(held_, request, sums);
@@ -123,6 +129,14 @@ class CpuPoints final : public Points {
   }
 
  private:
+  /// The rows, if they may hold bits.
+  const HeldRows<std::uint8_t>& bytes() const {
+    if constexpr (std::is_same_v<T, std::uint8_t>) {
+      return held_;
+    } else {
+      throw Error(ExitCode::internal, "rows of bits must be held as bytes");
+    }
+  }
   /// The rows, of which something is about to be kept.
   HeldRows<T>& remember() {
     held_.pristine = false;

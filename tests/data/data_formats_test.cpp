@@ -91,6 +91,8 @@ std::map<std::string, Writer> samples() {
       {".ibin", bytes(header + little(1, 4))},
       {".hbin", bytes(header + little(1, 2))},
       {".f16bin", bytes(header + little(1, 2))},
+      {".fps", bytes("#FPS1\n#num_bits=1\n01\ta\n")},
+      {".fps.gz", [](const std::string& file) { write_gzip(file, "#FPS1\n#num_bits=1\n01\ta\n"); }},
       {".csv", bytes("1\n")},
       {".tsv", bytes("1\n")},
       {".txt", bytes("1\n")},

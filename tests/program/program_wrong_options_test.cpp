@@ -59,7 +59,15 @@ const Wrong kValues[] = {
     {2, "cluster p.csv -k 2 --metric manhattan",
      "--metric manhattan | | k-means supports euclidean and cosine | a mean does not minimise other distances | kith "
      "knn and kith distances"},
-    {2, "knn p.csv -k 2 --metric hamming", "--metric | | expected euclidean, cosine, | found 'hamming' |"},
+    {2, "knn p.csv -k 2 --metric minkowski", "--metric | | expected euclidean, cosine, | found 'minkowski' |"},
+    {2, "cluster p.csv -k 2 --metric jaccard",
+     "--metric jaccard | | k-means supports euclidean and cosine | a mean does not minimise other distances | kith "
+     "knn and kith distances"},
+    {2, "knn p.csv -k 2 --bits 16", "--bits 16 | | expected --metric hamming or jaccard | leave --bits out | "},
+    {2, "knn p.csv -k 2 --metric hamming --scale zscore",
+     "--scale | | --metric hamming | are bits | leave --scale out"},
+    {2, "knn p.csv -k 2 --metric hamming --backend cuda",
+     "--backend cuda | | compares rows of bits, which the CPU does | give --backend cpu |"},
     {2, "cluster p.csv -k 2 --backend cdua", "--backend | | expected auto, cpu, cuda | 'cdua' | nearest is cuda"},
     {2, "cluster p.csv -k 2 --screen fast", "--screen | | expected auto, wgmma, mma, float32 | 'fast' |"},
     {2, "cluster p.csv -k 2 --threads -2", "--threads | | expected a whole number from 0 to 4096 | found '-2' |"},
@@ -245,7 +253,7 @@ TEST_CASE("a value that resembles no choice gets no suggestion") {
   const Scratch folder;
   make_wrong_inputs(folder);
   const Setting here{.folder = folder.path()};
-  for (const Words& words : {Words{"--scale", "robust"}, Words{"--metric", "hamming"}, Words{"--header", "maybe"},
+  for (const Words& words : {Words{"--scale", "robust"}, Words{"--metric", "minkowski"}, Words{"--header", "maybe"},
                              Words{"--init", "p9"}, Words{"--algorithm", "yinyang"}}) {
     Words command{"cluster", "p.csv", "-k", "2"};
     command.insert(command.end(), words.begin(), words.end());

@@ -32,6 +32,16 @@ KITH_FOR_EACH_PROCESSOR double reference_distance(const double* x, const double*
 
 KITH_FOR_EACH_PROCESSOR double reference_distance(Measure measure, const double* x, const double* c, std::int64_t d) {
   if (measure == Measure::squared_euclidean) return reference_distance(x, c, d);
+  if (measure == Measure::hamming || measure == Measure::jaccard) {  // eight bits in each value
+    double differ = 0, either = 0;
+    for (std::int64_t bit = 0; bit < 8 * d; ++bit) {
+      const bool of_x = (static_cast<int>(x[bit / 8]) >> bit % 8) % 2 == 1;
+      const bool of_c = (static_cast<int>(c[bit / 8]) >> bit % 8) % 2 == 1;
+      differ += of_x != of_c ? 1 : 0;
+      either += of_x || of_c ? 1 : 0;
+    }
+    return measure == Measure::hamming || either == 0 ? differ : differ / either;
+  }
   double a[32] = {};
   for (std::int64_t first = 0; first < d; first += 32) {
     const std::int64_t lanes = d - first < 32 ? d - first : 32;

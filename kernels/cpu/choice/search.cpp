@@ -283,6 +283,31 @@ SearchMethod choose_search(const HeldRows<T>& held, const SearchRequest& request
   return SearchChoice<T>(held, request).method();
 }
 
+const BitKernels& choose_bit_kernels(const HeldRows<std::uint8_t>& held, std::int64_t queries) {
+  // Cycles on a Xeon with both: three instructions for 16 words of 32 bits, two of which run in a cycle; a product of
+  // 32 rows and 32 queries by 64 bits with the reading of its tiles, measured, and the bytes that rows become.
+  constexpr double kClock = 2.6e9, kWord = 3.0 / 16 / 2, kPair = 0.25;
+  constexpr double kStep = 0.1, kTilePair = 0.2, kExpanded = 4;
+  const BitKernels &counts = held.set.bit_kernels(), *tiles = held.set.bit_tiles;
+  Decision decision{.subject = "search", .method = counts.name, .reason = "the instructions that this processor has"};
+  const BitKernels* chosen = &counts;
+  if (tiles != nullptr && tiles->supported()) {
+    const auto n = static_cast<double>(held.rows()), q = static_cast<double>(queries);
+    const auto words = static_cast<double>(ceil_div(held.columns(), 4)), steps = std::ceil(words / 2);
+    const auto padded = static_cast<double>(ceil_div(queries, tiles->queries) * tiles->queries);
+    const double rate = kClock * held.threads.count();
+    const double by_counts = n * q * (words * kWord + kPair) / rate;
+    const double by_tiles = n * (padded * (steps * kStep + kTilePair) + steps * kExpanded) / rate;
+    decision.considered = {{counts.name, by_counts, 0, {}}, {tiles->name, by_tiles, 0, {}}};
+    if (by_tiles < by_counts) chosen = tiles;
+    decision.method = chosen->name;
+    decision.reason = chosen == tiles ? "many queries share the bytes that rows become"
+                                      : "few queries, or short rows, do not fill tiles";
+  }
+  if (held.decisions != nullptr) held.decisions->add(std::move(decision));
+  return *chosen;
+}
+
 template <class T>
 bool overflowed_take_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t count) {
   constexpr std::int64_t kManyQueries = 4;  // then cells are faster than the definition
@@ -308,6 +333,7 @@ const char* tree_excluded(const SearchSize& size, bool forced) {
   constexpr auto kMostRows = std::int64_t{1} << 31;
   const bool few_columns = size.columns <= kMaxColumns || size.measure != Measure::squared_euclidean;
   if (size.measure == Measure::inner_product) return "inner products";
+  if (is_of_bits(size.measure)) return "rows of bits";
   if (size.rows >= kMostRows || size.queries >= kMostRows) return "2^31 rows or more";
   if (tree_bytes(size.rows, size.columns) > size.bytes) return "little memory";
   if (forced) return nullptr;

@@ -39,6 +39,9 @@ struct SearchRequest {
 template <class T>
 SearchMethod choose_search(const HeldRows<T>& held, const SearchRequest& request);
 
+/// The kernels for so many queries among rows of bits, which is recorded as a decision.
+const BitKernels& choose_bit_kernels(const HeldRows<std::uint8_t>& held, std::int64_t queries);
+
 /// Whether queries whose lists of candidates overflowed are searched by cells rather than by the definition.
 template <class T>
 bool overflowed_take_cells(const HeldRows<T>& held, const Queries& queries, std::int64_t count);

@@ -4,11 +4,8 @@
 // (centroids); the second holds 16 pairs of columns of the points for each of 16 rows, in the layout of a panel. Their
 // product has 16 columns by 16 rows, the layout of a tile of products. Two operands of each kind are loaded at a time,
 // so that every load serves two products.
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "kernels/cpu/instructions/bfloat16.h"
+#include "kernels/cpu/instructions/tiles.h"
 
 namespace kith::cpu {
 namespace {
@@ -16,24 +13,8 @@ namespace {
 struct Tile : Bfloat16 {
   static constexpr int kPanelVectors = 4, kPanelColumns = 32, kPadding = 32;
 };
-constexpr int kSide = 16;  // rows of a register tile
 constexpr int kLanes = kSide * Tile::kPanelVectors;
 constexpr int kValues = kSide * Tile::kPadding;  // values of one operand in a register tile
-
-/// Configures all eight register tiles with their full size.
-struct alignas(64) TileConfiguration {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-constexpr TileConfiguration kConfiguration;
-
-void configure_thread() {
-  static thread_local bool configured = false;
-  if (configured) return;
-  _tile_loadconfig(&kConfiguration);
-  configured = true;
-}
 
 void products(const void* panel, const void* columns, float, std::int64_t d, std::int64_t column_panels, float* tile) {
   configure_thread();
@@ -98,21 +79,10 @@ double multiply_adds(std::int64_t rounds, float* result) {
   return 2.0 * 4 * kSide * kValues * static_cast<double>(rounds);
 }
 
-/// Linux enables the tile registers only on request.
-bool permitted() {
-  constexpr int kRequestPermission = 0x1023, kTileData = 18;
-  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return granted;
+bool supported() {
+  constexpr unsigned kBf16 = 1U << 22;
+  return has_avx512() && __builtin_cpu_supports("avx512bf16") && has_tiles(kBf16);
 }
-
-/// By CPUID, since not every compiler knows the names of these features.
-bool has_tiles() {
-  constexpr unsigned kBf16 = 1U << 22, kTile = 1U << 24;  // of leaf 7, register EDX
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBf16) != 0 && (d & kTile) != 0;
-}
-
-bool supported() { return has_avx512() && __builtin_cpu_supports("avx512bf16") && has_tiles() && permitted(); }
 
 constexpr ScreenKernels screen() {
   return {.arithmetic = "bfloat16 tiles",
@@ -134,6 +104,6 @@ constexpr ScreenKernels screen() {
 }  // namespace
 
 const Instructions kAmx =
-    instructions_of<Avx512>("amx", "AMX, bfloat16 products of tiles", supported, screen(), &kVnni);
+    instructions_of<Avx512>("amx", "AMX, bfloat16 products of tiles", supported, screen(), &kVnni, &kTileBits);
 
 }  // namespace kith::cpu

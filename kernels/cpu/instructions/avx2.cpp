@@ -5,6 +5,7 @@
 // addition has its own port. Only quantization to 16 bits loses precision.
 #include <immintrin.h>
 
+#include "kernels/cpu/instructions/bits.h"
 #include "kernels/cpu/instructions/int16.h"
 #include "kernels/cpu/instructions/kernels.h"
 
@@ -18,6 +19,7 @@ struct Avx2 : FusedScalars {
   static constexpr int floats = 8, doubles = 4, panel_vectors = 2, panel_columns = 6;
   static constexpr double roundings_per_product = 1;
 
+  static constexpr const BitKernels* bits() { return &kAvx2Bits; }
   static F zero() { return _mm256_setzero_ps(); }
   static F load(const float* p) { return _mm256_loadu_ps(p); }
   static void store(float* p, F v) { _mm256_storeu_ps(p, v); }
@@ -347,9 +349,57 @@ struct Avx2Pairs {
   }
 };
 
+/// The bits of half a byte come from a table; sums of bytes become wide before they overflow.
+struct Avx2Bits {
+  using W = __m256i;
+  static constexpr int words = 8;
+  static constexpr std::int64_t kMostAdded = 31;
+
+  static W none() { return _mm256_setzero_si256(); }
+  static W load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+  static W broadcast(const std::uint32_t* p) { return _mm256_set1_epi32(static_cast<int>(*p)); }
+  static W both(W a, W b) { return _mm256_and_si256(a, b); }
+  static W add_bits(W sum, W w) {
+    const W bits = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3,
+                                    2, 3, 3, 4);
+    const W half = _mm256_set1_epi8(15);
+    const W low = _mm256_shuffle_epi8(bits, both(w, half));
+    const W high = _mm256_shuffle_epi8(bits, both(_mm256_srli_epi32(w, 4), half));
+    return _mm256_add_epi8(sum, _mm256_add_epi8(low, high));
+  }
+  static W wide_sums(W sum) {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(sum, _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
+  }
+  static W add(W a, W b) { return _mm256_add_epi32(a, b); }
+  static void store(std::int32_t* p, W w) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), w); }
+  static unsigned not_below(W sums, const float* row_bits, float slope, float bound) {
+    const __m256 least = _mm256_fmsub_ps(_mm256_set1_ps(slope), _mm256_loadu_ps(row_bits), _mm256_set1_ps(bound));
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(_mm256_cvtepi32_ps(sums), least, _CMP_GE_OQ)));
+  }
+  static std::int64_t common(const std::uint8_t* x, const std::uint8_t* y, std::int64_t bytes) {
+    W sum = none();
+    std::int64_t j = 0;
+    while (j + 32 <= bytes) {
+      W part = none();
+      for (int step = 0; step < kMostAdded && j + 32 <= bytes; ++step, j += 32) {
+        part = add_bits(part, both(load(x + j), load(y + j)));
+      }
+      sum = add(sum, wide_sums(part));
+    }
+    std::int32_t lanes[words];
+    store(lanes, sum);
+    std::int64_t total = 0;
+    for (const std::int32_t lane : lanes) total += lane;
+    for (; j < bytes; ++j) total += __builtin_popcount(static_cast<unsigned>(x[j] & y[j]));
+    return total;
+  }
+};
+
 bool supported() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 }  // namespace
+
+const BitKernels kAvx2Bits = bit_kernels_of<Avx2Bits>("table lookups", supported, &kPlainBits);
 
 const Instructions kAvx2 =
     instructions_of<Avx2>("avx2", "AVX2 and FMA, 16-bit integer products", supported, Avx2Pairs::screen());

@@ -17,6 +17,7 @@ struct Avx512 : FusedScalars {
   static constexpr int floats = 16, doubles = 8, panel_vectors = 3, panel_columns = 8;
   static constexpr double roundings_per_product = 1;
 
+  static constexpr const BitKernels* bits() { return &kPopcountBits; }
   static F zero() { return _mm512_setzero_ps(); }
   static F load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, F v) { _mm512_storeu_ps(p, v); }

@@ -183,6 +183,54 @@ struct RootSumKernels {
               std::int64_t* sums);
 };
 
+// Searches of rows of bits. D follows from the number of bits that a row and a query have in common. Rows are packed in
+// panels of kBitLanes rows, 32 bits in a word: panel[word][lane].
+
+inline constexpr int kBitLanes = 16;  // rows of a panel
+inline constexpr int kWordBits = 32;
+
+/// A row that may be near a query: its place in the panels, and the number of bits that both have.
+struct BitHit {
+  std::int32_t row, query, common;
+};
+
+/// Some panels and some queries, to be compared with each other. Hits are rows with common >= slope x their bits -
+/// bound.
+struct BitTask {
+  const void* rows;              // panels, expanded if the kernels expand them
+  const float* row_bits;         // [panel][lane] the number of bits of each row; of lanes without a row infinity
+  std::int64_t panels, words;    // words: of a row
+  const void* queries;           // [query][word], or expanded
+  const float *slopes, *bounds;  // [query]
+  std::int64_t count;            // of queries: a multiple of BitKernels::queries
+};
+
+struct BitKernels {
+  const char* name;  // "popcount", for decisions
+  bool (*supported)();
+  const BitKernels* otherwise;  // where these are not supported; null: always supported
+  int queries;                  // that are compared together
+  int panels;                   // the same, or a multiple of it that suits the first-level cache
+  /// Bytes of a row, or query, of so many words in the form in which it is compared; null: the words are compared.
+  std::int64_t (*expanded_bytes)(std::int64_t words);
+  /// Panels, or as many queries as are compared together, in that form. queries: [query][word].
+  void (*expand_rows)(const std::uint32_t* panels, std::int64_t count, std::int64_t words, void* out);
+  void (*expand_queries)(const std::uint32_t* queries, std::int64_t words, void* out);
+  /// Writes the hits; hits: capacity panels * kBitLanes * count. Returns their number.
+  std::int64_t (*collect)(const BitTask&, BitHit* hits);
+  /// out [panel][lane] = the number of bits of each row.
+  void (*count)(const std::uint32_t* panels, std::int64_t count, std::int64_t words, std::int32_t* out);
+  /// The number of bits that two rows of so many bytes have in common.
+  std::int64_t (*common)(const std::uint8_t* x, const std::uint8_t* y, std::int64_t bytes);
+};
+
+extern const BitKernels kPlainBits;
+#if defined(__x86_64__)
+extern const BitKernels kAvx2Bits;
+extern const BitKernels kPopcountBits;
+extern const BitKernels kTileBits;
+#endif
+
 // The narrow screen, for rows of few columns and for small problems (narrow.h). Rows are packed in panels: panel[j *
 // lanes + lane] is column j, centred and scaled, of the row in that lane. The best score of a row stays in its lane of
 // a register; there is no tile of products.
@@ -368,12 +416,15 @@ struct Instructions {
   NarrowKernels narrow;
   TreeKernels tree;
   ForPointTypes<RowKernels> row_kernels;
-  const Instructions* finer;  // a set whose low-precision screen certifies more rows, or null
+  const BitKernels* bits;
+  const BitKernels* bit_tiles;  // products of tiles, which many queries fill; null: none
+  const Instructions* finer;    // a set whose low-precision screen certifies more rows, or null
 
   template <class T>
   const RowKernels<T>& rows() const {
     return row_kernels.of<T>();
   }
+  const BitKernels& bit_kernels() const { return bits->supported() ? *bits : *bits->otherwise; }
   /// The faster screen for rows of d columns against k others.
   const ScreenKernels& screen_for(std::int64_t d, std::int64_t k) const {
     // For smaller problems, padding and ambiguous rows cost more than low precision saves.

@@ -14,6 +14,7 @@ struct Neon : FusedScalars {
                        panel_columns = 6;  // 24 of the 32 registers hold sums
   static constexpr double roundings_per_product = 1;
 
+  static constexpr const BitKernels* bits() { return &kPlainBits; }
   static F zero() { return vdupq_n_f32(0.0F); }
   static F load(const float* p) { return vld1q_f32(p); }
   static void store(float* p, F v) { vst1q_f32(p, v); }

@@ -2,6 +2,7 @@
 // on x86-64, NEON on arm64).
 #include <cmath>
 
+#include "kernels/cpu/instructions/bits.h"
 #include "kernels/cpu/instructions/kernels.h"
 
 namespace kith::cpu {
@@ -25,6 +26,7 @@ struct Plain {
   static F multiply_add(F a, F b, F c) { return a * b + c; }
 #endif
 
+  static constexpr const BitKernels* bits() { return &kPlainBits; }
   static F zero() { return F{}; }
   static F load(const float* p) {
     F v;
@@ -148,9 +150,56 @@ struct Plain {
   static I subtract_i(I a, I b) { return a - b; }
 };
 
+struct PlainBits {
+  typedef std::uint32_t W __attribute__((vector_size(16)));
+  static constexpr int words = 4;
+  static constexpr std::int64_t kMostAdded = std::int64_t{1} << 26;
+
+  static W none() { return W{}; }
+  static W load(const std::uint32_t* p) {
+    W w;
+    __builtin_memcpy(&w, p, sizeof w);
+    return w;
+  }
+  static W broadcast(const std::uint32_t* p) { return W{*p, *p, *p, *p}; }
+  static W both(W a, W b) { return a & b; }
+  static W add_bits(W sum, W w) {
+    w -= (w >> 1) & 0x55555555U;  // pairs of bits, then of pairs, then of halves of a byte
+    w = (w & 0x33333333U) + ((w >> 2) & 0x33333333U);
+    w = (w + (w >> 4)) & 0x0f0f0f0fU;
+    w += w >> 8;
+    return sum + ((w + (w >> 16)) & 63U);
+  }
+  static W wide_sums(W sum) { return sum; }
+  static W add(W a, W b) { return a + b; }
+  static void store(std::int32_t* p, W w) { __builtin_memcpy(p, &w, sizeof w); }
+  static unsigned not_below(W sums, const float* row_bits, float slope, float bound) {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < 4; ++i) {
+      mask |= static_cast<unsigned>(static_cast<float>(sums[i]) >= slope * row_bits[i] - bound) << i;
+    }
+    return mask;
+  }
+  static std::int64_t common(const std::uint8_t* x, const std::uint8_t* y, std::int64_t bytes) {
+    W sum = none();
+    std::int64_t j = 0, total = 0;
+    for (; j + 16 <= bytes; j += 16) {
+      W a, b;
+      __builtin_memcpy(&a, x + j, sizeof a);
+      __builtin_memcpy(&b, y + j, sizeof b);
+      sum = add_bits(sum, a & b);
+    }
+    for (int i = 0; i < words; ++i) total += sum[i];
+    for (; j < bytes; ++j) total += __builtin_popcount(static_cast<unsigned>(x[j] & y[j]));
+    return total;
+  }
+};
+
 bool supported() { return true; }
 
 }  // namespace
+
+const BitKernels kPlainBits = bit_kernels_of<PlainBits>("sums of bits", supported, nullptr);
 
 const Instructions kPlain = instructions_of<Plain>("plain", "what every processor of the architecture has", supported);
 

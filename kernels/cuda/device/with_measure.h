@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "core/error.h"
 #include "core/numbers/distance.h"
 
 namespace kith::cuda {
@@ -19,6 +20,9 @@ void with_measure(Measure measure, const Launch& launch) {
       return launch(std::integral_constant<Measure, Measure::manhattan>());
     case Measure::chebyshev:
       return launch(std::integral_constant<Measure, Measure::chebyshev>());
+    case Measure::hamming:
+    case Measure::jaccard:
+      throw Error(ExitCode::device, "a GPU has no distances of rows of bits; use --backend cpu");
   }
 }
 

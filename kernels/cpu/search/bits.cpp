@@ -1,0 +1,333 @@
+// Nearest rows of bits: every D is a function of two numbers of bits and of those that both rows have, which are
+// counted for all pairs, q n d / 512 instructions of 512 bits or products of tiles.
+//
+// A block of rows is packed once for all queries and stays in the first-level cache. For each query the worst D of its
+// list becomes a bound of the common bits, in float32 and rounded outwards, so that a pair that cannot enter the list
+// costs a comparison. The others are decided by integers: a D is an integer, or a quotient of integers that float64
+// orders as the fractions themselves (kMostBits).
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/cpu/choice/search.h"
+#include "kernels/cpu/operations.h"
+#include "kernels/cpu/runtime/lists.h"
+
+namespace kith::cpu {
+namespace {
+
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
+
+/// Some of the queries, packed.
+class BitQueries {
+ public:
+  /// Queries first .. first + count - 1.
+  BitQueries(const HeldRows<std::uint8_t>& held, const Queries& queries, const BitKernels& kernels, std::int64_t first,
+             std::int64_t count)
+      : kernels_(kernels),
+        first_(first),
+        count_(count),
+        padded_(ceil_div(count, kernels.queries) * kernels.queries),
+        words_(ceil_div(held.columns(), 4)),
+        packed_(static_cast<std::size_t>(padded_ * words_), 0),
+        bits_(static_cast<std::size_t>(padded_), 0) {
+    for (std::int64_t q = 0; q < count; ++q) {
+      auto* bytes = reinterpret_cast<std::uint8_t*>(packed_.data() + q * words_);
+      const std::span<const double> values = queries.values.row(first + q);
+      std::transform(values.begin(), values.end(), bytes, [](double v) { return static_cast<std::uint8_t>(v); });
+      bits_[q] = kernels.common(bytes, bytes, std::ssize(values));
+    }
+    if (kernels.expanded_bytes == nullptr) return;
+    const std::int64_t bytes = kernels.expanded_bytes(words_);
+    expanded_.resize(static_cast<std::size_t>(padded_ * bytes));
+    for (std::int64_t q = 0; q < padded_; q += kernels.queries) {
+      kernels.expand_queries(packed_.data() + q * words_, words_, expanded_.data() + q * bytes);
+    }
+  }
+
+  std::int64_t first() const { return first_; }
+  std::int64_t count() const { return count_; }
+  std::int64_t padded() const { return padded_; }
+  std::int64_t words() const { return words_; }
+  std::int64_t bits(std::int64_t q) const { return bits_[q]; }
+  const std::uint8_t* bytes(std::int64_t q) const {
+    return reinterpret_cast<const std::uint8_t*>(packed_.data() + q * words_);
+  }
+  /// From query q on, as the kernels take them.
+  const void* from(std::int64_t q) const {
+    if (kernels_.expanded_bytes == nullptr) return packed_.data() + q * words_;
+    return expanded_.data() + q * kernels_.expanded_bytes(words_);
+  }
+
+ private:
+  const BitKernels& kernels_;
+  std::int64_t first_, count_, padded_, words_;
+  std::vector<std::uint32_t> packed_;             // (padded, words)
+  std::vector<std::int64_t> bits_;                // (padded)
+  UninitializedVector<std::uint8_t> expanded_{};  // (padded, expanded bytes), aligned
+};
+
+/// A block of rows, packed in panels, and the hits of some queries among them. One for each thread.
+class BitBlock {
+ public:
+  BitBlock(const HeldRows<std::uint8_t>& held, const BitKernels& kernels)
+      : held_(held), kernels_(kernels), words_(ceil_div(held.columns(), 4)) {
+    constexpr std::int64_t kCacheBytes = 32 << 10;
+    const std::int64_t bytes = kBitLanes * words_ * 4;
+    panels_ = kernels.expanded_bytes != nullptr ? kernels.panels
+                                                : std::clamp<std::int64_t>(kCacheBytes / bytes, 1, kernels.panels);
+    packed_.resize(static_cast<std::size_t>(panels_ * kBitLanes * words_));
+    counts_.resize(static_cast<std::size_t>(panels_ * kBitLanes));
+    row_bits_.resize(counts_.size());
+    if (kernels.expanded_bytes != nullptr) {
+      expanded_.resize(counts_.size() * static_cast<std::size_t>(kernels.expanded_bytes(words_)));
+    }
+    hits_.resize(counts_.size() * static_cast<std::size_t>(kernels.queries));
+  }
+
+  std::int64_t rows() const { return panels_ * kBitLanes; }
+  std::int64_t bits(std::int64_t row) const { return counts_[row]; }
+
+  /// Takes rows first .. last - 1, no more than rows().
+  void pack(std::int64_t first, std::int64_t last) {
+    const std::int64_t step = kernels_.expanded_bytes != nullptr ? kernels_.panels : 1;
+    used_ = ceil_div(ceil_div(last - first, kBitLanes), step) * step;
+    std::fill_n(packed_.begin(), used_ * kBitLanes * words_, 0U);
+    const std::int64_t whole = held_.columns() / 4;
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::uint8_t* row = held_.row(i);
+      std::uint32_t* to = packed_.data() + (i - first) / kBitLanes * words_ * kBitLanes + (i - first) % kBitLanes;
+      for (std::int64_t w = 0; w < whole; ++w) std::memcpy(to + w * kBitLanes, row + 4 * w, 4);
+      if (whole < words_) std::memcpy(to + whole * kBitLanes, row + 4 * whole, held_.columns() - 4 * whole);
+    }
+    kernels_.count(packed_.data(), used_, words_, counts_.data());
+    for (std::int64_t i = 0; i < used_ * kBitLanes; ++i) {
+      row_bits_[i] = i < last - first ? static_cast<float>(counts_[i]) : kInfinite;
+    }
+    if (kernels_.expanded_bytes != nullptr) {
+      kernels_.expand_rows(packed_.data(), used_, words_, expanded_.data());
+    }
+  }
+
+  /// The hits of queries q .. q + BitKernels::queries - 1.
+  std::span<const BitHit> collect(const BitQueries& queries, std::int64_t q, const float* slopes, const float* bounds) {
+    const bool expands = kernels_.expanded_bytes != nullptr;
+    const std::int64_t found =
+        kernels_.collect({.rows = expands ? static_cast<const void*>(expanded_.data()) : packed_.data(),
+                          .row_bits = row_bits_.data(),
+                          .panels = used_,
+                          .words = words_,
+                          .queries = queries.from(q),
+                          .slopes = slopes,
+                          .bounds = bounds,
+                          .count = kernels_.queries},
+                         hits_.data());
+    return {hits_.data(), static_cast<std::size_t>(found)};
+  }
+
+ private:
+  const HeldRows<std::uint8_t>& held_;
+  const BitKernels& kernels_;
+  std::int64_t words_, panels_ = 0, used_ = 0;    // panels that have room, and those with rows
+  UninitializedVector<std::uint32_t> packed_{};   // [panel][word][lane]
+  std::vector<std::int32_t> counts_;              // [panel][lane] bits of a row
+  std::vector<float> row_bits_;                   // the same; of lanes without a row infinity
+  UninitializedVector<std::uint8_t> expanded_{};  // as the kernels expand it
+  UninitializedVector<BitHit> hits_{};
+};
+
+/// Rows with common >= slope x their bits - bound may have D <= limit.
+struct BitBound {
+  float slope = 0.5F, bound = kInfinite;
+};
+
+BitBound bound_of(Measure measure, double limit, std::int64_t query_bits, std::int64_t row_bytes) {
+  // Far above the rounding of the comparison in float32, and for rows of usual length below half a bit.
+  const double margin = static_cast<double>(8 * row_bytes + 1) * 0x1p-20;
+  const auto bits = static_cast<double>(query_bits);
+  if (limit < 0.0) return {0.5F, -kInfinite};
+  if (measure == Measure::hamming) {  // a + b - 2 common <= limit
+    return {0.5F, static_cast<float>((std::floor(limit) - bits) / 2.0 + margin)};
+  }
+  // common >= s (a + b - common) for a similarity s, hence common >= s / (1 + s) (a + b)
+  const double similarity = std::max(1.0 - limit, 0.0), slope = similarity / (1.0 + similarity);
+  // Lists of rows with nothing in common take no more of them.
+  if (limit < 1.0 && similarity < 0x1p-40 && query_bits > 0) return {0.0F, -0.5F};
+  return {static_cast<float>(slope), static_cast<float>(margin - slope * bits)};
+}
+
+/// All pairs of the queries and the held rows from the first requested one on.
+class BitSearch {
+ public:
+  BitSearch(const HeldRows<std::uint8_t>& held, const Queries& queries, std::int64_t first_row = 0)
+      : held_(held),
+        queries_(queries),
+        kernels_(choose_bit_kernels(held, queries.values.rows)),
+        first_(std::clamp<std::int64_t>(first_row - held.first_row, 0, held.rows())) {}
+
+  void nearest(NeighborLists& lists) {
+    const std::int64_t k = lists.index.columns(), threads = held_.threads.count();
+    for_queries(k * threads, [&](const BitQueries& some) {
+      std::vector<std::vector<NearestHeap>> heaps(static_cast<std::size_t>(threads));
+      const auto worst_of = [&](std::int64_t q, int thread) {
+        Neighbor worst{std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max()};
+        if (lists.index(some.first() + q, k - 1) >= 0) {
+          worst = {lists.distance(some.first() + q, k - 1), lists.index(some.first() + q, k - 1)};
+        }
+        const NearestHeap& own = heaps[thread][q];
+        return own.full() ? std::min(worst, own.kept().front()) : worst;
+      };
+      pass(
+          some, [&](int thread) { heaps[thread].assign(static_cast<std::size_t>(some.count()), NearestHeap(k)); },
+          [&](std::int64_t q, int thread, std::int64_t next) {  // later rows are behind equally near ones
+            const Neighbor worst = worst_of(q, thread);
+            return worst.row < next ? std::nextafter(worst.distance, -1.0) : worst.distance;
+          },
+          [&](std::int64_t q, int thread, const Neighbor& row) { heaps[thread][q].add(row); });
+      for (std::int64_t q = 0; q < some.count(); ++q) {
+        NearestHeap all(k);
+        all.add(lists, some.first() + q);
+        for (const std::vector<NearestHeap>& own : heaps) {
+          if (own.empty()) continue;
+          for (const Neighbor& row : own[q].kept()) all.add(row);
+        }
+        all.store(some.first() + q, lists);
+      }
+    });
+    lists.candidates += queries_.values.rows * held_.rows();
+  }
+
+  void within(RadiusLists& lists) {
+    std::atomic<std::int64_t> reserved = lists.total();
+    const std::int64_t threads = held_.threads.count();
+    std::vector<StoredRows> stored(static_cast<std::size_t>(threads), StoredRows(reserved, lists.capacity, threads));
+    for_queries(threads, [&](const BitQueries& some) {
+      struct Result {
+        std::int64_t count = 0;
+        std::vector<Neighbor> rows = {};
+      };
+      std::vector<std::vector<Result>> results(static_cast<std::size_t>(threads));
+      pass(
+          some, [&](int thread) { results[thread].resize(static_cast<std::size_t>(some.count())); },
+          [&](std::int64_t, int, std::int64_t) { return lists.limit; },
+          [&](std::int64_t q, int thread, const Neighbor& row) {
+            if (!(row.distance <= lists.limit)) return;
+            ++results[thread][q].count;
+            if (stored[thread].may_store()) results[thread][q].rows.push_back(row);
+          });
+      for (const std::vector<Result>& own : results) {
+        for (std::size_t q = 0; q < own.size(); ++q) {
+          const std::size_t to = static_cast<std::size_t>(some.first()) + q;
+          lists.counts[to] += own[q].count;
+          lists.rows[to].insert(lists.rows[to].end(), own[q].rows.begin(), own[q].rows.end());
+        }
+      }
+    });
+  }
+
+ private:
+  /// Calls work for the queries, so many at a time that they and what they find stay small.
+  template <class Work>
+  void for_queries(std::int64_t places, const Work& work) {
+    constexpr std::int64_t kMost = 1024, kMostPlaces = std::int64_t{1} << 22;
+    const std::int64_t step = std::clamp<std::int64_t>(kMostPlaces / places, kernels_.queries, kMost);
+    for (std::int64_t first = 0; first < queries_.values.rows; first += step) {
+      work(BitQueries(held_, queries_, kernels_, first, std::min(step, queries_.values.rows - first)));
+    }
+  }
+
+  static constexpr int kTaskRows = 512;  // whole blocks
+
+  /// What a thread needs to compare rows with the queries.
+  struct Worker {
+    BitBlock block;
+    std::vector<float> slopes, bounds;  // [query]
+    std::int64_t next = 0;              // row
+  };
+
+  /// Calls take(query, thread, row) for all rows with D <= limit(query, thread, next), and others. A thread calls
+  /// begin(thread) first. next: a row below those that follow, or one of them. The limit may fall with each row that is
+  /// taken.
+  template <class Begin, class Limit, class Take>
+  void pass(const BitQueries& some, const Begin& begin, const Limit& limit, const Take& take) {
+    const std::int64_t rows = held_.rows() - first_;
+    constexpr std::int64_t kPairBytes = 16;  // that are compared in the time of a multiply-add
+    const std::int64_t per_task = held_.rows_per_task(some.count() * held_.columns() / kPairBytes, kTaskRows);
+    std::vector<std::optional<Worker>> workers(static_cast<std::size_t>(held_.threads.count()));
+    held_.threads.run(ceil_div(rows, per_task), [&](std::int64_t task, int thread) {
+      std::optional<Worker>& worker = workers[thread];
+      const std::int64_t from = first_ + task * per_task, end = std::min(from + per_task, held_.rows());
+      const auto set_bound = [&](std::int64_t q, std::int64_t next) {
+        const BitBound bound =
+            bound_of(queries_.measure, limit(q, thread, held_.first_row + next), some.bits(q), held_.columns());
+        worker->slopes[q] = bound.slope;
+        worker->bounds[q] = bound.bound;
+      };
+      const bool begins = !worker;
+      if (begins) {
+        begin(thread);
+        const auto padded = static_cast<std::size_t>(some.padded());
+        worker.emplace(Worker{BitBlock(held_, kernels_), std::vector<float>(padded, 0.5F),
+                              std::vector<float>(padded, -kInfinite)});
+      }
+      // On several memory nodes, the rows of another task may come before.
+      for (std::int64_t q = 0; (begins || from < worker->next) && q < some.count(); ++q) set_bound(q, from);
+      worker->next = end;
+      for (std::int64_t first = from; first < end; first += worker->block.rows()) {
+        const std::int64_t last = std::min(first + worker->block.rows(), end);
+        worker->block.pack(first, last);
+        for (std::int64_t group = 0; group < some.padded(); group += kernels_.queries) {
+          const auto hits =
+              worker->block.collect(some, group, worker->slopes.data() + group, worker->bounds.data() + group);
+          for (const BitHit& hit : hits) {
+            const std::int64_t q = group + hit.query, row = held_.first_row + first + hit.row;
+            if (queries_.excluded_row >= 0 && row == queries_.excluded_row + some.first() + q) continue;
+            const std::int64_t bits = some.bits(q) + worker->block.bits(hit.row);
+            take(q, thread, Neighbor{bit_distance(queries_.measure, bits - 2 * hit.common, bits - hit.common), row});
+          }
+          for (std::size_t i = 0; i < hits.size(); ++i) {  // once for hits of one query that follow each other
+            if (i + 1 == hits.size() || hits[i + 1].query != hits[i].query) set_bound(group + hits[i].query, last);
+          }
+        }
+      }
+    });
+  }
+
+  const HeldRows<std::uint8_t>& held_;
+  const Queries& queries_;
+  const BitKernels& kernels_;
+  std::int64_t first_;
+};
+
+}  // namespace
+
+void search_bits(const HeldRows<std::uint8_t>& held, const Queries& queries, NeighborLists& lists) {
+  if (queries.values.rows > 0) BitSearch(held, queries).nearest(lists);
+}
+
+void search_bits_radius(const HeldRows<std::uint8_t>& held, const Queries& queries, RadiusLists& lists) {
+  if (queries.values.rows > 0) BitSearch(held, queries, lists.first_row).within(lists);
+}
+
+void all_bit_distances(const HeldRows<std::uint8_t>& held, const Queries& queries, MatrixView<double> out) {
+  const BitKernels& kernels = held.set.bit_kernels();
+  const BitQueries all(held, queries, kernels, 0, queries.values.rows);
+  held.for_ranges(held.rows_per_task(queries.values.rows * held.columns()),
+                  [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+                    for (std::int64_t i = first; i < last; ++i) {
+                      const std::int64_t row_bits = kernels.common(held.row(i), held.row(i), held.columns());
+                      for (std::int64_t q = 0; q < all.count(); ++q) {
+                        const std::int64_t common = kernels.common(held.row(i), all.bytes(q), held.columns());
+                        const std::int64_t bits = row_bits + all.bits(q);
+                        out(q, i) = bit_distance(queries.measure, bits - 2 * common, bits - common);
+                      }
+                    }
+                  });
+}
+
+}  // namespace kith::cpu

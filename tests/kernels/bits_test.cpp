@@ -1,0 +1,155 @@
+// Rows of bits by every instruction set: lists, radius searches and distances are those of the definition in loops, for
+// rows of 1 to 4096 bits, few and many queries, ties, equal rows, rows without a bit and rows of nothing else.
+#include <algorithm>
+#include <cstring>
+
+#include "core/neighbors/merge_lists.h"
+#include "core/numbers/distance.h"
+#include "kernels/cpu/choice/search.h"
+#include "tests/support/cases.h"
+#include "tests/support/catch.h"
+#include "tests/support/reference.h"
+
+using namespace kith;
+using namespace kith::test;
+
+namespace {
+
+constexpr Measure kMeasures[] = {Measure::hamming, Measure::jaccard};
+
+/// Rows of `bytes` bytes: of few and of many bits, some repeated, some of zeros and some of ones.
+Matrix<double> packed_rows(std::int64_t n, std::int64_t bytes, std::uint64_t seed) {
+  Matrix<double> rows(n, bytes);
+  std::uint64_t state = seed * 2654435761U + 1;
+  const auto draw = [&state] {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<int>(state >> 56U);
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < bytes; ++j) {
+      int value = i % 3 == 0 ? draw() & draw() & draw() : draw();
+      if (i % 11 == 4) value = 0;
+      if (i % 11 == 7) value = 255;
+      rows(i, j) = i % 5 == 2 ? rows(i - 1, j) : value;
+    }
+  }
+  return rows;
+}
+
+/// The CPU with every instruction set.
+std::vector<Tested> processors(const BackendOptions& options) {
+  std::vector<Tested> all = every_backend(options);
+  std::erase_if(all, [](const Tested& tested) { return tested.backend->device().has_own_memory; });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("lists, radius searches and distances of bits equal the definition") {
+  for (const std::int64_t block_rows : {0, 37}) {
+    const std::vector<Tested> tested = processors({.threads = 2, .block_rows = block_rows});
+    for (const std::int64_t bytes : {1, 2, 3, 4, 5, 8, 15, 31, 33, 64, 65, 125, 130, 512}) {
+      for (const std::int64_t count : {1, 3, 34}) {
+        const Matrix<double> base = packed_rows(70, bytes, 1), queries = packed_rows(count, bytes, 2);
+        const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
+        for (const Tested& one : tested) {
+          const auto points = one.backend->hold({view_of(stored), 100});
+          for (const Measure measure : kMeasures) {
+            INFO(one.name << ", " << bytes << " bytes, " << count << " queries, measure " << static_cast<int>(measure));
+            const Queries asked{.values = queries.view(), .measure = measure};
+            Matrix<double> expected(count, base.rows()), found(count, base.rows());
+            for (std::int64_t q = 0; q < count; ++q) {
+              for (std::int64_t i = 0; i < base.rows(); ++i) {
+                expected(q, i) = reference_distance(measure, queries.row(q).data(), base.row(i).data(), bytes);
+              }
+            }
+            points->all_distances(asked, found.view());
+            CHECK(std::equal(expected.data(), expected.data() + expected.size(), found.data()));
+
+            const std::int64_t k = 9;
+            const double limit = measure == Measure::hamming ? static_cast<double>(3 * bytes) + 0.5 : 0.625;
+            NeighborLists lists(count, k);
+            points->search(asked, lists);
+            RadiusLists within(count, limit, 1 << 20);
+            within.first_row = 105;
+            points->search_radius(asked, within);
+            for (std::int64_t q = 0; q < count; ++q) {
+              std::vector<Neighbor> all, near;
+              for (std::int64_t i = 0; i < base.rows(); ++i) all.push_back({expected(q, i), 100 + i});
+              std::copy_if(all.begin() + 5, all.end(), std::back_inserter(near),
+                           [&](const Neighbor& row) { return row.distance <= limit; });
+              std::sort(all.begin(), all.end());
+              for (std::int64_t i = 0; i < k; ++i) {
+                CHECK(lists.index(q, i) == all[static_cast<std::size_t>(i)].row);
+                CHECK(lists.distance(q, i) == all[static_cast<std::size_t>(i)].distance);
+              }
+              auto& rows = within.rows[static_cast<std::size_t>(q)];
+              std::sort(rows.begin(), rows.end());
+              std::sort(near.begin(), near.end());
+              CHECK(within.counts[static_cast<std::size_t>(q)] == std::ssize(near));
+              CHECK(std::equal(rows.begin(), rows.end(), near.begin(), near.end(), [](const auto& a, const auto& b) {
+                return a.row == b.row && a.distance == b.distance;
+              }));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("blocks of rows in any order give the lists of all rows, and a row is left out of its own list") {
+  const Matrix<double> base = packed_rows(200, 16, 3);
+  for (const Tested& one : processors({.threads = 2})) {
+    for (const Measure measure : kMeasures) {
+      const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
+      const PointsView all = view_of(stored);
+      const auto block = [&](std::int64_t first, std::int64_t count) {
+        return one.backend->hold(
+            {std::visit([&](const auto& view) -> PointsView { return view.middle(first, count); }, all), first});
+      };
+      const Queries asked{.values = base.view(), .excluded_row = 0, .measure = measure};
+      NeighborLists whole(200, 7), parts(200, 7);
+      block(0, 200)->search(asked, whole);
+      block(120, 80)->search(asked, parts);
+      block(0, 120)->search(asked, parts);
+      INFO(one.name << ", measure " << static_cast<int>(measure));
+      CHECK(std::equal(whole.index.data(), whole.index.data() + whole.index.size(), parts.index.data()));
+      CHECK(std::equal(whole.distance.data(), whole.distance.data() + whole.distance.size(), parts.distance.data()));
+      for (std::int64_t i = 0; i < 200; ++i) {
+        const std::span<const std::int64_t> own = whole.index.row(i);
+        CHECK(std::find(own.begin(), own.end(), i) == own.end());
+      }
+    }
+  }
+}
+
+TEST_CASE("different fractions of bits are different numbers in their order") {
+  // Neighbours in a Farey sequence, which are as near as fractions of these denominators can be.
+  const std::int64_t most = kMostBits;
+  const double below = bit_distance(Measure::jaccard, most - 2, most - 1);
+  const double above = bit_distance(Measure::jaccard, most - 1, most);
+  CHECK(below < above);
+  CHECK(above < 1.0);
+  CHECK(bit_distance(Measure::jaccard, 0, 0) == 0.0);
+  CHECK(bit_distance(Measure::jaccard, 1, 3) == 1.0 / 3.0);
+}
+
+TEST_CASE("many queries use tiles where the processor has them, and few do not") {
+  for (const Tested& one : processors({.threads = 1})) {
+    const Matrix<double> base = packed_rows(64, 128, 4), queries = packed_rows(256, 128, 5);
+    const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
+    const auto points = one.backend->hold({view_of(stored), 0});
+    for (const std::int64_t count : {1, 256}) {
+      NeighborLists lists(count, 1);
+      points->search({.values = queries.view().middle(0, count), .measure = Measure::hamming}, lists);
+    }
+    const bool has_tiles = one.name.find("amx") != one.name.npos;
+    std::vector<std::string> methods;
+    for (const Decision& decision : one.backend->decisions()) methods.push_back(decision.method);
+    INFO(one.name);
+    REQUIRE(!methods.empty());
+    CHECK(methods.front() != "tiles");
+    CHECK((std::count(methods.begin(), methods.end(), "tiles") == 1) == has_tiles);
+  }
+}
