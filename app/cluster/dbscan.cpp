@@ -59,7 +59,7 @@ void declare(OptionSet& set, DbscanCommand& options) {
   set["--memory"].help = "Maximum memory of the run, as in 4GB or 512MiB.";
   set["--metric"].refused = {when([&options] { return options.metric() == Metric::inner_product; },
                                   "--metric inner-product: expected a distance, so that a point is near itself: "
-                                  "euclidean, cosine, manhattan or chebyshev")};
+                                  "euclidean, cosine, manhattan, chebyshev, hamming or jaccard")};
   set["--output"].refused.push_back(
       when([&options] { return options.suggests() && !options.common.output.empty(); },
            "--output needs --radius R; leave it out for a suggestion of a radius, which is printed"));

@@ -164,7 +164,7 @@ struct PlainBits {
   static W broadcast(const std::uint32_t* p) { return W{*p, *p, *p, *p}; }
   static W both(W a, W b) { return a & b; }
   static W add_bits(W sum, W w) {
-    w -= (w >> 1) & 0x55555555U;  // pairs of bits, then of pairs, then of halves of a byte
+    w -= (w >> 1) & 0x55555555U;  // sums of two bits, then of four, then of eight
     w = (w & 0x33333333U) + ((w >> 2) & 0x33333333U);
     w = (w + (w >> 4)) & 0x0f0f0f0fU;
     w += w >> 8;

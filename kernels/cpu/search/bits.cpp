@@ -133,7 +133,7 @@ class BitBlock {
  private:
   const HeldRows<std::uint8_t>& held_;
   const BitKernels& kernels_;
-  std::int64_t words_, panels_ = 0, used_ = 0;    // panels that have room, and those with rows
+  std::int64_t words_, panels_ = 0, used_ = 0;    // panels of a full block, and of this one
   UninitializedVector<std::uint32_t> packed_{};   // [panel][word][lane]
   std::vector<std::int32_t> counts_;              // [panel][lane] bits of a row
   std::vector<float> row_bits_;                   // the same; of lanes without a row infinity
