@@ -16,8 +16,9 @@
 namespace kith::app {
 namespace {
 
-constexpr Metric kMetrics[] = {Metric::euclidean, Metric::cosine,  Metric::inner_product, Metric::manhattan,
-                               Metric::chebyshev, Metric::hamming, Metric::jaccard};
+constexpr Metric kMetrics[] = {Metric::euclidean, Metric::cosine,      Metric::inner_product,
+                               Metric::manhattan, Metric::chebyshev,   Metric::hamming,
+                               Metric::jaccard,   Metric::correlation, Metric::haversine};
 
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;
@@ -116,14 +117,21 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
            common.transpose);
 }
 
+bool transforms_places(const CommonOptions& common) {
+  return metric_of(common) == Metric::haversine &&
+         (common.scale != "none" || common.pca > 0 || !common.column_weights.empty() || common.prepare != "none");
+}
+
 void add_metric_option(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--metric",
               .value = "NAME",
-              .help = "euclidean, or cosine: Euclidean distance between rows scaled to length 1. knn and distances "
-                      "also support inner-product (largest first), manhattan, chebyshev and, of rows of bits, hamming "
-                      "(how many differ) and jaccard (1 - Tanimoto similarity).",
+              .help = "euclidean; cosine: Euclidean distance between rows scaled to length 1; correlation: the same of "
+                      "rows less their mean. knn and distances also support inner-product (largest first), manhattan, "
+                      "chebyshev, haversine (km between places, latitude and longitude in degrees) and, of rows of "
+                      "bits, hamming (how many differ) and jaccard (1 - Tanimoto similarity).",
               .stored = Stored::if_changed_and_used,
-              .position = position::kMetric},
+              .position = position::kMetric,
+              .refused = {when([&common] { return transforms_places(common); }, kTransformedPlaces)}},
              metric_names(), common.metric);
 }
 
@@ -291,9 +299,9 @@ std::string named_gpu(const CommonOptions& common) {
   return device.empty() && common.screen != "auto" ? shown("--screen", "KITH_SCREEN", common.screen) : device;
 }
 
-Metric metric_of(const CommonOptions& common) {
-  const auto found = std::find_if(std::begin(kMetrics), std::end(kMetrics),
-                                  [&](Metric metric) { return common.metric == name_of(metric); });
+Metric metric_named(const std::string& name) {
+  const auto found =
+      std::find_if(std::begin(kMetrics), std::end(kMetrics), [&](Metric metric) { return name == name_of(metric); });
   return found == std::end(kMetrics) ? Metric::euclidean : *found;
 }
 
@@ -315,11 +323,12 @@ void check_bit_options(const CommonOptions& common) {
                             name, common.metric, name));
   }
 }
+Metric metric_of(const CommonOptions& common) { return metric_named(common.metric); }
 
 std::string metric_without_means(const CommonOptions& common) {
-  if (measure_of(metric_of(common)) == Measure::squared_euclidean) return "";
+  if (has_means(metric_of(common))) return "";
   return fmt::format(
-      "--metric {}: k-means supports euclidean and cosine; a mean does not minimise other distances, "
+      "--metric {}: k-means supports euclidean, cosine and correlation; a mean does not minimise other distances, "
       "which kith knn and kith distances support",
       common.metric);
 }

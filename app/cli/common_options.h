@@ -82,6 +82,11 @@ void add_precision_option(OptionSet& set, CommonOptions& common);
 /// --columns, --drop-columns, --id-column, --label-column, the form of text files, --transpose
 void add_input_options(OptionSet& set, CommonOptions& common);
 void add_text_options(OptionSet& set, CommonOptions& common);  // the form of text files
+/// Whether degrees of --metric haversine would be scaled, which is refused with this text.
+bool transforms_places(const CommonOptions& common);
+inline constexpr const char* kTransformedPlaces =
+    "--metric haversine cannot be combined with --scale, --pca, --column-weights or --prepare: it takes latitudes and "
+    "longitudes in degrees as they are; leave these options out";
 void add_metric_option(OptionSet& set, CommonOptions& common);
 /// --bits, of commands that have metrics of bits, after --metric.
 void add_bits_option(OptionSet& set, CommonOptions& common);
@@ -108,6 +113,8 @@ std::vector<std::string> common_option_names();
 /// --backend that outweighs them, such as a flag where KITH_DEVICE is set, takes their place.
 std::string named_gpu(const CommonOptions& common);
 
+/// Euclidean for other names.
+Metric metric_named(const std::string& name);
 Metric metric_of(const CommonOptions& common);
 inline bool compares_bits(const CommonOptions& common) { return is_of_bits(measure_of(metric_of(common))); }
 /// Throws Error(usage) if --bits, or an option that is about numbers, cannot be combined with the metric.

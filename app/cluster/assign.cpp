@@ -320,7 +320,7 @@ Centroids open_model(AssignOptions& options, PointsRun& run) {
   Centroids centroids{{}, columns_of_model(*source, run.given, options.centroids), {}};
   centroids.expected = expected_columns(options, centroids.columns, run);
   centroids.values = std::get<Matrix<double>>(data::read_all(*source));
-  if (metric_of(run.common) == Metric::cosine) normalize_centroids(centroids.values.view(), source->name());
+  if (takes_directions(metric_of(run.common))) normalize_centroids(centroids.values.view(), source->name());
   return centroids;
 }
 
@@ -391,8 +391,9 @@ Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids,
 
 /// "0.447 (a cosine of 0.9)"
 std::string shown_limit(double distance, Metric metric) {
-  const std::string cosine =
-      metric == Metric::cosine ? fmt::format(" (a cosine of {:.6g})", 1.0 - distance * distance / 2.0) : "";
+  const std::string cosine = takes_directions(metric)
+                                 ? fmt::format(" (a {} of {:.6g})", name_of(metric), 1.0 - distance * distance / 2.0)
+                                 : "";
   return fmt::format("{:.6g}{}", distance, cosine);
 }
 

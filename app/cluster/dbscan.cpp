@@ -40,8 +40,8 @@ void declare(OptionSet& set, DbscanCommand& options) {
   add_radius_options(
       set, options.common, options.radius,
       "Points within this distance of each other are neighbours, R included (for cosine: sqrt(2 - 2 "
-      "cos); 0.1 is a cosine of 0.995, 0.447 one of 0.9). Without it, kith prints how far neighbours are "
-      "and suggests a radius.");
+      "cos); 0.1 is a cosine of 0.995, 0.447 one of 0.9; for correlation 1 - r, for haversine km). Without it, kith "
+      "prints how far neighbours are and suggests a radius.");
   set.integer({.names = "--min-points",
                .value = "N",
                .help = "Number of points within the radius, the point itself included, that make a core point.",
@@ -59,7 +59,9 @@ void declare(OptionSet& set, DbscanCommand& options) {
   set["--memory"].help = "Maximum memory of the run, as in 4GB or 512MiB.";
   set["--metric"].refused = {when([&options] { return options.metric() == Metric::inner_product; },
                                   "--metric inner-product: expected a distance, so that a point is near itself: "
-                                  "euclidean, cosine, manhattan, chebyshev, hamming or jaccard")};
+                                  "euclidean, cosine, correlation, manhattan, chebyshev, haversine, hamming or "
+                                  "jaccard"),
+                             when([&options] { return transforms_places(options.common); }, kTransformedPlaces)};
   set["--output"].refused.push_back(
       when([&options] { return options.suggests() && !options.common.output.empty(); },
            "--output needs --radius R; leave it out for a suggestion of a radius, which is printed"));
@@ -195,7 +197,7 @@ int run_dbscan(const Arguments& arguments) {
                  .usage = "POINTS --radius R [options]",
                  .examples = {"kith dbscan points.h5:/train                       # suggests a radius",
                               "kith dbscan points.h5:/train --radius 0.3 -o clusters.h5",
-                              "kith dbscan places.csv --radius 0.01 --min-points 10 -o labels.csv"},
+                              "kith dbscan places.csv --metric haversine --radius 0.5 --min-points 10 -o labels.csv"},
                  .first = {"--radius", "--min-points", "--columns", "--scale", "-o"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;

@@ -195,7 +195,7 @@ std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, co
 Matrix<double> read_frozen(data::PointSource* frozen, Metric metric) {
   if (frozen == nullptr) return {};
   auto centroids = std::get<Matrix<double>>(data::read_all(*frozen));
-  if (metric == Metric::cosine) normalize_centroids(centroids.view(), frozen->name());
+  if (takes_directions(metric)) normalize_centroids(centroids.view(), frozen->name());
   return centroids;
 }
 

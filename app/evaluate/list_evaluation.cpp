@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -67,7 +68,8 @@ FileUnit unit_of_file(const std::string& file) {
   const std::string unit = data::has_hdf5_signature(file) ? data::read_root(file).text("distances") : "";
   if (unit == name_of(Unit::inner_product)) return {Measure::inner_product, false};
   if (unit == name_of(Unit::squared)) return {Measure::squared_euclidean, false};
-  constexpr Unit kOthers[] = {Unit::manhattan, Unit::chebyshev, Unit::hamming, Unit::jaccard};
+  constexpr Unit kOthers[] = {Unit::manhattan, Unit::chebyshev,   Unit::hamming,
+                              Unit::jaccard,   Unit::correlation, Unit::kilometers};
   const bool is_other = std::ranges::any_of(kOthers, [&](Unit other) { return unit == name_of(other); });
   return is_other ? FileUnit{Measure::manhattan, false} : FileUnit{};
 }

@@ -355,7 +355,7 @@ void add_gaps(HeldPoints& held, const Series& series, Sweep& sweep, Job& job) {
   for (std::int64_t b = 0; b < options.references; ++b) {
     job.progress.phase("reference", 0);
     PointsMatrix values = reference_points(held.plan, class_of(held.values->values()), options.common.seed, b);
-    if (metric_of(options.common) == Metric::cosine) {
+    if (takes_directions(metric_of(options.common))) {
       auto& rows = std::get<Matrix<double>>(values);
       write_directions<double>(rows.view(), rows.view(), {"reference set", 0});
     }

@@ -48,7 +48,7 @@ int follow_queries(KnnOptions& options, PointsRun& run) {
   take_file_metric({options.base}, run.set, options.common);
   // Prepared values are rounded to the class of the run, and lines of text are float64.
   CommonOptions& common = options.common;
-  if (prepares(common) && options.metric() != Metric::cosine && common.precision == "auto") common.precision = "f64";
+  if (prepares(common) && !takes_directions(options.metric()) && common.precision == "auto") common.precision = "f64";
   open_points(run, options.base);
   data::PointSource& base = *run.source;
   check_neighbors(options, base, base.rows());

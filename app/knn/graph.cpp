@@ -7,8 +7,10 @@
 
 #include "app/cli/terminal.h"
 #include "app/knn/knn.h"
+#include "core/neighbors/edge_weights.h"
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
+#include "core/runtime/threads.h"
 #include "data/io/file_kind.h"
 #include "data/io/output_file.h"
 #include "data/results/anndata_copy.h"
@@ -19,6 +21,36 @@ namespace kith::app {
 namespace {
 
 constexpr std::int64_t kEdgeBytes = 16;  // a row and its D
+
+/// work(row, its part of the edges) for each row of a part.
+template <class Work>
+void for_rows(std::int64_t first_row, const NeighborGraph& part, const Work& work) {
+  for (std::int64_t i = 0; i < part.rows(); ++i) work(first_row + i, part.begin[i], part.begin[i + 1] - part.begin[i]);
+}
+
+/// The distances of all edges of a part, one after another.
+template <class T>
+std::vector<T> distances_of(std::int64_t first_row, const NeighborGraph& part, Unit unit) {
+  std::vector<T> all;
+  all.reserve(part.row.size());
+  for_rows(first_row, part, [&](std::int64_t row, std::int64_t begin, std::int64_t count) {
+    const Matrix<T> distances = convert_distances<T>({part.distance.data() + begin, 1, count}, unit, row);
+    all.insert(all.end(), distances.data(), distances.data() + count);
+  });
+  return all;
+}
+
+/// Their weights.
+template <class T>
+std::vector<T> weights_of(const NeighborGraph& part) {
+  return {part.weight.begin(), part.weight.end()};
+}
+
+/// What a matrix of one number for each edge holds: weights, if there are any, or distances.
+template <class T>
+std::vector<T> numbers_of(std::int64_t first_row, const NeighborGraph& part, Unit unit) {
+  return part.weight.empty() ? distances_of<T>(first_row, part, unit) : weights_of<T>(part);
+}
 
 class GraphMaker {
  public:
@@ -34,6 +66,7 @@ class GraphMaker {
                  .edges = name_of_edges(),
                  .ids = run.ids,
                  .write_obsp = options_.write_obsp,
+                 .weights = options_.has_weights() ? options_.weights : "",
                  .each_once = options_.edges() != GraphEdges::directed,
                  .are_pairs = options_.pairs} {}
 
@@ -52,6 +85,7 @@ class GraphMaker {
           }
         },
         run_.job.progress);
+    if (options_.has_weights()) return write_weighted(lists);
     if (options_.edges() != GraphEdges::directed) lists = with_edges(lists, options_.edges());
     if (options_.pairs) lists = upper_part(lists);
     if (!options_.components) return write(lists);
@@ -111,7 +145,7 @@ class GraphMaker {
   const char* name_of_edges() const {
     if (options_.pairs) return "pairs";
     if (options_.has_radius()) return "radius";
-    if (options_.symmetric) return "symmetric";
+    if (options_.symmetric || options_.has_weights()) return "symmetric";
     return options_.mutual ? "mutual" : "directed";
   }
 
@@ -154,6 +188,7 @@ class GraphMaker {
         if (graph.row[e] <= i) continue;
         part.row.push_back(graph.row[e]);
         part.distance.push_back(graph.distance[e]);
+        if (!graph.weight.empty()) part.weight.push_back(graph.weight[e]);
       }
       part.begin.push_back(part.edges());
     }
@@ -176,6 +211,15 @@ class GraphMaker {
     const PhaseWithin phase(run_.job.progress, "write");
     out->append(0, graph);
     return out;
+  }
+
+  std::unique_ptr<GraphOutput> write_weighted(const NeighborGraph& lists) {
+    Threads threads(static_cast<int>(options_.common.threads));
+    const auto* weight = std::ranges::find(kEdgeWeights, options_.weights, [](EdgeWeight w) { return name_of(w); });
+    NeighborGraph graph = with_weights(lists, distances_of<double>(0, lists, request_.unit), *weight, threads);
+    if (options_.pairs) graph = upper_part(graph);
+    request_.lists = &lists;
+    return write(graph);
   }
 
   void write_components_of(const NeighborGraph& graph) {
@@ -218,25 +262,16 @@ class GraphMaker {
   GraphOutputRequest request_;
 };
 
-/// work(row, edges of the row, distances as T) for each row of a part.
+/// work(row, its target rows, their distances as T, and their weights or none) for each row of a part.
 template <class T, class Work>
-void for_rows(std::int64_t first_row, const NeighborGraph& part, Unit unit, const Work& work) {
-  for (std::int64_t i = 0; i < part.rows(); ++i) {
-    const std::int64_t begin = part.begin[i], count = part.begin[i + 1] - begin;
-    const Matrix<T> distances = convert_distances<T>({part.distance.data() + begin, 1, count}, unit, first_row + i);
-    work(first_row + i, std::span(part.row).subspan(begin, count), distances.row(0));
-  }
-}
-
-/// The distances of all edges of a part, one after another.
-template <class T>
-std::vector<T> distances_of(std::int64_t first_row, const NeighborGraph& part, Unit unit) {
-  std::vector<T> all;
-  all.reserve(part.row.size());
-  for_rows<T>(first_row, part, unit, [&](std::int64_t, std::span<const std::int64_t>, std::span<const T> distances) {
-    all.insert(all.end(), distances.begin(), distances.end());
+void for_edges(std::int64_t first_row, const NeighborGraph& part, Unit unit, const Work& work) {
+  const std::vector<T> weights = weights_of<T>(part);
+  for_rows(first_row, part, [&](std::int64_t row, std::int64_t begin, std::int64_t count) {
+    const Matrix<T> distances = convert_distances<T>({part.distance.data() + begin, 1, count}, unit, row);
+    const std::span<const T> all(weights);
+    work(row, std::span(part.row).subspan(begin, count), distances.row(0),
+         all.empty() ? all : all.subspan(begin, count));
   });
-  return all;
 }
 
 /// kith-graph, with distances of type T.
@@ -254,12 +289,18 @@ class GraphFile final : public GraphOutput {
     file_.dataset("indptr", begin);
     file_.create_vector<std::int64_t>("indices", begin_.back());
     file_.create_vector<T>("distances", begin_.back());
+    if (request.weights.empty()) return;
+    file_.attribute("weights", request.weights);
+    file_.create_vector<T>("weights", begin_.back());
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     const std::int64_t at = begin_[first_row];
     const std::vector<T> distances = distances_of<T>(first_row, part, unit_);
     file_.write_rows<std::int64_t>("indices", at, {part.row.data(), part.edges(), 1});
     file_.write_rows<T>("distances", at, {distances.data(), part.edges(), 1});
+    if (part.weight.empty()) return;
+    const std::vector<T> weights = weights_of<T>(part);
+    file_.write_rows<T>("weights", at, {weights.data(), part.edges(), 1});
   }
   void finish() override { file_.finish(); }
 
@@ -278,8 +319,8 @@ class GraphArchive final : public GraphOutput {
         file_(request.path, request.options, {begin.begin(), begin.end()}, request.base->rows(),
               data::numpy_type<T>()) {}
   void append(std::int64_t first_row, const NeighborGraph& part) override {
-    const std::vector<T> distances = distances_of<T>(first_row, part, unit_);
-    file_.append(part.row.data(), distances.data(), part.edges());
+    const std::vector<T> numbers = numbers_of<T>(first_row, part, unit_);
+    file_.append(part.row.data(), numbers.data(), part.edges());
   }
   void finish() override { file_.finish(); }
 
@@ -288,23 +329,39 @@ class GraphArchive final : public GraphOutput {
   data::SparseArchive file_;
 };
 
-/// A copy of the AnnData file of the points, with the distances as a matrix of obsp.
+/// A copy of the AnnData file of the points, with the distances as a matrix of obsp; or, with weights, with the lists
+/// and the graph as scanpy has them.
 template <class T>
 class AnnDataGraph final : public GraphOutput {
  public:
   AnnDataGraph(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
-      : unit_(request.unit),
-        file_(request.path, request.options,
-              {data::parse_location(request.base->name()).file, request.write_obsp, sizeof(T) == sizeof(float)},
-              {begin.begin(), begin.end()}) {}
-  void append(std::int64_t first_row, const NeighborGraph& part) override {
-    const std::vector<T> distances = distances_of<T>(first_row, part, unit_);
-    file_.append(part.row, {distances.begin(), distances.end()});
+      : request_(request), file_(request.path, request.options, data::parse_location(request.base->name()).file) {
+    constexpr bool single = sizeof(T) == sizeof(float);
+    if (request.weights.empty()) {
+      file_.begin(request.write_obsp, single, {begin.begin(), begin.end()});
+      return;
+    }
+    neighbors_ = request.lists->begin[1] + 1;
+    file_.begin(data::neighbor_matrix(request.write_obsp, "distances"), single, request.lists->begin);
+    const std::vector<T> distances = distances_of<T>(0, *request.lists, request.unit);
+    file_.append(request.lists->row, {distances.begin(), distances.end()});
+    file_.begin(data::neighbor_matrix(request.write_obsp, "connectivities"), single, {begin.begin(), begin.end()});
   }
-  void finish() override { file_.finish(); }
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
+    const std::vector<T> numbers = numbers_of<T>(first_row, part, request_.unit);
+    file_.append(part.row, {numbers.begin(), numbers.end()});
+  }
+  void finish() override {
+    if (neighbors_ > 0) {
+      const std::string method = request_.weights == name_of(EdgeWeight::gaussian) ? "gauss" : request_.weights;
+      file_.describe(request_.write_obsp, {method, name_of(request_.head.metric), neighbors_});
+    }
+    file_.finish();
+  }
 
  private:
-  Unit unit_;
+  const GraphOutputRequest request_;
+  std::int64_t neighbors_ = 0;  // of a graph with weights: of each row, itself included
   data::ObspMatrix file_;
 };
 
@@ -313,20 +370,25 @@ template <class T>
 class EdgeRecords final : public GraphOutput {
  public:
   explicit EdgeRecords(const GraphOutputRequest& request)
-      : unit_(request.unit), once_(request.each_once), file_(request.path, request.options) {
+      : unit_(request.unit),
+        once_(request.each_once),
+        weighted_(!request.weights.empty()),
+        file_(request.path, request.options) {
     file_.seek(std::ssize(head()));
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
-    for_rows<T>(first_row, part, unit_,
-                [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {
-                  std::string bytes;
-                  for (std::size_t e = 0; e < to.size(); ++e) {
-                    if (once_ && to[e] < row) continue;
-                    data::append_record(bytes, row, to[e], distances[e]);
-                    ++edges_;
-                  }
-                  file_.write(bytes);
-                });
+    for_edges<T>(first_row, part, unit_,
+                 [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances,
+                     std::span<const T> weights) {
+                   std::string bytes;
+                   for (std::size_t e = 0; e < to.size(); ++e) {
+                     if (once_ && to[e] < row) continue;
+                     data::append_record(bytes, row, to[e], distances[e]);
+                     if (weighted_) data::append_record(bytes, weights[e]);
+                     ++edges_;
+                   }
+                   file_.write(bytes);
+                 });
   }
   void finish() override {
     file_.seek(0);
@@ -337,11 +399,14 @@ class EdgeRecords final : public GraphOutput {
  private:
   std::string head() const {
     using Place = std::int64_t;
-    return data::numpy_head(data::record_type<Place, Place, T>({"source", "target", "distance"}), {edges_});
+    return data::numpy_head(weighted_
+                                ? data::record_type<Place, Place, T, T>({"source", "target", "distance", "weight"})
+                                : data::record_type<Place, Place, T>({"source", "target", "distance"}),
+                            {edges_});
   }
 
   Unit unit_;
-  bool once_;
+  bool once_, weighted_;
   std::int64_t edges_ = 0;
   data::OutputBytes file_;
 };
@@ -356,9 +421,10 @@ class EdgeLines final : public GraphOutput {
         matrix_(data::has_ending(request.path, ".mtx")),
         once_(request.each_once && !matrix_),
         ids_(request.ids) {
+    const std::string weight = request.weights.empty() ? "" : ",weight";
     const std::string names = request.are_pairs
-                                  ? fmt::format("{},{},distance", ids_.base_name("_a"), ids_.base_name("_b"))
-                                  : std::string("source,target,distance");
+                                  ? fmt::format("{},{},distance{}", ids_.base_name("_a"), ids_.base_name("_b"), weight)
+                                  : "source,target,distance" + weight;
     if (request.path.empty()) return;
     constexpr std::int64_t kUsualLine = 20;  // bytes, or more
     const std::int64_t edges = begin.back();
@@ -370,22 +436,25 @@ class EdgeLines final : public GraphOutput {
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     const char between = file_ ? ',' : '\t';
-    for_rows<T>(
-        first_row, part, unit_, [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {
-          std::string text;
-          for (std::size_t e = 0; matrix_ && e < to.size(); ++e) {
-            text += fmt::format("{} {} {}\n", row + 1, to[e] + 1, distances[e]);
-          }
-          if (matrix_) return file_->write(text);
-          const std::string source = ids_.query_row(row, between);
-          for (std::size_t e = 0; e < to.size(); ++e) {
-            if (once_ && to[e] < row) continue;
-            text += fmt::format("{}{}{}{}{}", source, between, ids_.base_row(to[e], between), between, distances[e]);
-            ids_.append_joined(text, row, to[e], between);
-            text += '\n';
-          }
-          file_ ? file_->write(text) : print_out(text);
-        });
+    for_edges<T>(first_row, part, unit_,
+                 [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances,
+                     std::span<const T> weights) {
+                   std::string text;
+                   for (std::size_t e = 0; matrix_ && e < to.size(); ++e) {
+                     text += fmt::format("{} {} {}\n", row + 1, to[e] + 1, weights.empty() ? distances[e] : weights[e]);
+                   }
+                   if (matrix_) return file_->write(text);
+                   const std::string source = ids_.query_row(row, between);
+                   for (std::size_t e = 0; e < to.size(); ++e) {
+                     if (once_ && to[e] < row) continue;
+                     text += fmt::format("{}{}{}{}{}", source, between, ids_.base_row(to[e], between), between,
+                                         distances[e]);
+                     if (!weights.empty()) text += fmt::format("{}{}", between, weights[e]);
+                     ids_.append_joined(text, row, to[e], between);
+                     text += '\n';
+                   }
+                   file_ ? file_->write(text) : print_out(text);
+                 });
   }
   void finish() override {
     if (file_) file_->publish();
@@ -409,15 +478,17 @@ class EdgeTable final : public GraphOutput {
         file_(request.path, request.options, fields_of(request)) {}
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     std::vector<data::TableColumn>& columns = file_.columns();
-    for_rows<T>(first_row, part, unit_,
-                [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances) {
-                  for (std::size_t e = 0; e < to.size(); ++e) {
-                    if (once_ && to[e] < row) continue;
-                    ids_.add_rows(columns, 0, 3, row, to[e]);
-                    columns[2].add(distances[e]);
-                  }
-                  if (columns[0].rows >= kFlushedRows) file_.flush();
-                });
+    for_edges<T>(first_row, part, unit_,
+                 [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances,
+                     std::span<const T> weights) {
+                   for (std::size_t e = 0; e < to.size(); ++e) {
+                     if (once_ && to[e] < row) continue;
+                     ids_.add_rows(columns, 0, weights.empty() ? 3 : 4, row, to[e]);
+                     columns[2].add(distances[e]);
+                     if (!weights.empty()) columns[3].add(weights[e]);
+                   }
+                   if (columns[0].rows >= kFlushedRows) file_.flush();
+                 });
   }
   void finish() override { file_.finish(); }
 
@@ -429,6 +500,7 @@ class EdgeTable final : public GraphOutput {
     std::vector<data::ArrowField> fields{ids.row_field(request.are_pairs ? name + "_a" : "source"),
                                          ids.row_field(request.are_pairs ? name + "_b" : "target"),
                                          {"distance", data::arrow_type<T>()}};
+    if (!request.weights.empty()) fields.push_back({"weight", data::arrow_type<T>()});
     const auto joined = ids.joined_fields(request.are_pairs);
     fields.insert(fields.end(), joined.begin(), joined.end());
     return fields;
@@ -506,9 +578,11 @@ std::int64_t graph_bytes(const KnnOptions& options, std::int64_t rows) {
   if (!options.makes_graph()) return 0;
   if (options.has_radius()) return 2 * kEdgeBytes * RadiusOptions().capacity;  // of a block, in growing vectors
   // Lists, their transpose, and those of both or of either.
-  const std::int64_t copies = options.edges() == GraphEdges::directed ? 1
-                              : options.edges() == GraphEdges::mutual ? 3
-                                                                      : 4;
+  // With weights also their order, their distances and the weights.
+  const std::int64_t copies = options.has_weights()                     ? 7
+                              : options.edges() == GraphEdges::directed ? 1
+                              : options.edges() == GraphEdges::mutual   ? 3
+                                                                        : 4;
   return copies * kEdgeBytes * checked_product(rows, options.neighbors, "edges of the graph");
 }
 

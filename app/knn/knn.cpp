@@ -128,7 +128,7 @@ KnnInputs open_all(KnnOptions& options, PointsRun& run) {
   }
   check_neighbors(options, base, base.rows());
   if (!options.write_obsp.empty()) {
-    data::check_obsp(data::parse_location(base.name()).file, options.write_obsp, base.rows());
+    data::check_obsp(data::parse_location(base.name()).file, options.write_obsp, base.rows(), options.has_weights());
   }
   if (!run.target.empty()) check_list_format(options.list_format(), options.metric(), base, second);
   const bool named =
@@ -148,7 +148,7 @@ std::string stored_command(const KnnOptions& options, const PointsRun& run) {
   OptionSet::Replacements words{{"BASE", stored_name(run.source->name())},
                                 {"--precision", fmt::format("--precision {}", name_of(run.inputs.value_class()))}};
   if (run.inputs.second) words["--queries"] = "--queries " + stored_name(run.inputs.second->name());
-  if (options.edges() != GraphEdges::directed) words["--graph"] = "";
+  if (options.edges() != GraphEdges::directed && !options.has_weights()) words["--graph"] = "";
   return run.set.stored_command(words);
 }
 
@@ -219,7 +219,7 @@ Needs needs_of(const KnnOptions& options, const KnnInputs& inputs, const PointsR
   needs.only_searches = has_queries && measure_of(options.metric()) != Measure::inner_product;
   needs.work = work_of(options, inputs, needs.only_searches);
   const Metric metric = options.metric();
-  needs.is_all_work = !options.has_radius() && (metric == Metric::euclidean || metric == Metric::cosine);
+  needs.is_all_work = !options.has_radius() && (metric == Metric::euclidean || takes_directions(metric));
   const std::int64_t place = 8 + (run.inputs.value_class() == ValueClass::f32 ? 4 : 8);
   if (!options.makes_graph()) needs.result_bytes = count * options.neighbors * place;
   return needs;
@@ -406,6 +406,8 @@ int run_knn(const Arguments& arguments) {
                     "kith knn known.csv --label-column kind --classify known.csv:kind --queries test.csv -k 5 --truth "
                     "test.csv:kind",
                     "kith knn points.h5:/train -k 15 --symmetric -o graph.h5    # edges, as CSR",
+                    "kith knn cells.h5ad:/obsm/X_pca -k 14 --graph --weights umap --write-obsp neighbors -o new.h5ad",
+                    "kith knn places.csv --metric haversine -k 10 -o nearest.csv   # km",
                     "kith knn vectors.npy --min-cosine 0.95 --pairs --ids texts.txt -o pairs.csv",
                     "kith knn points.h5:/train --min-cosine 0.95 --components -o groups.h5",
                     "kith knn base.fbin --queries queries.fbin -k 100 -o groundtruth.ibin",

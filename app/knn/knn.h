@@ -28,7 +28,8 @@ struct KnnOptions {
   std::int64_t neighbors = 0;  // 0: not given
   RadiusChoice radius;
   bool graph = false, symmetric = false, mutual = false, components = false, pairs = false;
-  std::string write_obsp;  // the name of a matrix; empty: none
+  std::string weights = "none";  // of edges
+  std::string write_obsp;        // the name of a matrix; empty: none
   bool include_self = false;
   bool squared = false;
   std::string truth;
@@ -41,16 +42,20 @@ struct KnnOptions {
   CommonOptions common;
 
   bool has_radius() const { return radius.given(); }
+  bool has_weights() const { return weights != "none"; }
   bool makes_graph() const { return has_radius() || graph || symmetric || mutual || pairs; }
   GraphEdges edges() const {
-    if (symmetric || (pairs && !has_radius())) return GraphEdges::symmetric;
+    if (symmetric || has_weights() || (pairs && !has_radius())) return GraphEdges::symmetric;
     return mutual ? GraphEdges::mutual : GraphEdges::directed;
   }
   ListFormat list_format() const { return app::list_format(format, common.output); }
   /// Whether lists are used for something else than to be written.
   bool uses_lists() const { return outliers || !classify.empty(); }
   Metric metric() const { return metric_of(common); }
-  Unit unit() const { return unit_of(metric(), squared); }
+  /// Weights are of the distances that scanpy has, 1 - cos of directions.
+  Unit unit() const {
+    return has_weights() && metric() == Metric::cosine ? Unit::cosine_distance : unit_of(metric(), squared);
+  }
 };
 
 /// Adds all options to the set.
@@ -75,9 +80,11 @@ struct GraphOutputRequest {
   const data::PointSource* queries = nullptr;  // null: the base itself
   std::string edges;                           // "directed", "symmetric", "mutual", "radius", "pairs"
   const RowIds& ids;
-  std::string write_obsp = {};  // the name of a matrix in a copy of the AnnData file of `base`; empty: none
-  bool each_once = false;       // write the edge x - y without y - x, for x < y
-  bool are_pairs = false;       // the edges have no direction, and a row those to later rows only
+  std::string write_obsp = {};           // the name of a matrix in a copy of the AnnData file of `base`; empty: none
+  std::string weights = {};              // of the edges: "umap"; empty: they have none
+  const NeighborGraph* lists = nullptr;  // of which a graph with weights was made
+  bool each_once = false;                // write the edge x - y without y - x, for x < y
+  bool are_pairs = false;                // the edges have no direction, and a row those to later rows only
 };
 
 /// begin (rows + 1): index of each row's first edge. Throws Error(output) if the output cannot be written, or lacks

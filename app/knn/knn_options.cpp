@@ -34,7 +34,8 @@ std::string unsupported_format(const KnnOptions& options) {
 }
 
 std::string unused_squared(const KnnOptions& options) {
-  if (measure_of(options.metric()) != Measure::squared_euclidean) return "only Euclidean distances are square roots";
+  if (options.unit() != Unit::squared && options.unit() != Unit::root)
+    return "only Euclidean distances are square roots";
   const bool prints_lists = options.truth.empty() && !options.common.json;
   if (options.components || (options.common.output.empty() && !prints_lists)) return "no distances are written";
   return options.list_format() != ListFormat::kith ? "the output format defines its distances" : "";
@@ -80,6 +81,21 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
             .excludes = {"--graph", "--symmetric", "--mutual", "--components", "--queries", "--include-self",
                          "--write-obsp"}},
            options.pairs);
+  set.choice(
+      {.names = "--weights",
+       .value = "HOW",
+       .help = "Weigh the edges of the graph, in which two rows are connected if either lists the other, from 0 to "
+               "1: jaccard (shared neighbours, as PhenoGraph), gaussian or umap (as scanpy's methods gauss and "
+               "umap with K + 1 neighbours), or none.",
+       .stored = Stored::if_changed,
+       .position = kGraph,
+       .excludes = {"--symmetric", "--mutual", "--components", "--radius", "--min-cosine", "--queries",
+                    "--include-self", "--squared"},
+       .refused = {when([&options] { return options.has_weights() && !options.makes_graph(); },
+                        "--weights: expected a graph, whose edges it weighs; give --graph or --pairs"),
+                   when([&options] { return options.has_weights() && options.metric() == Metric::inner_product; },
+                        "--weights: expected a distance; give another --metric than inner-product")}},
+      {"none", "jaccard", "gaussian", "umap"}, options.weights);
   set.flag(
       {.names = "--components",
        .help = "Write the connected components of the graph or of --radius, and the lowest row of each, instead "
@@ -94,7 +110,7 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
       {.names = "--write-obsp",
        .value = "NAME",
        .help = "Make --output a copy of BASE's AnnData file, with the distances of the graph as this new matrix of "
-               "obsp.",
+               "obsp. With --weights: with NAME_distances, NAME_connectivities and uns/NAME, as scanpy has them.",
        .section = Section::output,
        .excludes = {"--queries", "--components"},
        .refused = {when([&options] { return !options.makes_graph(); },
@@ -148,7 +164,8 @@ void declare(OptionSet& set, KnnOptions& options) {
               {1, std::numeric_limits<std::int64_t>::max()}, options.neighbors);
   add_radius_options(set, options.common, options.radius,
                      "Instead of -k: all rows within this distance, R included (for cosine: sqrt(2 - 2 cos); 0.1 is a "
-                     "cosine of 0.995, 0.447 one of 0.9); for inner-product, of at least R.",
+                     "cosine of 0.995, 0.447 one of 0.9; for correlation 1 - r, for haversine km); for inner-product, "
+                     "of at least R.",
                      {"-k"});
   set.text({.names = "--queries",
             .value = "POINTS",

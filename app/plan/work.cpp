@@ -72,7 +72,7 @@ std::vector<Work> kmeans_work(const KMeansOptions& options) {
   const std::int64_t k = options.clusters, runs = options.runs, iterations = runs * options.max_iterations;
   const std::int64_t seeds = runs * (k - options.frozen.rows - options.known.rows);
   // The inertia around the mean, and with cosine around its direction.
-  const std::int64_t spreads = options.metric == Metric::cosine ? 2 : 1;
+  const std::int64_t spreads = takes_directions(options.metric) ? 2 : 1;
   std::vector<Work> work{
       {.phase = "prepare", .operation = Operation::assign, .times = spreads, .size = 1, .passes = spreads}};
   const auto seed = [&](Operation operation, std::int64_t times, std::int64_t size, std::int64_t passes) {

@@ -178,7 +178,7 @@ Clustering::Clustering(const data::StoredResult& result) : centroids(result.matr
                     "changed, cluster again",
                     result.file(), clusters));
   }
-  const Metric metric = result.text("metric") == name_of(Metric::cosine) ? Metric::cosine : Metric::euclidean;
+  const Metric metric = metric_named(result.text("metric"));
   means = cluster_means(centroids.view(), metric, weights, inertia);
   names = result.lines("columns");
   if (std::ssize(names) == centroids.columns()) return;

@@ -334,7 +334,7 @@ pictures::RunHistory history_of(const data::StoredResult& result, std::int64_t c
     const std::int64_t rows = shape[0] - result.whole("dropped_rows").value_or(0);
     const double weight = result.number("total_weight").value_or(static_cast<double>(rows));
     // n rows of length 1 with a mean of length m: 2 n (1 - m) around its direction, n (1 - m^2) around itself.
-    const bool is_cosine = result.text("metric") == name_of(Metric::cosine);
+    const bool is_cosine = takes_directions(metric_named(result.text("metric")));
     const double spread = is_cosine ? *total - *total * *total / (4.0 * weight) : *total;
     history.threshold = *tolerance * (spread / weight / static_cast<double>(columns));
   }

@@ -49,7 +49,7 @@ void warn_of_dropped_rows(const data::Reading& reading, const CommonOptions& com
   if (reading.dropped_rows() == 0) return;
   progress.warning(fmt::format("{}: {} of {} rows dropped for NaN, infinity{}; the first is row {} (counted from 1)",
                                reading.source().name(), reading.dropped_rows(), reading.source().rows(),
-                               metric_of(common) == Metric::cosine ? ", empty fields or zeros" : " or empty fields",
+                               takes_directions(metric_of(common)) ? ", empty fields or zeros" : " or empty fields",
                                reading.first_dropped_row() + 1));
 }
 

@@ -103,7 +103,11 @@ data::ReadOptions input_options(const CommonOptions& common, const Preparation* 
   const bool is_prepared = given == nullptr ? prepares(common) : !given->is_none();
   if (is_prepared) options.keep_bytes = false;
   // Prepared rows get their directions after the preparation.
-  if (metric_of(common) == Metric::cosine) options.form = is_prepared ? data::RowForm::wide : data::RowForm::directions;
+  const Metric metric = metric_of(common);
+  if (takes_directions(metric) && is_prepared) options.form = data::RowForm::wide;
+  if (metric == Metric::cosine && !is_prepared) options.form = data::RowForm::directions;
+  if (metric == Metric::correlation && !is_prepared) options.form = data::RowForm::deviations;
+  if (metric == Metric::haversine) options.form = data::RowForm::places;
   return options;
 }
 
@@ -183,8 +187,8 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   };
   if (has_others(*pair.first)) pair.first = open_input(first, common, nullptr, of_first);
   if (has_others(*pair.second)) pair.second = open_input(second, common, nullptr, of_second);
-  // With cosine, all rows are held as float64.
-  const bool unchanged = !prepares(common) || metric_of(common) == Metric::cosine;
+  // Directions are held as float64.
+  const bool unchanged = !prepares(common) || takes_directions(metric_of(common));
   if (unchanged) return pair;
   const auto in_class_of_run = [&](std::unique_ptr<data::PointSource>& source, const std::string& location,
                                    const ExpectedColumns& expected) {

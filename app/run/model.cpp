@@ -35,11 +35,14 @@ std::string metric_of_result(const std::string& location) {
   if (location.empty() || !(names_model(location) || names_labels(location))) return "";
   const data::StoredResult result(data::parse_location(location).file);
   const std::string metric = result.text("metric");
-  const bool is_known = metric.empty() || metric == name_of(Metric::euclidean) || metric == name_of(Metric::cosine);
-  if (is_known) return metric;
-  throw Error(ExitCode::data, fmt::format("{}: expected clusters of --metric euclidean or cosine, found {}, which this "
-                                          "version of kith does not support; use the version that wrote it, {}",
-                                          location, metric, result.text("kith_version")));
+  const auto is_known = [&](Metric known) { return metric == name_of(known); };
+  if (metric.empty() || is_known(Metric::euclidean) || is_known(Metric::cosine) || is_known(Metric::correlation)) {
+    return metric;
+  }
+  throw Error(ExitCode::data,
+              fmt::format("{}: expected clusters of --metric euclidean, cosine or correlation, found {}, "
+                          "which this version of kith does not support; use the version that wrote it, {}",
+                          location, metric, result.text("kith_version")));
 }
 
 /// What a file names.
@@ -62,7 +65,9 @@ constexpr std::pair<const char*, Metric> kDistances[] = {{"angular", Metric::cos
                                                          {"l1", Metric::manhattan},
                                                          {"chebyshev", Metric::chebyshev},
                                                          {"hamming", Metric::hamming},
-                                                         {"jaccard", Metric::jaccard}};
+                                                         {"jaccard", Metric::jaccard},
+                                                         {"correlation", Metric::correlation},
+                                                         {"haversine", Metric::haversine}};
 
 /// Nothing: the file names no metric of vectors.
 std::optional<FileMetric> metric_of_file(const std::string& location) {

@@ -128,7 +128,7 @@ Decision precision_decision(const data::PointSource& source, const CommonOptions
   const bool is_bytes = data::size_of(source.held_as()) == 1 && !compares_bits(common);
   Decision decision{.subject = "precision", .method = name_of(source.value_class()), .reason = {}};
   decision.reason = common.precision != "auto"            ? "--precision " + common.precision
-                    : metric_of(common) == Metric::cosine ? "directions are float64"
+                    : takes_directions(metric_of(common)) ? "directions are float64"
                     : compares_bits(common)               ? "distances of bits are counts, or fractions of them"
                     : is_narrow ? fmt::format("float32 represents every value of type {}", type)
                                 : fmt::format("float32 does not represent every value of type {}", type);
@@ -240,7 +240,8 @@ std::pair<std::int64_t, double> largest_variance(MatrixView<const T> rows, const
 /// of the variance. Looks at rows that are in memory: all of a column whose first values may be an identifier, else a
 /// sample.
 void advise_on_points(const HeldPoints& held, const data::PointSource& source, const CommonOptions& common) {
-  const bool prepared = prepares(common) || metric_of(common) == Metric::cosine;
+  const Metric metric = metric_of(common);
+  const bool prepared = prepares(common) || takes_directions(metric) || metric == Metric::haversine;
   if (common.no_advice || prepared || compares_bits(common) || held.plan.columns < 2) return;
   const std::vector<std::string> names = source.column_names();
   const auto look = [&](const auto& rows) {

@@ -96,7 +96,7 @@ std::vector<ColumnWeight> column_weights(const CommonOptions& common, const data
 
 void add_preparation_options(OptionSet& set, CommonOptions& common) {
   const std::vector<std::string> names = set.names();
-  const bool weighted = std::find(names.begin(), names.end(), "--weights") != names.end();
+  const bool weighted = std::ranges::count(names, "--weight-column") > 0;
   set.choice(
       {.names = "--scale",
        .value = "HOW",
@@ -175,7 +175,7 @@ Preparation prepare(data::Reading& reading, const PreparationStep& step, const C
   } else {
     apply_preparation(rows, *step.given, threads);
   }
-  if (metric_of(common) == Metric::cosine) take_directions(rows);
+  if (takes_directions(metric_of(common))) take_directions(rows, metric_of(common));
   return parameters;
 }
 
@@ -199,7 +199,7 @@ Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const 
   rows.rewrite([&](PointsMatrix& block, std::int64_t first) {
     const PreparedRows part = named(block, first);
     apply_preparation(part, step.given == nullptr ? parameters : *step.given, threads);
-    if (metric_of(common) == Metric::cosine) take_directions(part);
+    if (takes_directions(metric_of(common))) take_directions(part, metric_of(common));
   });
   return parameters;
 }

@@ -89,7 +89,7 @@ void expand(MatrixView<const T> rows, const std::vector<SourceColumn>& columns, 
 /// Whether the values of the file are not those of the open points.
 bool reads_again(const data::PointSource& source, const CommonOptions& common) {
   const auto table = source.table();
-  return metric_of(common) == Metric::cosine || common.nan == "mean" || common.nan == "median" ||
+  return takes_directions(metric_of(common)) || common.nan == "mean" || common.nan == "median" ||
          (table && !table->fills().empty());
 }
 

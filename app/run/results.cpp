@@ -17,6 +17,7 @@
 #include "app/run/freshness.h"
 #include "app/run/profile.h"
 #include "core/error.h"
+#include "core/numbers/places.h"
 #include "core/runtime/threads.h"
 #include "data/file_set.h"
 #include "data/format/shape.h"
@@ -31,7 +32,10 @@ double in_unit(double d, Unit unit) {
     case Unit::root:
       return std::sqrt(d);
     case Unit::cosine_distance:
+    case Unit::correlation:
       return d / 2;
+    case Unit::kilometers:
+      return great_circle(d);
     case Unit::cosine:
       return 1 - d / 2;
     case Unit::inner_product:
@@ -136,6 +140,10 @@ const char* name_of(Unit unit) {
       return "cosine-distance";
     case Unit::cosine:
       return "cosine";
+    case Unit::correlation:
+      return name_of(Metric::correlation);
+    case Unit::kilometers:
+      return "kilometers";
     case Unit::inner_product:
       return name_of(Metric::inner_product);
     case Unit::manhattan:
@@ -161,6 +169,10 @@ Unit unit_of(Metric metric, bool squared) {
       return Unit::hamming;
     case Metric::jaccard:
       return Unit::jaccard;
+    case Metric::correlation:
+      return Unit::correlation;
+    case Metric::haversine:
+      return Unit::kilometers;
     default:
       return squared ? Unit::squared : Unit::root;
   }

@@ -49,9 +49,21 @@ void write_files(data::ResultFile& file, const std::string& group, const data::P
 void write_queries(data::ResultFile& file, const data::PointSource& queries);
 
 /// The unit of distances in a result. Of D, the square of a distance: root, squared, and of directions cosine_distance
-/// (D / 2) and cosine (1 - D / 2). Of a negated product: inner_product, as it is. D itself: manhattan, chebyshev,
-/// hamming, jaccard.
-enum class Unit { root, squared, cosine_distance, cosine, inner_product, manhattan, chebyshev, hamming, jaccard };
+/// (D / 2), as correlation is of theirs, and cosine (1 - D / 2). Of the squared chord of places: kilometers. Of a
+/// negated product: inner_product, as it is. D itself: manhattan, chebyshev, hamming, jaccard.
+enum class Unit {
+  root,
+  squared,
+  cosine_distance,
+  cosine,
+  correlation,
+  kilometers,
+  inner_product,
+  manhattan,
+  chebyshev,
+  hamming,
+  jaccard
+};
 const char* name_of(Unit unit);
 /// The unit of a metric; `squared` instead of the root where D is a square.
 Unit unit_of(Metric metric, bool squared);

@@ -161,7 +161,7 @@ void check_labels(const Start& start, std::int64_t clusters, const data::PointSo
 Matrix<double> given_centroids(const Start& start, Metric metric) {
   if (!start.given) return {};
   auto centroids = std::get<Matrix<double>>(data::read_all(*start.given));
-  if (metric == Metric::cosine) normalize_centroids(centroids.view(), start.given->name());
+  if (takes_directions(metric)) normalize_centroids(centroids.view(), start.given->name());
   return centroids;
 }
 
@@ -181,7 +181,7 @@ Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metri
                     start.labels->name, start.labels->values[static_cast<std::size_t>(none - counted.begin())]));
   }
   Matrix<double> centroids = means_of_labels(*held.points, held.plan, labels, start.clusters());
-  if (metric == Metric::cosine) normalize_centroids(centroids.view(), start.labels->name);
+  if (takes_directions(metric)) normalize_centroids(centroids.view(), start.labels->name);
   return centroids;
 }
 

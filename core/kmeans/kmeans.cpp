@@ -188,7 +188,7 @@ class Lloyd {
 
   /// (k) The largest D at which a row counts as lying on its centroid.
   std::vector<double> on_centroids(MatrixView<const double> centroids) const {
-    return options_.metric == Metric::cosine ? distances_on_directions(plan_, centroids)
+    return takes_directions(options_.metric) ? distances_on_directions(plan_, centroids)
                                              : distances_on_centroids(plan_, centroids);
   }
 
@@ -200,7 +200,7 @@ class Lloyd {
   double place_centroids(Matrix<double>& means, const std::vector<double>& weights,
                          MatrixView<const double> before) const {
     Matrix<double> placed = copied(means.view());
-    if (options_.metric == Metric::cosine) normalize_means(placed.view(), before);
+    if (takes_directions(options_.metric)) normalize_means(placed.view(), before);
     std::copy_n(before.data, frozen() * means.columns(), placed.data());
     double added = 0.0;
     for (std::int64_t c = 0; c < means.rows(); ++c) {
@@ -333,7 +333,7 @@ Inertia measure_around(Points& points, const DataPlan& plan, MatrixView<const do
 /// the mean has no direction, every direction gives the same inertia, and the first axis is used.
 double inertia_of_one(Points& points, const DataPlan& plan, Metric metric, MatrixView<const double> mean,
                       double spread) {
-  if (metric != Metric::cosine) return spread;
+  if (!takes_directions(metric)) return spread;
   Matrix<double> center = copied(mean), axis(1, plan.columns);
   std::fill_n(axis.data(), axis.size(), 0.0);
   axis(0, 0) = 1.0;

@@ -80,7 +80,7 @@ void run_mini_batches(Matrix<double>& centroids, const DataPlan& plan, const Bat
         const auto before = array(centroids.row(c));
         array(moved.row(c)) = before + rate * (array(moved.row(c)) - before);
       }
-      if (rule.metric == Metric::cosine) normalize_means(moved.view(), centroids.view());
+      if (takes_directions(rule.metric)) normalize_means(moved.view(), centroids.view());
       std::copy_n(centroids.data(), rule.frozen * centroids.columns(), moved.data());
       centroids = std::move(moved);
       ++at.done;

@@ -128,7 +128,7 @@ Matrix<double> centroids_from_labels(Points& points, const DataPlan& plan, std::
                                      const std::vector<std::int64_t>& counts, MatrixView<const double> before,
                                      const KMeansOptions& options) {
   Matrix<double> centroids = means_of(points, plan, labels, counts, before);
-  if (options.metric == Metric::cosine) normalize_means(centroids.view(), before);
+  if (takes_directions(options.metric)) normalize_means(centroids.view(), before);
   std::copy_n(before.data, options.frozen.rows * plan.columns, centroids.data());
   return centroids;
 }
@@ -184,7 +184,7 @@ void find_nearest_rows(const Points& points, const KMeansOptions& options, KMean
 Matrix<double> cluster_means(MatrixView<const double> centroids, Metric metric, std::span<const double> weights,
                              std::span<const double> inertia) {
   Matrix<double> means = copied(centroids);
-  for (std::size_t c = 0; metric == Metric::cosine && c < weights.size(); ++c) {
+  for (std::size_t c = 0; takes_directions(metric) && c < weights.size(); ++c) {
     if (weights[c] > 0.0) array(means.row(static_cast<std::int64_t>(c))) *= 1.0 - inertia[c] / (2.0 * weights[c]);
   }
   return means;

@@ -79,7 +79,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
   const MatrixView<double> there = centroids.view().middle(0, chosen.rows);
   const MatrixView<double> others = centroids.view().middle(there.rows, options.clusters - there.rows);
   std::copy_n(chosen.data, there.size(), there.data);
-  if (options.metric == Metric::cosine) normalize_centroids(there, "frozen centroids");
+  if (takes_directions(options.metric)) normalize_centroids(there, "frozen centroids");
   if (options.init == Init::given) {
     std::copy_n(options.given.data, others.size(), others.data);
   } else {
@@ -98,7 +98,7 @@ Matrix<double> first_centroids(Points& points, const DataPlan& plan, const KMean
     if (place != nullptr && place->ended) return {};
     points.copy_rows(rows, others);
   }
-  if (options.metric == Metric::cosine) normalize_centroids(centroids.view(), "initial centroids");
+  if (takes_directions(options.metric)) normalize_centroids(centroids.view(), "initial centroids");
   const bool may_repeat = options.init == Init::given || options.init == Init::random || options.init == Init::first;
   if (may_repeat && run == 0) warn_of_duplicates(centroids.view(), observer);
   return centroids;

@@ -16,6 +16,7 @@ struct NeighborGraph {
   std::vector<std::int64_t> begin{0};  // (rows + 1)
   std::vector<std::int64_t> row;       // (edges) target row
   std::vector<double> distance;        // (edges) D
+  std::vector<double> weight = {};     // (edges) from 0 to 1; empty: edges have none
 
   std::int64_t rows() const { return std::ssize(begin) - 1; }
   std::int64_t edges() const { return std::ssize(row); }

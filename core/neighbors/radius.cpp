@@ -11,6 +11,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/numbers/places.h"
+
 namespace kith {
 
 double limit_of_radius(double radius, Metric metric) {
@@ -22,6 +24,8 @@ double limit_of_radius(double radius, Metric metric) {
                 Cause::radius);
   }
   if (is_product) return -radius;
+  if (metric == Metric::correlation) return 2.0 * std::min(radius, 4.0);  // no D of directions is that large
+  if (metric == Metric::haversine) return chord_within(radius);
   return measure_of(metric) == Measure::squared_euclidean ? radius * radius : radius;
 }
 

@@ -11,9 +11,10 @@
 
 namespace kith {
 
-/// The largest D of a row within `radius`: radius x radius, rounded once, for squared distances; -radius for inner
-/// products; else radius. radius: in the unit of displayed distances. Throws Error(usage) unless it is finite and,
-/// except for inner products, at least 0.
+/// The largest D of a row within `radius`: radius x radius, rounded once, for squared distances; 2 radius for
+/// correlation, whose distance 1 - r is D / 2; chord_within() for places, in km; -radius for inner products; else
+/// radius. radius: in the unit of displayed distances. Throws Error(usage) unless it is finite and, except for inner
+/// products, at least 0.
 double limit_of_radius(double radius, Metric metric);
 
 /// The least radius that holds every pair of directions whose cosine is at least `cosine` (-1 to 1): sqrt(2 - 2

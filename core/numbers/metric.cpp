@@ -18,23 +18,43 @@ constexpr double kSmallest = std::numeric_limits<double>::min();  // smaller squ
 /// Whether a row of this squared length can be normalised.
 bool has_direction(double squares) { return squares >= kSmallest && std::isfinite(squares); }
 
-/// Writes the direction of a row (d), if it has one. Returns dot(x, x).
+/// The mean of the values of a row (d), added in the lanes and the tree of the definition.
 template <class T>
-double direction(const T* x, std::int64_t d, double* out) {
-  const double squares = squared_length(x, d);
+double mean_of(const T* x, std::int64_t d) {
+  double lane[kLanes] = {};
+  for (std::int64_t j = 0; j < d; ++j) lane[j % kLanes] += static_cast<double>(x[j]);
+  for (int w = kLanes / 2; w > 0; w /= 2) {
+    for (int l = 0; l < w; ++l) lane[l] += lane[l + w];
+  }
+  return lane[0] / static_cast<double>(d);
+}
+
+template <class T>
+bool is_constant(std::span<T> row) {
+  return std::all_of(row.begin(), row.end(), [&](T x) { return x == row.front(); });
+}
+
+/// Writes the direction of a row (d), or of its deviations from its mean, if there is one. Returns the squared length.
+/// Equal values deviate by nothing, although their rounded mean may differ from them.
+template <class T>
+double direction(const T* x, std::int64_t d, double* out, bool deviates) {
+  if (deviates && is_constant(std::span(x, static_cast<std::size_t>(d)))) return 0.0;
+  const double mean = deviates ? mean_of(x, d) : 0.0;
+  const double squares = sum_of_squares(d, [&](std::int64_t j) { return static_cast<double>(x[j]) - mean; });
   if (!has_direction(squares)) return squares;
   const double s = 1.0 / std::sqrt(squares);
-  for (std::int64_t j = 0; j < d; ++j) out[j] = static_cast<double>(x[j]) * s;
+  for (std::int64_t j = 0; j < d; ++j) out[j] = (static_cast<double>(x[j]) - mean) * s;
   return squares;
 }
 
 template <class T>
-using WriteDirection = double (*)(const T* x, std::int64_t d, double* out);
+using WriteDirection = double (*)(const T* x, std::int64_t d, double* out, bool deviates);
 
 #if defined(__x86_64__)
 template <class T>
-__attribute__((target("avx2,fma"), flatten)) double direction_with_fma(const T* x, std::int64_t d, double* out) {
-  return direction(x, d, out);
+__attribute__((target("avx2,fma"), flatten)) double direction_with_fma(const T* x, std::int64_t d, double* out,
+                                                                       bool deviates) {
+  return direction(x, d, out, deviates);
 }
 #endif
 
@@ -58,7 +78,12 @@ bool is_zero(std::span<T> row) {
 }
 
 template <class T>
-[[noreturn]] void refuse(std::span<T> row, const RowPlace& place) {
+[[noreturn]] void refuse(std::span<T> row, const RowPlace& place, bool deviates = false) {
+  if (deviates && is_constant(row)) {
+    throw Error(ExitCode::data, fmt::format("{}: row {} (counted from 1) has the value {} in all columns, and no "
+                                            "correlation; expected rows whose values differ for {}; {}",
+                                            place.name, place.first_row + 1, row.front(), place.purpose, place.remedy));
+  }
   if (is_zero(row)) {
     throw Error(
         ExitCode::data,
@@ -85,37 +110,51 @@ bool scale_centroid(std::span<double> centroid) {
 }  // namespace
 
 const char* name_of(Metric metric) {
-  constexpr const char* kNames[] = {"euclidean", "cosine",  "inner-product", "manhattan",
-                                    "chebyshev", "hamming", "jaccard"};
+  constexpr const char* kNames[] = {"euclidean", "cosine",  "inner-product", "manhattan", "chebyshev",
+                                    "hamming",   "jaccard", "correlation",   "haversine"};
   return kNames[static_cast<int>(metric)];
 }
 
 Measure measure_of(Metric metric) {
-  constexpr Measure kMeasures[] = {
-      Measure::squared_euclidean, Measure::squared_euclidean, Measure::inner_product, Measure::manhattan,
-      Measure::chebyshev,         Measure::hamming,           Measure::jaccard};
-  return kMeasures[static_cast<int>(metric)];
+  switch (metric) {
+    case Metric::inner_product:
+      return Measure::inner_product;
+    case Metric::manhattan:
+      return Measure::manhattan;
+    case Metric::chebyshev:
+      return Measure::chebyshev;
+    case Metric::hamming:
+      return Measure::hamming;
+    case Metric::jaccard:
+      return Measure::jaccard;
+    default:
+      return Measure::squared_euclidean;
+  }
 }
 
 template <class T>
-std::int64_t write_directions(MatrixView<const T> rows, MatrixView<double> out, const RowPlace& place, bool drops) {
+std::int64_t write_directions(MatrixView<const T> rows, MatrixView<double> out, const RowPlace& place,
+                              const DirectionRule& rule) {
   const WriteDirection<T> write = direction_of_rows<T>();
-  std::int64_t zeros = 0;
+  std::int64_t without = 0;
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     const std::span<const T> row = rows.row(i);
-    const double squares = write(row.data(), rows.columns, out.row(i).data());
+    const double squares = write(row.data(), rows.columns, out.row(i).data(), rule.deviates);
     if (has_direction(squares)) continue;
     const bool is_missing = !std::all_of(row.begin(), row.end(), [](T x) { return std::isfinite(x); });
-    if (!drops || !(is_missing || is_zero(row)))
-      refuse(row, {place.name, place.first_row + i, place.purpose, place.remedy});
+    const bool has_none = rule.deviates ? is_constant(row) : is_zero(row);
+    if (!rule.drops || !(is_missing || has_none))
+      refuse(row, {place.name, place.first_row + i, place.purpose, place.remedy}, rule.deviates);
     std::fill(out.row(i).begin(), out.row(i).end(), std::numeric_limits<double>::quiet_NaN());
-    zeros += is_missing ? 0 : 1;
+    without += is_missing ? 0 : 1;
   }
-  return zeros;
+  return without;
 }
 
-template std::int64_t write_directions(MatrixView<const float>, MatrixView<double>, const RowPlace&, bool);
-template std::int64_t write_directions(MatrixView<const double>, MatrixView<double>, const RowPlace&, bool);
+template std::int64_t write_directions(MatrixView<const float>, MatrixView<double>, const RowPlace&,
+                                       const DirectionRule&);
+template std::int64_t write_directions(MatrixView<const double>, MatrixView<double>, const RowPlace&,
+                                       const DirectionRule&);
 
 template <class T>
 void normalize_rows(MatrixView<T> rows, const RowPlace& place) {

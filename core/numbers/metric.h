@@ -2,8 +2,8 @@
 //
 // Each row x is replaced by its direction u = x / |x| in float64; all Euclidean rules then apply to u. Centroids are
 // normalised after every update, which maximises the sum of cosines to the rows of a cluster (spherical k-means): I. S.
-// Dhillon, D. S. Modha: Concept decompositions for large sparse text data using clustering (2001). docs/contract.md,
-// Cosine.
+// Dhillon, D. S. Modha: Concept decompositions for large sparse text data using clustering (2001). For correlation, the
+// mean of the row is taken off each of its values before. docs/contract.md, Cosine.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,18 @@
 
 namespace kith {
 
-/// All but the first two serve neighbours and distances only, since a mean does not minimise their sum over rows. The
-/// last two compare rows of bits.
-enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev, hamming, jaccard };
+/// Correlation is the cosine of rows less their means. Means of rows minimise the sum of euclidean, cosine and
+/// correlation over rows; the others serve neighbours and distances only. Hamming and jaccard compare rows of bits.
+/// Haversine is of places: the rows are latitude and longitude, and those that are compared are points of the unit
+/// sphere (core/numbers/places.h).
+enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev, hamming, jaccard, correlation, haversine };
 const char* name_of(Metric metric);
-/// The measure that computes D for a metric; for cosine, on normalised rows.
+/// The measure that computes D for a metric, on the rows that the metric makes of those of the file.
 Measure measure_of(Metric metric);
+/// Whether D is between rows scaled to length 1, and centroids are scaled so too.
+inline bool takes_directions(Metric metric) { return metric == Metric::cosine || metric == Metric::correlation; }
+/// Whether k-means minimises it.
+inline bool has_means(Metric metric) { return metric == Metric::euclidean || takes_directions(metric); }
 
 /// What error messages say about a block of rows.
 struct RowPlace {
@@ -29,13 +35,19 @@ struct RowPlace {
   const char* remedy = "remove the row";    // for a row of zeros
 };
 
+struct DirectionRule {
+  bool drops = false;     // rows without a direction, and rows with NaN or infinity, become NaN
+  bool deviates = false;  // the direction is that of the row less the mean of its values
+};
+
 /// Writes the direction of each row (n, d), out_j = x_j s with s = 1 / sqrt(dot(x, x)), each operation rounded once to
-/// float64. `out` may be the rows themselves. Throws Error(data) naming the first row that is zero or whose squared
-/// length leaves the range of float64. drops: rows of zeros and rows with NaN or infinity become NaN
-/// instead. Returns the number of rows of zeros.
+/// float64; with DirectionRule::deviates, x_j is first replaced by x_j - m, where m is the sum of the row in the order
+/// of the definition, divided by d. `out` may be the rows themselves. Throws Error(data) naming the first row without a
+/// direction (of zeros, or of equal values if the mean is taken off) or whose squared length leaves the range of
+/// float64. Returns the number of rows without a direction.
 template <class T>
 std::int64_t write_directions(MatrixView<const T> rows, MatrixView<double> out, const RowPlace& place,
-                              bool drops = false);
+                              const DirectionRule& rule = {});
 
 /// For --scale unit: replaces each row (n, d) by x_j / sqrt(dot(x, x)), computed in float64 and rounded to T. Throws
 /// what write_directions() throws, and Error(internal) for bytes, which cannot hold such rows.

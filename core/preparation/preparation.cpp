@@ -312,13 +312,16 @@ void apply_preparation(const PreparedRows& rows, const Preparation& preparation,
   if (preparation.pca.size() > 0) visit_floats(rows, [&](auto& values) { project(values, preparation.pca, threads); });
 }
 
-void take_directions(const PreparedRows& rows) {
+void take_directions(const PreparedRows& rows, Metric metric) {
   auto& values = std::get<Matrix<double>>(rows.values);
   // A row of the file need not be zero: it may be the mean of all rows.
-  for_places(rows, "--metric cosine after --scale and --pca", "give --metric euclidean, or leave out --scale and --pca",
+  const DirectionRule rule{.deviates = metric == Metric::correlation};
+  for_places(rows,
+             rule.deviates ? "--metric correlation after --scale and --pca" : "--metric cosine after --scale and --pca",
+             "give --metric euclidean, or leave out --scale and --pca",
              [&](std::int64_t first, std::int64_t count, const RowPlace& place) {
                const MatrixView<double> some = values.view().middle(first, count);
-               write_directions<double>(some, some, place);
+               write_directions<double>(some, some, place, rule);
              });
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/numbers/metric.h"
 #include "core/points/data_plan.h"
 #include "core/points/matrix.h"
 #include "core/points/row_reader.h"
@@ -88,8 +89,9 @@ Preparation fit_preparation(const PreparedPasses& rows, const PreparationRequest
 /// Prepares rows with existing parameters, which determine d.
 void apply_preparation(const PreparedRows& rows, const Preparation& preparation, Threads& threads);
 
-/// Replaces prepared rows, which are held as float64, by their directions. Throws Error(data) naming the row.
-void take_directions(const PreparedRows& rows);
+/// Replaces prepared rows, which are held as float64, by their directions, as the metric takes them. Throws Error(data)
+/// naming the row.
+void take_directions(const PreparedRows& rows, Metric metric);
 
 /// Maps points (m, D) of the prepared space back to the units of the data set (m, d), within the span of the principal
 /// components if there are any. Returns nothing for Scaling::unit, which cannot be inverted.

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <initializer_list>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -203,6 +205,33 @@ std::vector<std::int64_t> choose_each(const char* option, const std::vector<std:
   return chosen;
 }
 
+namespace {
+
+/// The columns that are named as latitude and longitude are, in this order. "decimalLatitude" is Darwin Core's.
+std::vector<std::int64_t> place_columns(const std::vector<std::string>& names, const std::string& table) {
+  const auto one_of = [&](const char* what, std::initializer_list<const char*> known) {
+    std::vector<std::string> found;
+    std::int64_t column = -1;
+    for (std::size_t j = 0; j < names.size(); ++j) {
+      std::string name(trimmed(names[j]));
+      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+      if (std::ranges::find(known, name) == known.end()) continue;
+      column = static_cast<std::int64_t>(j);
+      found.push_back(names[j]);
+    }
+    if (found.size() == 1) return column;
+    throw Error(ExitCode::usage,
+                fmt::format("{}: expected one column for --metric haversine that is named as a {} ({}), found {} among "
+                            "{}; give --columns LATITUDE,LONGITUDE with the names of yours",
+                            table, what, fmt::join(known, ", "), found.empty() ? "none" : show_list(found, 8),
+                            show_list(names, 30)));
+  };
+  const std::int64_t latitude = one_of("latitude", {"lat", "latitude", "decimallatitude"});
+  return {latitude, one_of("longitude", {"lon", "lng", "long", "longitude", "decimallongitude"})};
+}
+
+}  // namespace
+
 ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::string>& names, std::int64_t columns,
                             const std::string& table, const NumericColumns& numeric) {
   const ColumnParser parser(names, columns, table);
@@ -233,6 +262,8 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
       return found;
     };
     choice.points = parser.list("--columns", options.columns, numeric ? numeric : NumericColumns(all));
+  } else if (options.form == RowForm::places && options.drop_columns.empty() && !names.empty()) {
+    choice.points = place_columns(names, table);
   } else {
     for (std::int64_t j = 0; j < columns; ++j) choice.points.push_back(j);
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/numbers/metric.h"
+#include "core/numbers/places.h"
 #include "data/format/bit_rows.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
@@ -116,7 +117,7 @@ class WideRows final : public SourceFilter {
  public:
   WideRows(std::unique_ptr<PointSource> inner, const ReadOptions& options)
       : SourceFilter(std::move(inner)),
-        scales_(options.form == RowForm::directions),
+        form_(options.form),
         drops_(options.missing == Missing::keep && options.fill == Fill::none),
         offers_(options.missing != Missing::refuse),
         threads_(options.threads) {
@@ -125,28 +126,38 @@ class WideRows final : public SourceFilter {
   }
 
   Number held_as() const override { return Number::float64; }
+  std::int64_t columns() const override { return are_places() ? kPlaceColumns : inner_->columns(); }
+  std::int64_t columns_in_file() const override { return inner_->columns(); }
+  /// Places have their distances in float64, whatever their degrees are.
+  ValueClass value_class() const override { return are_places() ? ValueClass::f64 : inner_->value_class(); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + part_bytes_; }
   void read(std::int64_t, MatrixView<float>) override {
     throw Error(ExitCode::internal, name() + ": cannot read float32 values: the rows are held as float64");
   }
   void read(std::int64_t first, MatrixView<double> out) override {
     check_request(*this, first, out);
-    if (value_class() == ValueClass::f64) {
-      inner_->read(first, out);
-      return convert_rows<double>(first, out, out);
-    }
-    const std::int64_t row_bytes = std::max<std::int64_t>(columns() * 4, 1);
-    const std::int64_t part = std::clamp<std::int64_t>(part_bytes_ / row_bytes, 1, std::max<std::int64_t>(out.rows, 1));
-    const auto narrow = std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(part * columns()));
-    for (std::int64_t begin = 0; begin < out.rows; begin += part) {
-      const std::int64_t rows = std::min(part, out.rows - begin);
-      const MatrixView<float> in{narrow.get(), rows, columns()};
-      inner_->read(first + begin, in);
-      convert_rows<float>(first + begin, in, out.middle(begin, rows));
-    }
+    if (inner_->value_class() == ValueClass::f32) return read_parts<float>(first, out);
+    if (are_places()) return read_parts<double>(first, out);
+    inner_->read(first, out);
+    convert_rows<double>(first, out, out);
   }
 
  private:
+  bool are_places() const { return form_ == RowForm::places; }
+
+  template <class T>
+  void read_parts(std::int64_t first, MatrixView<double> out) {
+    const std::int64_t columns = inner_->columns(), row_bytes = std::max<std::int64_t>(columns * sizeof(T), 1);
+    const std::int64_t part = std::clamp<std::int64_t>(part_bytes_ / row_bytes, 1, std::max<std::int64_t>(out.rows, 1));
+    const auto read = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(part * columns));
+    for (std::int64_t begin = 0; begin < out.rows; begin += part) {
+      const std::int64_t rows = std::min(part, out.rows - begin);
+      const MatrixView<T> in{read.get(), rows, columns};
+      inner_->read(first + begin, in);
+      convert_rows<T>(first + begin, in, out.middle(begin, rows));
+    }
+  }
+
   template <class T>
   void convert_rows(std::int64_t first, MatrixView<const T> in, MatrixView<double> out) {
     constexpr std::int64_t kBlockBytes = std::int64_t{256} << 10;
@@ -155,17 +166,21 @@ class WideRows final : public SourceFilter {
       const std::int64_t begin = number * block, rows = std::min(block, in.rows - begin);
       const MatrixView<const T> some = in.middle(begin, rows);
       const MatrixView<double> to = out.middle(begin, rows);
-      if (scales_) {
-        const RowPlace place{name(), first + begin, "--metric cosine",
-                             offers_ ? "remove the row, or give --nan drop" : "remove the row"};
-        write_directions(some, to, place, drops_);
+      const RowPlace place{name(), first + begin,
+                           form_ == RowForm::deviations ? "--metric correlation" : "--metric cosine",
+                           offers_ ? "remove the row, or give --nan drop" : "remove the row"};
+      if (are_places()) {
+        write_places(some, to, place, drops_);
+      } else if (form_ != RowForm::wide) {
+        write_directions(some, to, place, {.drops = drops_, .deviates = form_ == RowForm::deviations});
       } else if constexpr (std::is_same_v<T, float>) {
         std::copy(some.data, some.data + some.size(), to.data);
       }
     });
   }
 
-  bool scales_, drops_, offers_;
+  RowForm form_;
+  bool drops_, offers_;
   int threads_;
   std::int64_t part_bytes_ = 0;  // of rows that are converted at a time
 };
@@ -176,6 +191,12 @@ std::unique_ptr<PointSource> in_form(std::unique_ptr<PointSource> source, const 
   if (options.form == RowForm::bits) return as_bits(std::move(source), options);
   const bool is_wide = source->held_as() == Number::float64;
   if (options.form == RowForm::as_read || (options.form == RowForm::wide && is_wide)) return source;
+  if (options.form == RowForm::places && source->columns() != 2) {
+    throw Error(ExitCode::usage,
+                fmt::format("{}: expected two columns for --metric haversine, latitude and longitude in "
+                            "degrees, found {}; give --columns LATITUDE,LONGITUDE",
+                            source->name(), source->columns()));
+  }
   return std::make_unique<WideRows>(std::move(source), options);
 }
 

@@ -24,6 +24,9 @@ class SourceFilter : public PointSource {
   std::int64_t columns() const override { return inner_->columns(); }
   ValueClass value_class() const override { return inner_->value_class(); }
   RowBits row_bits() const override { return inner_->row_bits(); }
+  std::int64_t columns_in_file() const override {
+    return columns() == inner_->columns() ? inner_->columns_in_file() : columns();
+  }
   std::int64_t file_bytes() const override { return inner_->file_bytes(); }
   std::int64_t changed_values() const override { return inner_->changed_values(); }
   std::int64_t held_bytes() const override { return inner_->held_bytes(); }

@@ -66,9 +66,9 @@ struct EncodeRule {
   bool keeps_missing = false;  // of onehot: a missing value is a text like others, "missing"
 };
 
-/// How rows are held: in the type of their class, as float64, scaled to length 1 and as float64, or as bits, eight in a
-/// byte.
-enum class RowForm { as_read, wide, directions, bits };
+/// How rows are held: in the type of their class or as float64: as they are, scaled to length 1, less their mean and
+/// then scaled, or as points of the unit sphere, of latitudes and longitudes; or as bits, eight in a byte.
+enum class RowForm { as_read, wide, directions, deviations, places, bits };
 
 /// How rows of bits are stored in their file.
 struct RowBits {
@@ -161,6 +161,8 @@ class PointSource {
   virtual std::int64_t file_bytes() const = 0;  // size of the dataset in the file
   /// The type in which to hold the values: by class, or uint8 or int8 if ReadOptions::keep_bytes asks for it.
   virtual Number held_as() const { return value_class() == ValueClass::f32 ? Number::float32 : Number::float64; }
+  /// Places have fewer than columns(), which are those of points of the sphere.
+  virtual std::int64_t columns_in_file() const { return columns(); }
   /// With RowForm::bits, whose columns() are bytes.
   virtual RowBits row_bits() const { return {}; }
   /// Reads rows first .. first + out.rows - 1. The overload must match value_class() or held_as(). Throws Error(data)
@@ -220,7 +222,7 @@ class PointSource {
 /// The columns that users know: of rows of bits, the bits.
 inline std::int64_t shown_columns(const PointSource& source) {
   const RowBits bits = source.row_bits();
-  return bits.count > 0 ? bits.count : source.columns();
+  return bits.count > 0 ? bits.count : source.columns_in_file();
 }
 
 /// The element type of formats that name every row besides its bits.

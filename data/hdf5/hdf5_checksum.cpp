@@ -137,7 +137,8 @@ std::optional<std::int64_t> checksum_of_values(hid_t dataset, const std::string&
 }
 
 /// Of all objects of a file, by their paths without the slash at the beginning; those up to a damaged one.
-std::map<std::string, ObjectFacts> facts_of(hid_t file, const std::string& extended, const std::string& attribute) {
+std::map<std::string, ObjectFacts> facts_of(hid_t file, const std::map<std::string, std::int64_t>& extended,
+                                            const std::string& attribute) {
   Visited visited;
   H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, collect_visited, &visited, H5O_INFO_BASIC);
   std::map<std::string, ObjectFacts> all;
@@ -145,7 +146,7 @@ std::map<std::string, ObjectFacts> facts_of(hid_t file, const std::string& exten
     const Handle object(H5Oopen(file, name.c_str(), H5P_DEFAULT));
     ObjectFacts& facts = all[name];
     facts.address = info.addr;
-    facts.attributes = checksum_of_attributes(object.get(), name == extended ? attribute : "");
+    facts.attributes = checksum_of_attributes(object.get(), extended.contains(name) ? attribute : "");
     H5G_info_t group{};
     if (info.type == H5O_TYPE_GROUP && H5Gget_info(object.get(), &group) >= 0) facts.members = group.nlinks;
     if (info.type != H5O_TYPE_DATASET) continue;
@@ -253,11 +254,12 @@ std::int64_t verify_file(const std::string& name) {
   return datasets;
 }
 
-std::string find_change(hid_t original, hid_t copy, const std::string& extended, const std::string& attribute) {
+std::string find_change(hid_t original, hid_t copy, const std::map<std::string, std::int64_t>& extended,
+                        const std::string& attribute) {
   const auto copied = facts_of(copy, extended, attribute);
   for (auto& [name, expected] : facts_of(original, extended, attribute)) {
     const auto found = copied.find(name);
-    if (name == extended) ++expected.members;
+    if (const auto more = extended.find(name); more != extended.end()) expected.members += more->second;
     if (found == copied.end() || found->second != expected) return "/" + (name == "." ? "" : name);
   }
   return "";

@@ -5,6 +5,7 @@
 #include <hdf5.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -39,9 +40,10 @@ void verify_head(const Hdf5InputFile& file);
 std::int64_t verify_file(const std::string& file);
 
 /// The path of the first object of the original that is not the same in a copy to which something was added; empty if
-/// all are: their places, sizes, numbers of members, texts, and numbers without filters. The group `extended`, "." for
-/// the root, has one more member in the copy, and another value of `attribute`. Both files are open. Throws Error(data)
-/// if texts cannot be read.
-std::string find_change(hid_t original, hid_t copy, const std::string& extended, const std::string& attribute);
+/// all are: their places, sizes, numbers of members, texts, and numbers without filters. Each group in `extended`,
+/// "." for the root, has so many more members in the copy, and another value of `attribute`. Both files are open.
+/// Throws Error(data) if texts cannot be read.
+std::string find_change(hid_t original, hid_t copy, const std::map<std::string, std::int64_t>& extended,
+                        const std::string& attribute);
 
 }  // namespace kith::data

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -36,7 +38,17 @@ void each_field(Archive& archive, NewVector& vector) {
   archive(vector.name, vector.type, vector.size);
 }
 
-/// What the child needs to know of a categorical column or a sparse matrix.
+/// A number or a text below a dict, as in "params/method"; the groups in between are dicts, too.
+struct NewFact {
+  std::string path, text;  // of a number: empty
+  std::int64_t number = 0;
+};
+template <class Archive>
+void each_field(Archive& archive, NewFact& fact) {
+  archive(fact.path, fact.text, fact.number);
+}
+
+/// What the child needs to know of a categorical column, a sparse matrix or a dict.
 struct NewGroup {
   std::string copy = {};                     // a name of the open copy
   std::string output = {};                   // its name in messages
@@ -44,12 +56,13 @@ struct NewGroup {
   std::vector<std::string> categories = {};  // of a column
   std::int64_t rows = 0;                     // of a matrix, which has as many columns
   std::vector<NewVector> vectors = {};
+  std::vector<NewFact> facts = {};  // of a dict
 
   bool is_column() const { return parent == "obs"; }
 };
 template <class Archive>
 void each_field(Archive& archive, NewGroup& group) {
-  archive(group.copy, group.output, group.parent, group.name, group.categories, group.rows, group.vectors);
+  archive(group.copy, group.output, group.parent, group.name, group.categories, group.rows, group.vectors, group.facts);
 }
 
 namespace {
@@ -145,6 +158,45 @@ void write_encoding(const CopyChecker& check, hid_t object, const char* type, co
   write_attribute(check, object, "encoding-version", text.get(), &version);
 }
 
+/// Writes the facts of a dict.
+void write_facts(const CopyChecker& check, hid_t dict, const std::vector<NewFact>& facts) {
+  const Handle text = utf8_type(H5T_VARIABLE), space(H5Screate(H5S_SCALAR)), creation(H5Pcreate(H5P_DATASET_CREATE));
+  H5Pset_obj_track_times(creation.get(), false);
+  for (const NewFact& fact : facts) {
+    const std::size_t slash = fact.path.find('/');
+    if (slash != fact.path.npos && H5Lexists(dict, fact.path.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) {
+      write_encoding(check, make_group(check, dict, fact.path.substr(0, slash).c_str()).get(), "dict", "0.1.0");
+    }
+    const bool is_text = !fact.text.empty();
+    const hid_t type = is_text ? text.get() : H5T_STD_I64LE;
+    const Handle dataset(
+        H5Dcreate2(dict, fact.path.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+    const char* characters = fact.text.c_str();
+    const void* value = is_text ? static_cast<const void*>(&characters) : &fact.number;
+    check(dataset &&
+              H5Dwrite(dataset.get(), is_text ? type : H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, value) >= 0,
+          "writing a parameter");
+    write_encoding(check, dataset.get(), is_text ? "string" : "numeric-scalar");
+  }
+}
+
+/// Whether a dict has a fact with its value.
+bool has_fact(hid_t dict, const NewFact& fact) {
+  const Handle dataset(H5Dopen2(dict, fact.path.c_str(), H5P_DEFAULT));
+  if (!dataset) return false;
+  if (fact.text.empty()) {
+    std::int64_t number = 0;
+    return H5Dread(dataset.get(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, &number) >= 0 &&
+           number == fact.number;
+  }
+  const Handle text = utf8_type(H5T_VARIABLE);
+  char* characters = nullptr;
+  if (H5Dread(dataset.get(), text.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &characters) < 0) return false;
+  const bool same = characters != nullptr && fact.text == characters;
+  H5free_memory(characters);
+  return same;
+}
+
 /// Writes the attribute "ordered" as h5py writes False.
 void write_not_ordered(const CopyChecker& check, hid_t group) {
   const Handle type(H5Tenum_create(H5T_STD_I8LE));
@@ -216,7 +268,7 @@ void begin_group(const NewGroup& facts) {
   check(static_cast<bool>(open->file), "opening the copy");
   if (H5Lexists(open->file.get(), facts.parent.c_str(), H5P_DEFAULT) > 0) {
     open->parent = Handle(H5Gopen2(open->file.get(), facts.parent.c_str(), H5P_DEFAULT));
-    check(static_cast<bool>(open->parent), facts.is_column() ? "opening obs" : "opening obsp");
+    check(static_cast<bool>(open->parent), facts.is_column() ? "opening obs" : "opening a group");
   } else {
     open->parent = make_group(check, open->file.get(), facts.parent.c_str());
     write_encoding(check, open->parent.get(), "dict", "0.1.0");
@@ -225,6 +277,9 @@ void begin_group(const NewGroup& facts) {
   if (facts.is_column()) {
     write_encoding(check, open->group.get(), "categorical");
     write_not_ordered(check, open->group.get());
+  } else if (!facts.facts.empty()) {
+    write_encoding(check, open->group.get(), "dict", "0.1.0");
+    write_facts(check, open->group.get(), facts.facts);
   } else {
     const std::int64_t shape[] = {facts.rows, facts.rows};
     write_encoding(check, open->group.get(), "csr_matrix", "0.1.0");
@@ -317,25 +372,45 @@ bool has_values(hid_t dataset, const NewVector& vector, std::int64_t checksum) {
   return sum.value() == checksum;
 }
 
-/// The first object of the copy that does not read back as it should, empty if all do. checksums: of the vectors.
-std::string find_wrong(const std::string& original, const NewGroup& facts, const std::vector<std::string>& order,
-                       const std::vector<std::int64_t>& checksums) {
+/// Groups that were added to a copy.
+struct AddedGroups {
+  std::vector<NewGroup> groups = {};
+  std::vector<std::string> order = {};       // of the columns of obs, if one was added
+  std::vector<std::int64_t> checksums = {};  // of the vectors of all groups
+};
+template <class Archive>
+void each_field(Archive& archive, AddedGroups& added) {
+  archive(added.groups, added.order, added.checksums);
+}
+
+/// The first object of the copy that does not read back as it should, empty if all do.
+std::string find_wrong(const std::string& original, const AddedGroups& added) {
   const Hdf5InputFile input(original);
-  const Handle copy = open_copy(facts.copy, H5F_ACC_RDONLY);
+  const Handle copy = open_copy(added.groups.front().copy, H5F_ACC_RDONLY);
   if (!copy) return "the file";
-  const bool extends = H5Lexists(input.id(), facts.parent.c_str(), H5P_DEFAULT) > 0;
-  if (std::string change =
-          find_change(input.id(), copy.get(), extends ? facts.parent : ".", facts.is_column() ? kOrder : "");
+  std::map<std::string, std::int64_t> extended;
+  std::set<std::string> made;  // parents that the file does not have
+  for (const NewGroup& facts : added.groups) {
+    const bool extends = H5Lexists(input.id(), facts.parent.c_str(), H5P_DEFAULT) > 0;
+    if (extends || made.insert(facts.parent).second) ++extended[extends ? facts.parent : "."];
+  }
+  if (std::string change = find_change(input.id(), copy.get(), extended, added.order.empty() ? "" : kOrder);
       !change.empty())
     return change;
-  const Handle parent(H5Gopen2(copy.get(), facts.parent.c_str(), H5P_DEFAULT));
-  const Handle group(H5Gopen2(parent.get(), facts.name.c_str(), H5P_DEFAULT));
-  bool same = group && (!facts.is_column() || has_column(parent.get(), group.get(), facts, order));
-  for (std::size_t i = 0; same && i < facts.vectors.size(); ++i) {
-    const Handle dataset(H5Dopen2(group.get(), facts.vectors[i].name.c_str(), H5P_DEFAULT));
-    same = dataset && has_values(dataset.get(), facts.vectors[i], checksums.at(i));
+  std::size_t sums = 0;
+  for (const NewGroup& facts : added.groups) {
+    const Handle parent(H5Gopen2(copy.get(), facts.parent.c_str(), H5P_DEFAULT));
+    const Handle group(H5Gopen2(parent.get(), facts.name.c_str(), H5P_DEFAULT));
+    bool same = group && (!facts.is_column() || has_column(parent.get(), group.get(), facts, added.order));
+    for (const NewFact& fact : facts.facts) same = same && has_fact(group.get(), fact);
+    for (std::size_t i = 0; same && i < facts.vectors.size(); ++i) {
+      const Handle dataset(H5Dopen2(group.get(), facts.vectors[i].name.c_str(), H5P_DEFAULT));
+      same = dataset && has_values(dataset.get(), facts.vectors[i], added.checksums.at(sums + i));
+    }
+    sums += facts.vectors.size();
+    if (!same) return fmt::format("/{}/{}", facts.parent, facts.name);
   }
-  return same ? "" : fmt::format("/{}/{}", facts.parent, facts.name);
+  return "";
 }
 
 void check_place(const std::string& file, const std::string& option, const std::string& name, std::int64_t rows) {
@@ -355,9 +430,16 @@ void check_place(const std::string& file, const std::string& option, const std::
   }
   const bool is_column = option == "--write-obs";
   if (is_column && has_link(obs.get(), name)) fail("obs has such a column already; give another name");
-  if (!is_column && has_link(root.get(), "obsp") && has_link(open_object(input, "/obsp").get(), name)) {
-    fail("obsp has such a matrix already; give another name");
+  const bool are_neighbors = option.starts_with("--weights");
+  const auto exists = [&](const char* group, const std::string& member) {
+    return has_link(root.get(), group) && has_link(open_object(input, fmt::format("/{}", group)).get(), member);
+  };
+  for (const char* part : {"distances", "connectivities"}) {
+    if (!is_column && exists("obsp", are_neighbors ? neighbor_matrix(name, part) : name)) {
+      fail("obsp has such a matrix already; give another name");
+    }
   }
+  if (are_neighbors && exists("uns", name)) fail("uns has such an entry already; give another name");
   const std::string index = text_attribute(obs.get(), "_index");
   const std::string path = fmt::format("/obs/{}", index.empty() ? "_index" : index);
   const DatasetFacts facts = inspect(input, open_object(input, path).get(), path);
@@ -369,7 +451,7 @@ void check_place(const std::string& file, const std::string& option, const std::
 
 }  // namespace
 
-/// A copy and the group that is added to it.
+/// A copy and the groups that are added to it, one after another.
 class AnnDataCopy {
  public:
   AnnDataCopy(const std::string& path, const OutputOptions& options, const std::string& from)
@@ -377,14 +459,16 @@ class AnnDataCopy {
     copy_bytes(from, output_);
   }
 
+  /// Ends the group before, and begins another one.
   void begin(NewGroup facts, std::int64_t bytes) {
-    facts_ = std::move(facts);
-    facts_.copy = output_.descriptor_path();
-    facts_.output = output_.name();
-    sums_.resize(facts_.vectors.size());
-    written_.resize(facts_.vectors.size());
+    end_group();
+    facts.copy = output_.descriptor_path();
+    facts.output = output_.name();
+    sums_.resize(facts.vectors.size());
+    written_.resize(facts.vectors.size());
     output_.require_space(bytes);
-    child_.call(from_, &begin_group, facts_);
+    child_.call(from_, &begin_group, facts);
+    added_.groups.push_back(std::move(facts));
   }
 
   /// The next values of a vector: T is std::int64_t or double, and the values are of a type that converts to it.
@@ -402,11 +486,9 @@ class AnnDataCopy {
 
   /// HDF5 does not report every write that fails, so everything is read back.
   void finish() {
-    const std::vector<std::string> order = child_.call(from_, &finish_group);
+    end_group();
     output_.sync();
-    std::vector<std::int64_t> checksums;
-    for (const Checksum& sum : sums_) checksums.push_back(sum.value());
-    const std::string wrong = child_.call(from_, &find_wrong, from_, facts_, order, checksums);
+    const std::string wrong = child_.call(from_, &find_wrong, from_, added_);
     if (!wrong.empty()) {
       throw Error(ExitCode::output,
                   fmt::format("{}: {} does not read back as it was written; the disk may be failing, or {} has changed "
@@ -417,11 +499,20 @@ class AnnDataCopy {
   }
 
  private:
+  void end_group() {
+    if (added_.groups.empty()) return;
+    const std::vector<std::string> order = child_.call(from_, &finish_group);
+    if (!order.empty()) added_.order = order;
+    for (const Checksum& sum : sums_) added_.checksums.push_back(sum.value());
+    sums_.clear();
+    written_.clear();
+  }
+
   OutputFile output_;
   std::string from_;
   Hdf5Child child_;
-  NewGroup facts_;
-  std::vector<Checksum> sums_;
+  AddedGroups added_;
+  std::vector<Checksum> sums_;  // of the vectors of the last group
   std::vector<std::int64_t> written_;
 };
 
@@ -429,8 +520,13 @@ void check_obs(const std::string& file, const std::string& column, std::int64_t 
   Hdf5Child::of(file)->call(file, &check_place, file, "--write-obs", column, rows);
 }
 
-void check_obsp(const std::string& file, const std::string& name, std::int64_t rows) {
-  Hdf5Child::of(file)->call(file, &check_place, file, "--write-obsp", name, rows);
+std::string neighbor_matrix(const std::string& name, const std::string& part) {
+  return name == "neighbors" ? part : fmt::format("{}_{}", name, part);  // scanpy's own name, which needs no key
+}
+
+void check_obsp(const std::string& file, const std::string& name, std::int64_t rows, bool are_neighbors) {
+  Hdf5Child::of(file)->call(file, &check_place, file, are_neighbors ? "--weights --write-obsp" : "--write-obsp", name,
+                            rows);
 }
 
 void write_obs(const std::string& path, const OutputOptions& options, const ObsColumn& column) {
@@ -452,25 +548,38 @@ struct ObspMatrix::State : AnnDataCopy {
 // The vectors of a matrix.
 constexpr std::size_t kIndices = 0, kStarts = 1, kData = 2;
 
-ObspMatrix::ObspMatrix(const std::string& path, const OutputOptions& options, const Place& place,
-                       const std::vector<std::int64_t>& begin)
-    : state_(std::make_unique<State>(path, options, place.from)) {
+ObspMatrix::ObspMatrix(const std::string& path, const OutputOptions& options, const std::string& from)
+    : state_(std::make_unique<State>(path, options, from)) {}
+
+ObspMatrix::~ObspMatrix() = default;
+
+void ObspMatrix::begin(const std::string& name, bool single, const std::vector<std::int64_t>& begin) {
   const std::int64_t values = begin.back(), starts = std::ssize(begin);
   state_->begin({.parent = "obsp",
-                 .name = place.name,
+                 .name = name,
                  .rows = starts - 1,
                  .vectors = {{"indices", Number::int64, values},
                              {"indptr", Number::int64, starts},
-                             {"data", place.single ? Number::float32 : Number::float64, values}}},
-                (place.single ? 12 : 16) * values + 8 * starts);
+                             {"data", single ? Number::float32 : Number::float64, values}}},
+                (single ? 12 : 16) * values + 8 * starts);
   state_->write<std::int64_t>(kStarts, begin);
 }
-
-ObspMatrix::~ObspMatrix() = default;
 
 void ObspMatrix::append(const std::vector<std::int64_t>& columns, const std::vector<double>& values) {
   state_->write<std::int64_t>(kIndices, columns);
   state_->write<double>(kData, values);
+}
+
+void ObspMatrix::describe(const std::string& name, const NeighborParameters& parameters) {
+  state_->begin({.parent = "uns",
+                 .name = name,
+                 .facts = {{"connectivities_key", neighbor_matrix(name, "connectivities")},
+                           {"distances_key", neighbor_matrix(name, "distances")},
+                           {"params/method", parameters.method},
+                           {"params/metric", parameters.metric},
+                           {"params/n_neighbors", "", parameters.neighbors},
+                           {"params/random_state", "", 0}}},
+                0);
 }
 
 void ObspMatrix::finish() { state_->finish(); }

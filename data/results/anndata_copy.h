@@ -13,8 +13,8 @@ namespace kith::data {
 
 /// Throws Error(data) unless the file is an AnnData file whose obs has `rows` rows and no column of this name.
 void check_obs(const std::string& file, const std::string& column, std::int64_t rows);
-/// The same for a matrix of this name in obsp.
-void check_obsp(const std::string& file, const std::string& name, std::int64_t rows);
+/// The same for a matrix of this name in obsp; or, for neighbours, for what ObspMatrix::describe() names.
+void check_obsp(const std::string& file, const std::string& name, std::int64_t rows, bool are_neighbors);
 
 /// Labels to be added as a categorical column of obs to a copy of the file `from`.
 struct ObsColumn {
@@ -28,19 +28,26 @@ struct ObsColumn {
 /// written. Throws Error(output).
 void write_obs(const std::string& path, const OutputOptions& options, const ObsColumn& column);
 
-/// In the same way, a copy of the file `from` with a CSR matrix (rows, rows) as /obsp/NAME.
+/// The name in obsp of the distances or the connectivities (`part`) of neighbours of this name, as scanpy has it.
+std::string neighbor_matrix(const std::string& name, const std::string& part);
+/// How neighbours were found, as scanpy stores it.
+struct NeighborParameters {
+  std::string method, metric;  // "umap", "euclidean"
+  std::int64_t neighbors = 0;  // the row itself included
+};
+
+/// In the same way, a copy of the file `from` with CSR matrices (rows, rows) as /obsp/NAME, one after another.
 class ObspMatrix {
  public:
-  struct Place {
-    std::string from, name;
-    bool single = false;  // float32, else float64
-  };
-  /// begin (rows + 1): the first value of each row. Throws Error(output), as the other functions do.
-  ObspMatrix(const std::string& path, const OutputOptions& options, const Place& place,
-             const std::vector<std::int64_t>& begin);
+  /// Throws Error(output), as the other functions do.
+  ObspMatrix(const std::string& path, const OutputOptions& options, const std::string& from);
   ~ObspMatrix();
+  /// Begins a matrix of float32 (single) or float64. begin (rows + 1): the first value of each row.
+  void begin(const std::string& name, bool single, const std::vector<std::int64_t>& begin);
   /// The next values and their columns.
   void append(const std::vector<std::int64_t>& columns, const std::vector<double>& values);
+  /// Adds /uns/NAME, from which scanpy knows which matrices are the distances and connectivities of neighbours.
+  void describe(const std::string& name, const NeighborParameters& parameters);
   void finish();
 
  private:

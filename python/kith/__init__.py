@@ -116,7 +116,8 @@ def _preparation(file: h5py.File) -> str:
     """What was done to the points, as options: "scale='zscore', pca=3"."""
     done = [f"scale='{_text(file, 'scale')}'"] if "scale" in file.attrs else []
     done += [f"pca={int(file.attrs['pca'])}"] if "pca" in file.attrs else []
-    done += ["metric='cosine'"] if _text(file, "metric") == "cosine" else []
+    metric = _text(file, "metric")
+    done += [f"metric='{metric}'"] if metric in ("cosine", "correlation") else []
     return ", ".join(done)
 
 
@@ -186,7 +187,7 @@ def assign(points: ArrayLike, centroids: Clusters | ArrayLike, **options: Any) -
     if isinstance(centroids, Clusters):
         return _assign(in_order(points, centroids.columns, "points"), centroids, centroids, options)
     if isinstance(centroids, PreparedCentroids):
-        same_metric = centroids.preparation == "metric='cosine'" and options.get("metric") == "cosine"
+        same_metric = centroids.preparation == f"metric='{options.get('metric')}'"
         if not same_metric:
             raise make_error(2, "centroids: expected a result, or centroids of points without a preparation, found those "
                            f"of points after {centroids.preparation or 'a preparation'}; give the whole result: "

@@ -25,6 +25,7 @@ OPTIONS: dict[str, dict[str, type]] = {
     "assign": {"metric": str, "weights": object, "save_distances": bool, **WHERE},
     "knn": {"metric": str, "include_self": bool, "squared": bool, **WHERE},
 }  # fmt: skip
+PROGRAM_METRICS = ("correlation", "haversine")  # that _native does not have
 STARTS = {"k-means++", "k-means||", "random", "first", "farthest"}
 
 OTHER_VARIABLES = {"KITH_CPU", "KITH_HDF5"}  # of the environment, which set no options
@@ -49,7 +50,7 @@ def in_process(command: str, options: dict[str, Any], *arrays: Any) -> dict[str,
         if value is None or (isinstance(value, (bool, np.bool_)) and not value):
             continue
         kind = OPTIONS[command].get(name)
-        if kind is None or not _is_number(kind, value):
+        if kind is None or not _is_number(kind, value) or (name == "metric" and value in PROGRAM_METRICS):
             return None
         if kind is object:
             is_result = getattr(value, "_file", None) is not None or getattr(value, "preparation", "")

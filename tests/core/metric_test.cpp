@@ -115,7 +115,7 @@ TEST_CASE("rows without a direction are dropped if they may be", "[metric]") {
   rows(1, 0) = rows(1, 1) = 0.0F;
   rows(2, 1) = std::numeric_limits<float>::infinity();
   Matrix<double> out(4, 2);
-  CHECK(write_directions<float>(rows.view(), out.view(), {"values", 0}, true) == 1);
+  CHECK(write_directions<float>(rows.view(), out.view(), {"values", 0}, {.drops = true}) == 1);
   CHECK((std::isnan(out(1, 0)) && std::isnan(out(1, 1)) && std::isnan(out(2, 0)) && std::isnan(out(2, 1))));
   CHECK((out(0, 0) > 0.7 && out(3, 1) > 0.7));
 }

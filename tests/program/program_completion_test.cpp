@@ -333,7 +333,7 @@ TEST_CASE("fish completes the same") {
       {"kith clu", "cluster\n"},
       {"kith plan clu", "cluster\n"},
       {"kith plan cluster --max-i", "--max-iterations\n"},
-      {"kith cluster p.h5 --metric co", "cosine\n"},
+      {"kith cluster p.h5 --metric cos", "cosine\n"},
       {"kith cluster p.h5:", "p.h5:/train\n"},
       {"kith knn p.h5 --queries q.h5:/t", "q.h5:/test\n"},
       {"kith cluster p", "p.h5\n"},

@@ -310,9 +310,10 @@ TEST_CASE("the metric that a file names applies unless --metric is given") {
       3, search(hamming),
       {"hamming.hdf5:/train: row 2, column 1 (counted from 1): expected a bit, 0 or 1, found 9", "--metric manhattan"});
   done(search(hamming, {"--metric", "manhattan"}));
-  refuses(2, {"cluster", dot + ":/train", "-k", "2"},
-          {"its attribute distance is dot, but --metric inner-product: k-means supports euclidean and cosine",
-           "--metric euclidean"});
+  refuses(
+      2, {"cluster", dot + ":/train", "-k", "2"},
+      {"its attribute distance is dot, but --metric inner-product: k-means supports euclidean, cosine and correlation",
+       "--metric euclidean"});
   done({"cluster", dot + ":/train", "-k", "2", "--metric", "euclidean"});
   CHECK(done({"cluster", angular + ":/train", "-k", "2"}).says("metric     cosine"));
   CHECK(done({"plan", "cluster", angular + ":/train", "-k", "2"}).says("metric     cosine"));

@@ -1,5 +1,7 @@
 // --metric cosine, run as a user runs it: near-duplicates are ordered by their directions in float64 (contract, version
 // 2), rows of zeros, and values whose squares are too small.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -239,4 +241,91 @@ TEST_CASE("values whose squares are too small are refused with a remedy that wor
   std::fill(rows.begin(), rows.end(), 1e-170);  // equal rows are no reason to refuse
   FileMaker(folder / "equal.h5").dataset("points", H5T_IEEE_F64LE, {20, 3}, H5T_NATIVE_DOUBLE, rows.data());
   done({"knn", folder / "equal.h5", "-k", "1"});
+}
+
+namespace {
+
+/// Rows less their means, in plain loops: the mean is added in 32 lanes and a tree.
+Matrix<double> deviations(const std::vector<float>& rows) {
+  Matrix<double> out(std::ssize(rows) / kColumns, kColumns);
+  std::copy(rows.begin(), rows.end(), out.data());
+  for (std::int64_t i = 0; i < out.rows(); ++i) {
+    std::vector<double> lane(32, 0.0);
+    for (std::int64_t j = 0; j < kColumns; ++j) lane[j % 32] += out(i, j);
+    for (std::size_t w = 16; w > 0; w /= 2) {
+      for (std::size_t l = 0; l < w; ++l) lane[l] += lane[l + w];
+    }
+    for (double& x : out.row(i)) x -= lane[0] / kColumns;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("correlation is the cosine of rows less their means, at the distance 1 - r") {
+  const Scratch folder;
+  const std::string file = folder / "points.h5", centred = folder / "centred.h5", out = folder / "out.h5";
+  const std::vector<float> rows = near_duplicates();
+  write_rows(file, rows);
+  const Matrix<double> less = deviations(rows);
+  FileMaker(centred).dataset("points", H5T_IEEE_F64LE, {kRows, kColumns}, H5T_NATIVE_DOUBLE, less.data());
+  const auto run = [&](Words words, const Words& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"-q", "-f", "-o", out});
+    done(words);
+  };
+  const Words precise{"--precision", "f64"};
+  run({"knn", centred, "-k", "7", "--metric", "cosine", "--squared"}, precise);
+  const std::vector<double> lists = values(out + ":/neighbors");
+  std::vector<double> halves = values(out + ":/distances");
+  for (double& d : halves) d /= 2.0;
+  for (const std::string& backend : usable_backends()) {
+    for (const Words& how : {Words{}, Words{"--threads", "1"}, Words{"--block-rows", "7"}}) {
+      Words more = how;
+      more.insert(more.end(), {"--precision", "f64", "--backend", backend});
+      run({"knn", file, "-k", "7", "--metric", "correlation"}, more);
+      CHECK(values(out + ":/neighbors") == lists);
+      CHECK(values(out + ":/distances") == halves);
+    }
+  }
+  // 1 - r by its formula.
+  for (std::int64_t i : {0, 100, 239}) {
+    const auto other = static_cast<std::int64_t>(lists[i * 7 + 6]);
+    double xy = 0.0, xx = 0.0, yy = 0.0;
+    for (std::int64_t j = 0; j < kColumns; ++j) {
+      xy += less(i, j) * less(other, j);
+      xx += less(i, j) * less(i, j);
+      yy += less(other, j) * less(other, j);
+    }
+    CHECK(std::abs(halves[i * 7 + 6] - (1.0 - xy / std::sqrt(xx * yy))) <= 1e-14);
+  }
+  // A radius is one of 1 - r, R included.
+  const double radius = halves[3];
+  run({"knn", file, "--radius", fmt::format("{}", radius), "--metric", "correlation"}, precise);
+  CHECK(values(out + ":/indptr").at(1) ==
+        static_cast<double>(std::count_if(halves.begin(), halves.begin() + 7, [&](double d) { return d <= radius; })));
+  // Clusters are those of the centred rows by cosine, and a model centres new rows itself.
+  run({"cluster", centred, "-k", "5", "--metric", "cosine"}, {});
+  const std::vector<double> labels = values(out + ":/labels"), centroids = values(out + ":/centroids");
+  run({"cluster", file, "-k", "5", "--metric", "correlation"}, precise);
+  CHECK(values(out + ":/labels") == labels);
+  CHECK(values(out + ":/centroids") == centroids);
+  const std::string model = folder / "model.h5";
+  std::filesystem::rename(out, model);
+  run({"assign", file, "--centroids", model}, {});
+  CHECK(values(out + ":/labels") == labels);
+  run({"cluster", file, "-k", "5", "--metric", "correlation", "--scale", "zscore"}, {});
+  CHECK(done({"info", out}).out.find("correlation") != std::string::npos);
+}
+
+TEST_CASE("rows of equal values have no correlation: refused, or dropped") {
+  const Scratch folder;
+  const std::string file = folder / "points.h5";
+  std::vector<float> rows = near_duplicates();
+  std::fill_n(rows.begin() + 7 * kColumns, kColumns, 0.1F);
+  rows.resize(42 * kColumns);
+  write_rows(file, rows);
+  refuses(3, {"knn", file, "-k", "2", "--metric", "correlation"},
+          {"row 8 (counted from 1) has the value 0.1 in all columns, and no correlation", "--nan drop"});
+  CHECK(done({"cluster", file, "-k", "2", "--metric", "correlation", "--nan", "drop"}).says("1 of 42 rows dropped"));
 }

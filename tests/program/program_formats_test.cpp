@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "data/hdf5/hdf5_file.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 
@@ -186,6 +187,50 @@ TEST_CASE("--write-obsp writes a graph to a copy of an AnnData file, and changes
   refuses(3, {"knn", kDigits + ":/train", "--radius", "1", "--write-obsp", "a", "-o", folder / "new.h5ad"},
           {"--write-obsp a: expected an AnnData file"});
   CHECK_FALSE(std::filesystem::exists(folder / "new.h5ad"));
+}
+
+TEST_CASE("--weights with --write-obsp adds neighbours to a copy of an AnnData file as scanpy has them") {
+  const Scratch folder;
+  const std::string cells = folder / "cells.h5ad", copy = folder / "copy.h5ad", graph = folder / "graph.h5";
+  make_cells(cells, 4);
+  const Words words{"-k", "2", "--graph", "--weights", "umap", "-q"};
+  const auto knn = [&](const Words& more) {
+    Words all{"knn", cells + ":X"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  done(knn({"--write-obsp", "neighbors", "-o", copy}));
+  done(knn({"-o", graph}));
+  CHECK(integers(copy, "obsp/connectivities/indptr") == integers(graph, "indptr"));
+  CHECK(integers(copy, "obsp/connectivities/indices") == integers(graph, "indices"));
+  CHECK(values(copy + ":/obsp/connectivities/data") == values(graph + ":/weights"));
+  done({"knn", cells + ":X", "-k", "2", "--graph", "-q", "-f", "-o", graph});
+  CHECK(integers(copy, "obsp/distances/indptr") == integers(graph, "indptr"));
+  CHECK(integers(copy, "obsp/distances/indices") == integers(graph, "indices"));
+  CHECK(values(copy + ":/obsp/distances/data") == values(graph + ":/distances"));
+  const auto text = [&](const std::string& name) {
+    const kith::data::Handle file(H5Fopen(copy.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+    const kith::data::Handle dataset(H5Dopen2(file.get(), ("uns/neighbors/" + name).c_str(), H5P_DEFAULT));
+    const kith::data::Handle type(H5Dget_type(dataset.get()));
+    char* characters = nullptr;
+    REQUIRE(H5Dread(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &characters) >= 0);
+    const std::string found = characters;
+    H5free_memory(characters);
+    return found;
+  };
+  CHECK(text("connectivities_key") == "connectivities");
+  CHECK(text("distances_key") == "distances");
+  CHECK(text("params/method") == "umap");
+  CHECK(text("params/metric") == "euclidean");
+  CHECK(integers(copy, "uns/neighbors/params/n_neighbors") == std::vector<std::int32_t>{3});
+  done(knn({"--write-obsp", "near", "-f", "-o", copy}));
+  CHECK(integers(copy, "obsp/near_connectivities/indptr").size() == 5);
+  CHECK(integers(copy, "obsp/near_distances/indptr").size() == 5);
+  done(knn({"--write-obsp", "neighbors", "-f", "-o", copy}));
+  Words again = knn({"--write-obsp", "neighbors", "-o", folder / "new.h5ad"});
+  again[1] = copy + ":X";
+  refuses(3, again, {"obsp has such a matrix already"});
 }
 
 TEST_CASE("--write-obs writes labels to a copy of an AnnData file, never to the file itself") {

@@ -40,6 +40,53 @@ TEST_CASE("a graph of lists: directed, symmetric, mutual, as compressed rows and
         "0\t1\t1\n1\t0\t1\n2\t1\t2\n3\t4\t0\n4\t3\t0\n5\t3\t4\n");
 }
 
+TEST_CASE("--weights: a symmetric graph with a weight for each edge, in every format") {
+  const Scratch folder;
+  const std::string line = folder / "x.h5", csv = folder / "edges.csv";
+  make_line(line);
+  const auto run = [&](const Words& more) {
+    Words words{"knn", line, "-k", "2", "-q", "-f"};
+    words.insert(words.end(), more.begin(), more.end());
+    return done(words).out;
+  };
+  // The lists of 0, 1, 3, 6, 6, 10 are rows 1 2, 0 2, 1 0 (a tie with 3 and 4), 4 2, 3 2 and 3 4.
+  run({"--graph", "--weights", "jaccard", "-o", csv});
+  const std::string expected =
+      "source,target,distance,weight\n0,1,1,0.33333334\n0,2,3,0.33333334\n1,2,2,0.33333334\n"
+      "3,4,0,0.33333334\n3,5,4,0.16666667\n4,5,4,0.16666667\n";
+  CHECK(bytes_of(csv) == expected);
+  CHECK(run({"--pairs", "--weights", "jaccard"}).starts_with("0\t1\t1\t0.33333334\n0\t2\t3\t"));
+  run({"--graph", "--weights", "jaccard", "-o", folder / "g.h5"});
+  const std::vector<double> weights = values(folder / "g.h5:/weights"), begin = values(folder / "g.h5:/indptr");
+  CHECK(weights.size() == 12);
+  CHECK(begin.back() == 12);
+  CHECK(done({"info", folder / "g.h5"}).out.find("jaccard") != std::string::npos);
+  run({"--graph", "--weights", "jaccard", "-o", folder / "g.mtx"});
+  CHECK(bytes_of(folder / "g.mtx")
+            .starts_with("%%MatrixMarket matrix coordinate real general\n6 6 12\n1 2 0.33333334\n"));
+  run({"--graph", "--weights", "jaccard", "-o", folder / "g.npz"});
+  run({"--graph", "--weights", "jaccard", "-o", folder / "g.npy"});
+  CHECK(bytes_of(folder / "g.npy").find("('distance', '<f4'), ('weight', '<f4')") != std::string::npos);
+  for (const char* weight : {"jaccard", "gaussian", "umap"}) {
+    run({"--graph", "--weights", weight, "-o", folder / "g.h5"});
+    const std::string bytes = bytes_of(folder / "g.h5");
+    for (const Words& how : {Words{"--threads", "1"}, Words{"--threads", "3"}, Words{"--block-rows", "1"}}) {
+      Words words{"--graph", "--weights", weight, "-o", folder / "g.h5"};
+      words.insert(words.end(), how.begin(), how.end());
+      run(words);
+      CHECK(bytes_of(folder / "g.h5") == bytes);
+    }
+  }
+  // Of cosine, distances are 1 - cos, as scanpy has them.
+  FileMaker(folder / "c.h5").floats("x", {3, 2}, {1, 0, 0, 1, 1, 1});
+  CHECK(done({"knn", folder / "c.h5", "-k", "1", "--metric", "cosine", "--graph", "--weights", "umap", "-q"})
+            .out.starts_with("0\t2\t0.29289323\t"));
+  refuses(2, {"knn", line, "-k", "1", "--weights", "umap"}, {"--weights: expected a graph"});
+  refuses(2, {"knn", line, "-k", "1", "--graph", "--weights", "umap", "--metric", "inner-product"},
+          {"--weights: expected a distance"});
+  refuses(2, {"knn", line, "--radius", "1", "--weights", "umap"}, {"--weights"});
+}
+
 TEST_CASE("a radius: every row within it, the row at it too, in a file that does not depend on how") {
   const Scratch folder;
   const std::string line = folder / "x.h5", out = folder / "r.h5";
@@ -121,7 +168,7 @@ TEST_CASE("other metrics: lists, distances and truth in their own units") {
   for (const Words& words : {Words{"cluster", points, "-k", "2", "--metric", "manhattan"},
                              Words{"sweep", points, "-k", "2-3", "--metric", "manhattan"},
                              Words{"assign", points, "--centroids", points, "--metric", "manhattan"}}) {
-    refuses(2, words, {"--metric manhattan: k-means supports euclidean and cosine", "a mean"});
+    refuses(2, words, {"--metric manhattan: k-means supports euclidean, cosine and correlation", "a mean"});
   }
 }
 

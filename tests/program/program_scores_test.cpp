@@ -164,7 +164,7 @@ TEST_CASE("evaluate takes the metric of the result; another metric is refused") 
   CHECK_FALSE(done({"evaluate", "c.h5", "--truth", "a.csv"}, there).says("metric"));
   refuses(2, plus({"evaluate", "e.h5"}, plus(points, cosine)), {"found those of --metric euclidean"}, there);
   refuses(2, plus({"evaluate", "a.csv"}, plus(points, {"--metric", "manhattan"})),
-          {"--metric manhattan: k-means supports euclidean and cosine"}, there);
+          {"--metric manhattan: k-means supports euclidean, cosine and correlation"}, there);
 }
 
 TEST_CASE("labels of a result that used other columns are scored with a warning") {

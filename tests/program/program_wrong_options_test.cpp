@@ -57,7 +57,8 @@ const Wrong kValues[] = {
     {2, "cluster p.csv -k 2 --pca 3", "--pca | p.csv | expected at most 2 components | 6 rows of 2 columns |"},
     {2, "cluster p.csv -k 2 --nan maybe", "--nan | | expected error, drop | found 'maybe' |"},
     {2, "cluster p.csv -k 2 --metric manhattan",
-     "--metric manhattan | | k-means supports euclidean and cosine | a mean does not minimise other distances | kith "
+     "--metric manhattan | | k-means supports euclidean, cosine and correlation | a mean does not minimise other "
+     "distances | kith "
      "knn and kith distances"},
     {2, "knn p.csv -k 2 --metric minkowski", "--metric | | expected euclidean, cosine, | found 'minkowski' |"},
     {2, "cluster p.csv -k 2 --metric jaccard",
