@@ -289,6 +289,37 @@ TEST_CASE("each kind of data and shape takes the expected method", "[decisions]"
   }
 }
 
+TEST_CASE("few queries are searched in quantized rows once these have paid for themselves", "[decisions]") {
+  for (const Tested& tested : tested_backends({.threads = 2})) {
+    if (tested.name != "cpu") continue;
+    constexpr std::int64_t kRows = 30'000;
+    const Matrix<double> values = noise(kRows, 64), equal = few_values(kRows, 64);
+    for (const Matrix<double>* each : {&values, &equal}) {
+      const PointsMatrix stored = as_class(each->view(), ValueClass::f32);
+      const auto points = tested.backend->hold({view_of(stored), 0});
+      points->prepare(make_plan(*points));
+      NeighborLists lists;
+      for (int turn = 0; turn < 12; ++turn) {
+        lists = NeighborLists(1, 5);
+        points->search({.values = each->view().middle(turn, 1)}, lists);
+      }
+      CHECK(lists.index(0, 0) >= 0);
+      if (each != &values) continue;
+      CHECK(lists.products == kRows);
+      CHECK(lists.candidates < kRows / 100);
+    }
+    const std::vector<Decision> decisions = tested.backend->decisions();
+    const auto quantized =
+        std::ranges::find_if(decisions, [](const Decision& each) { return each.method == "quantized rows"; });
+    REQUIRE(quantized != decisions.end());
+    CHECK(quantized->times >= 6);
+    CHECK(quantized->times < 12);
+    CHECK(std::ranges::any_of(quantized->considered, [](const Option& option) {
+      return option.method == "quantized rows" && option.bytes > kRows * 64 && option.excluded.empty();
+    }));
+  }
+}
+
 TEST_CASE("decisions of a kind are counted", "[decisions]") {
   for (const Tested& tested : tested_backends({.threads = 2})) {
     if (tested.name != "cpu") continue;

@@ -15,8 +15,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string name_of(SearchMethod method) {
-  constexpr const char* kNames[] = {"definition", "products",     "cells",         "ranges",
-                                    "tree",       "first copies", "symmetric join"};
+  constexpr const char* kNames[] = {"definition", "products",     "cells",          "ranges",
+                                    "tree",       "first copies", "quantized rows", "symmetric join"};
   return kNames[static_cast<int>(method)];
 }
 
@@ -67,8 +67,9 @@ class SearchChoice {
     if (request_.is_join) {
       return join_pays() ? take(SearchMethod::join, "each product serves both rows") : SearchMethod::products;
     }
+    if (quantized_pays()) return take(SearchMethod::quantized, "few queries take as long as the rows are read");
     if (!has_products_) return take(SearchMethod::definition, "no screen has this distance, or rows of this length");
-    if (3 * q_ < screen_.lanes) return take(SearchMethod::definition, "few queries do not fill a panel");
+    if (is_few()) return take(SearchMethod::definition, "few queries do not fill a panel");
     return take(SearchMethod::products, "no other method is expected to be faster");
   }
 
@@ -257,6 +258,37 @@ class SearchChoice {
     consider(SearchMethod::ranges, ranges * queries, cell_bytes(screen_, n_, d_));
     if (std::min(cells, ranges) >= kGain * products) return SearchMethod::products;
     return cells < ranges ? SearchMethod::cells : SearchMethod::ranges;
+  }
+
+  bool is_few() const { return 3 * q_ < screen_.lanes; }
+
+  /// Whether few queries are searched faster in quantized rows. Making these takes time, as for first copies.
+  bool quantized_pays() {
+    constexpr std::int64_t kMostQueries = 64, kMostColumns = 1 << 15, kLeastValues = 1 << 20;
+    constexpr double kRow = 200, kValue = 5;  // of a distance, as float32 multiply-adds
+    constexpr auto kMethod = SearchMethod::quantized;
+    const bool is_wide = sizeof(T) >= sizeof(float) && d_ <= kMostColumns && held_.plan.screen.exponent >= -126;
+    if (!is_euclidean_ || !is_wide || request_.neighbors == 0 || q_ > kMostQueries || request_.has_failed(kMethod)) {
+      return false;
+    }
+    if (n_ * d_ < kLeastValues || 64 * request_.places() > n_) return exclude(kMethod, "few rows");
+    if (held_.observed.quantized_remain) return exclude(kMethod, "too many rows are about as near");
+    const std::int64_t bytes = quantized_bytes(n_, d_);
+    if (bytes > request_.queries.host_bytes) return exclude(kMethod, "little memory");
+    const auto q = static_cast<double>(q_), n = static_cast<double>(n_), d = static_cast<double>(d_);
+    const double reading = seconds(Cost{{.copied = n * d * static_cast<double>(sizeof(T))}}, price_.machine);
+    const double quantized_reading = seconds(Cost{{.copied = static_cast<double>(bytes)}}, price_.machine);
+    const double without = is_few() || !has_products_ ? std::max(pairs_ * price_.definition, reading)
+                                                      : n * (price_.packing + q * price_.product) + reading;
+    const double with =
+        std::max(seconds(Cost{{.float32 = pairs_ * (kRow + kValue * d)}}, price_.machine), quantized_reading);
+    consider(kMethod, with, bytes);
+    if (with >= without) return false;
+    if (held_.quantized != nullptr) return true;
+    held_.observed.quantized_saved += without - with;
+    if (held_.observed.quantized_saved > n * price_.packing + reading + quantized_reading) return true;
+    decision_.considered.back().excluded = "searches so far would not repay that rows are quantized";
+    return false;
   }
 
   bool join_pays() {

@@ -1,5 +1,5 @@
-// How a search is made: by the definition, products of all pairs, cells, a tree, a symmetric join, or among the first
-// of equal rows. All methods give the same lists. What a tree, cells or first copies would save is estimated from a
+// How a search is made: by the definition, products of all pairs, cells, a tree, a symmetric join, among the first of
+// equal rows, or of quantized rows. All methods give the same lists. What a tree, cells or first copies would save is estimated from a
 // sample; they are made once searches would have saved the time that this takes.
 #pragma once
 
@@ -17,6 +17,7 @@ enum class SearchMethod {
   ranges,        // the same around the mean: cells that differ in lengths only, such as those of outliers
   tree,          // a k-d tree (search/tree.h)
   first_copies,  // another search of the first of equal rows (search/first_copies.h)
+  quantized,     // rows in one byte a value, for few queries (search/quantized.h)
   join           // products of pairs, each scored once (search/self_join.cpp)
 };
 
@@ -68,6 +69,8 @@ const char* join_excluded(const SearchSize& size, bool forced = false);
 double tree_building_seconds(const Machine& machine, const SearchSize& size);
 /// Bytes of a tree of fewer than 2^31 rows, and of its construction. Defined in search/tree.cpp.
 std::int64_t tree_bytes(std::int64_t rows, std::int64_t columns);
+/// Bytes of quantized rows. Defined in search/quantized.cpp.
+std::int64_t quantized_bytes(std::int64_t rows, std::int64_t columns);
 /// About the bytes of the cells of rows and of their construction: packed rows with some unused places; row numbers
 /// before and after sorting, labels, and what their assignment keeps.
 std::int64_t cell_bytes(const ScreenKernels& screen, std::int64_t rows, std::int64_t columns);

@@ -409,6 +409,10 @@ struct Instructions {
   void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                   std::int64_t* low);
 
+  /// squared (count) = the float32 sum of (step[i] values[i] - query)^2 for rows of `pitch` values, a multiple of 16.
+  void (*quantized_distances)(const std::int8_t* values, const float* step, std::int64_t count, std::int64_t pitch,
+                              const float* query, float* squared);
+
   /// Benchmark: out (count) = a + b.
   void (*add)(const float* a, const float* b, std::int64_t count, float* out);
 

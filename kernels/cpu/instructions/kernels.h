@@ -469,6 +469,29 @@ struct Kernels {
     }
   }
 
+  static void quantized_distances(const std::int8_t* values, const float* step, std::int64_t count, std::int64_t pitch,
+                                  const float* query, float* squared) {
+    constexpr int kSums = 16 / V::floats;
+    for (std::int64_t i = 0; i < count; ++i, values += pitch) {
+      const double scale = static_cast<double>(step[i]);
+      F sum[kSums];
+      for (int s = 0; s < kSums; ++s) sum[s] = V::zero();
+      for (std::int64_t j = 0; j < pitch; j += 16) {
+        for (int s = 0; s < kSums; ++s) {
+          const F difference = V::centred(values + j + s * V::floats, scale, V::load(query + j + s * V::floats));
+          sum[s] = V::multiply_add(difference, difference, sum[s]);
+        }
+      }
+      for (int s = 1; s < kSums; ++s) sum[0] = V::add(sum[0], sum[s]);
+      float lanes[V::floats];
+      V::store(lanes, sum[0]);
+      for (int width = V::floats / 2; width > 0; width /= 2) {
+        for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+      }
+      squared[i] = lanes[0];
+    }
+  }
+
   template <class T>
   static void add_rows(const T* const* rows, std::int64_t count, std::int64_t d, GridView grid, std::int64_t* high,
                        std::int64_t* low) {
@@ -583,6 +606,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .float32 = float_screen<V>(),
           .low_precision = low_precision,
           .to_grid = Kernels<V>::to_grid,
+          .quantized_distances = Kernels<V>::quantized_distances,
           .add = Kernels<V>::add,
           .root_sums = {RootSums<V>::kQueries, RootSums<V>::kRows, RootSums<V>::add},
           .narrow = narrow_kernels_of<V>(),

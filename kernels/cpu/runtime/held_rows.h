@@ -69,6 +69,8 @@ struct Observations {
   Backoff bounds{};         // left out while they certify too few rows
   TreeObservations trees{};
   CopyObservations copies{};
+  double quantized_saved = 0.0;   // seconds that searches of few queries would have saved with quantized rows
+  bool quantized_remain = false;  // too many rows remain in a search of quantized rows
 };
 
 /// The seeds so far, and the candidates tried last.
@@ -87,6 +89,8 @@ class Cells;  // search/cells.h
 
 template <class T>
 struct FirstCopies;  // search/first_copies.h
+
+struct QuantizedRows;  // search/quantized.h
 
 template <class T>
 struct HeldRows {
@@ -114,6 +118,7 @@ struct HeldRows {
   mutable std::shared_ptr<const SearchTree> tree{};
   mutable std::shared_ptr<const Cells<T>> cells{};
   mutable std::shared_ptr<const FirstCopies<T>> first_copies{};
+  mutable std::shared_ptr<const QuantizedRows> quantized{};
 
   std::int64_t rows() const { return values.rows; }
   std::int64_t columns() const { return values.columns; }

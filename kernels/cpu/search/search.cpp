@@ -17,6 +17,7 @@
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/cells.h"
 #include "kernels/cpu/search/first_copies.h"
+#include "kernels/cpu/search/quantized.h"
 #include "kernels/cpu/search/tree.h"
 
 namespace kith::cpu {
@@ -261,6 +262,12 @@ void search_rows(const HeldRows<T>& held, SearchRequest request, NeighborLists& 
       lists.candidates += search_tree(searcher_of(held, *tree), queries, lists).distances;
       return;
     }
+    request.fail(method);
+    method = choose_search(held, request);
+  }
+  if (method == SearchMethod::quantized) {
+    const auto rows = quantized_rows(held);
+    if (rows != nullptr && search_quantized(held, *rows, queries, lists)) return;
     request.fail(method);
     method = choose_search(held, request);
   }
