@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+#include "data/text/text_values.h"
+
 namespace kith::data {
 namespace {
 
@@ -157,6 +159,7 @@ bool has_decimal_comma(std::string_view text) {
 }
 
 bool is_date_text(std::string_view text) {
+  if (date_readings(text).any()) return true;  // also with the name of a month
   std::size_t at = 0, lengths[3] = {};
   char mark = '\0';
   for (int part = 0; part < 3; ++part) {

@@ -54,6 +54,22 @@ class Scanner {
     text_.remove_prefix(end);
     return value;
   }
+  /// Takes letters, as bytes of UTF-8 with ASCII letters in lower case, and a point behind them.
+  std::string word() {
+    std::string letters;
+    for (auto c = static_cast<unsigned char>(next()); std::isalpha(c) != 0 || c >= 0x80;
+         c = static_cast<unsigned char>(next())) {
+      letters += static_cast<char>(c < 0x80 ? std::tolower(c) : c);
+      text_.remove_prefix(1);
+    }
+    if (!letters.empty()) take('.');
+    return letters;
+  }
+  bool take(std::string_view text) {
+    if (!text_.starts_with(text)) return false;
+    text_.remove_prefix(text.size());
+    return true;
+  }
   /// Takes AM or PM in any case: 0 or 12 hours.
   std::optional<int> half_of_day() {
     if (text_.size() < 2) return std::nullopt;
@@ -68,6 +84,12 @@ class Scanner {
  private:
   std::string_view text_;
 };
+
+/// A year of two digits is one of 1930 to 2029, as spreadsheets read it.
+int full_year(int year) {
+  constexpr int kFirstOfNineties = 30, kCentury = 100;
+  return year + (year < kFirstOfNineties ? 20 : 19) * kCentury;
+}
 
 /// Three numbers, of which the year comes first or last, and what follows them.
 struct DateParts {
@@ -97,7 +119,8 @@ std::optional<double> take_time(Scanner& scanner) {
   }
   scanner.skip_blanks();
   int zone = 0;  // minutes
-  if (!scanner.take('Z') && (scanner.next() == '+' || scanner.next() == '-')) {
+  if (!scanner.take('Z') && !scanner.take("GMT") && !scanner.take("UTC") &&
+      (scanner.next() == '+' || scanner.next() == '-')) {
     const int sign = scanner.take('+') ? 1 : -1;
     if (sign < 0) scanner.take('-');
     int digits = 0;
@@ -116,7 +139,107 @@ std::optional<double> take_time(Scanner& scanner) {
   return (60 * hour + *minutes - zone) / kMinutes + (*seconds + fraction) / (kMinutes * 60.0);
 }
 
+/// 1 to 12 for names of months and what people write in short, in English, German, French and Spanish; 0 for others.
+int month_of(std::string_view word) {
+  constexpr std::string_view kNames[][10] = {
+      {"jan", "january", "januar", "j\u00e4nner", "janvier", "janv", "enero", "ene"},
+      {"feb", "february", "februar", "f\u00e9vrier", "f\u00e9vr", "febrero"},
+      {"mar", "march", "m\u00e4rz", "m\u00e4r", "mrz", "mars", "marzo"},
+      {"apr", "april", "avril", "avr", "abril", "abr"},
+      {"may", "mai", "mayo"},
+      {"jun", "june", "juni", "juin", "junio"},
+      {"jul", "july", "juli", "juillet", "juil", "julio"},
+      {"aug", "august", "ao\u00fbt", "agosto", "ago"},
+      {"sep", "sept", "september", "septembre", "septiembre"},
+      {"oct", "october", "okt", "oktober", "octobre", "octubre"},
+      {"nov", "november", "novembre", "noviembre"},
+      {"dec", "december", "dez", "dezember", "d\u00e9cembre", "d\u00e9c", "diciembre", "dic"}};
+  int month = 0;
+  for (const auto& names : kNames) {
+    ++month;
+    if (!word.empty() && std::find(std::begin(names), std::end(names), word) != std::end(names)) return month;
+  }
+  return 0;
+}
+
+/// Blanks, a comma, or one of the marks between the parts of a date.
+bool take_mark(Scanner& scanner) {
+  const bool any = scanner.take('-') || scanner.take('/') || scanner.take(',') || scanner.next() == ' ';
+  scanner.skip_blanks();
+  return any;
+}
+
+/// The time behind a date, if there is one; nothing if something else follows.
+std::optional<DateParts> with_time(DateParts parts, Scanner& scanner) {
+  if (scanner.at_end()) return parts;
+  if (!scanner.take('T') && !scanner.take(' ') && !scanner.take(',')) return std::nullopt;
+  scanner.skip_blanks();
+  const auto time = take_time(scanner);
+  if (!time) return std::nullopt;
+  parts.day_share = *time;
+  return parts;
+}
+
+/// A date with the name of its month: "12 Mar 2024", "12-Mar-24", "Mar 12, 2024", "Tue, 12 Mar 2024 10:00:00 GMT",
+/// "2024-Mar-12", "March 2024".
+std::optional<DateParts> take_named_date(std::string_view text) {
+  constexpr std::string_view kWeekdays[] = {"mon",       "tue",      "tues",   "wed",      "thu",    "thur",
+                                            "thurs",     "fri",      "sat",    "sun",      "monday", "tuesday",
+                                            "wednesday", "thursday", "friday", "saturday", "sunday"};
+  Scanner scanner(text);
+  const auto day_number = [&scanner](int& digits) {
+    const auto number = scanner.number(1, 4, &digits);
+    if (!number || digits > 2) return number;
+    if (scanner.take('.')) return number;
+    for (const std::string_view end : {"st", "nd", "rd", "th"}) {
+      if (scanner.take(end)) break;
+    }
+    return number;
+  };
+  DateParts parts{.year_first = true};  // as of dates that are read in one way
+  std::string name = scanner.word();
+  if (std::find(std::begin(kWeekdays), std::end(kWeekdays), name) != std::end(kWeekdays)) {
+    if (!take_mark(scanner)) return std::nullopt;
+    name = scanner.word();
+  }
+  int digits = 0;
+  std::optional<int> begin;
+  if (name.empty()) {
+    begin = day_number(digits);
+    if (!begin || digits == 3) return std::nullopt;
+    take_mark(scanner);
+    name = scanner.word();
+  }
+  parts.first = month_of(name);
+  if (parts.first == 0 || (!take_mark(scanner) && !begin)) return std::nullopt;  // 31DEC2024
+  const int begin_digits = begin ? digits : 0;
+  const auto next = day_number(digits);
+  if (!next || digits == 3) return std::nullopt;
+  if (begin_digits == 4) {  // the year, and now the day
+    parts.year = *begin;
+    parts.second = *next;
+    return digits <= 2 ? with_time(parts, scanner) : std::nullopt;
+  }
+  if (begin) {
+    parts.second = *begin;
+  } else if (digits == 4) {  // a month
+    parts.year = *next;
+    parts.second = 1;
+    return scanner.at_end() ? std::optional(parts) : std::nullopt;
+  } else {
+    parts.second = *next;
+  }
+  const auto year = begin ? next : take_mark(scanner) ? scanner.number(4, 4, &digits) : std::nullopt;
+  if (!year || (digits != 4 && !(begin && digits == 2))) return std::nullopt;
+  parts.year = digits == 4 ? *year : full_year(*year);
+  return with_time(parts, scanner);
+}
+
 std::optional<DateParts> take_date(std::string_view text) {
+  if (std::any_of(text.begin(), text.begin() + std::min<std::ptrdiff_t>(std::ssize(text), 8),
+                  [](unsigned char c) { return std::isalpha(c) != 0 && c != 'T'; })) {
+    if (auto parts = take_named_date(text)) return parts;
+  }
   Scanner scanner(text);
   DateParts parts;
   int digits = 0;
@@ -142,7 +265,7 @@ std::optional<DateParts> take_date(std::string_view text) {
       return parts;
     }
     const int end = scanner.take(parts.mark) ? scanner.number(1, 4, &digits).value_or(-1) : -1;
-    // A year of two digits is one of 1930 to 2029, as spreadsheets read it; "1.2.10" may be the number of a version.
+    // "1.2.10" may be the number of a version.
     const bool is_short = !parts.year_first && digits == 2 &&
                           (parts.mark == '/' || (parts.mark == '.' && begin_digits == 2 && middle_digits == 2));
     if (end < 0 || (parts.year_first ? digits > 2 : digits != 4 && !is_short)) return std::nullopt;
@@ -150,19 +273,12 @@ std::optional<DateParts> take_date(std::string_view text) {
       parts.year = *begin;
       parts.second = end;
     } else {
-      constexpr int kFirstOfNineties = 30, kCentury = 100;
-      parts.year = !is_short ? end : end + (end < kFirstOfNineties ? 20 : 19) * kCentury;
+      parts.year = is_short ? full_year(end) : end;
       parts.second = parts.first;
       parts.first = *begin;
     }
   }
-  if (scanner.at_end()) return parts;
-  if (!scanner.take('T') && !scanner.take(' ')) return std::nullopt;
-  scanner.skip_blanks();
-  const auto time = take_time(scanner);
-  if (!time) return std::nullopt;
-  parts.day_share = *time;
-  return parts;
+  return with_time(parts, scanner);
 }
 
 std::optional<double> days_of(const DateParts& parts, int month, int day) {
