@@ -7,31 +7,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "data/io/utf8.h"
+
 namespace kith {
 namespace {
-
-struct Character {
-  std::uint32_t code = 0;
-  std::size_t bytes = 0;  // of the character; 0: the text does not begin with valid UTF-8
-};
-
-Character first_character(std::string_view text) {
-  const auto byte = [text](std::size_t i) -> std::uint32_t {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const std::uint32_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  std::uint32_t code = lead & (0xffU >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // a code in more bytes than needed is not UTF-8
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  if (lead < 0xc0 || lead > 0xf4 || code < kLeast[bytes] || code > 0x10ffff || surrogate) return {};
-  return {code, bytes};
-}
 
 bool is_control(std::uint32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 

@@ -14,6 +14,7 @@
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
@@ -416,6 +417,14 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   head.options = options;
   const FirstRecord& line = lines.front();
   head.first_line = line.number;
+  for (const FirstRecord& record : lines) {
+    if (is_utf8(record.text)) continue;
+    head.remarks.push_back(
+        fmt::format("line {} is not UTF-8: texts are read as Windows-1252; another encoding can be "
+                    "converted: iconv -f ENCODING -t UTF-8 IN > OUT",
+                    record.number));
+    break;
+  }
   for (const FirstRecord& record : lines) head.samples.push_back({record.number, fields_of(record.text, syntax)});
   const std::vector<std::string> first = head.samples.front().fields;
   head.samples.erase(head.samples.begin());

@@ -13,6 +13,7 @@
 #include "core/points/matrix.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/utf8.h"
 #include "data/text/text_refusal.h"
 
 namespace kith::data {
@@ -124,7 +125,7 @@ Field FieldCursor::take_quoted() {
 }
 
 std::string text_of(const Field& field) {
-  if (!field.quoted) return std::string(field.text);
+  if (!field.quoted) return utf8_of(field.text);
   std::string text;
   text.reserve(field.text.size());
   for (std::size_t at = 0; at < field.text.size();) {
@@ -132,7 +133,7 @@ std::string text_of(const Field& field) {
     text += field.text.substr(at, quote + 1 - at);
     at = quote + (quote + 1 < field.text.size() ? 2 : 1);
   }
-  return text;
+  return is_utf8(text) ? text : utf8_of(text);
 }
 
 std::vector<std::string> fields_of(std::string_view record, const TextSyntax& syntax) {

@@ -118,7 +118,7 @@ class FieldCursor {
   bool more_ = true;
 };
 
-/// The fields as text, with doubled quotes replaced by single ones.
+/// The fields as text in UTF-8 (utf8_of()), with doubled quotes replaced by single ones.
 std::vector<std::string> fields_of(std::string_view record, const TextSyntax& syntax);
 std::string text_of(const Field& field);
 /// Their number, up to `most`.

@@ -1,0 +1,62 @@
+// Decodes UTF-8, and text of Windows-1252.
+#include "data/io/utf8.h"
+
+namespace kith {
+namespace {
+
+void append_code(std::string& out, std::uint32_t code) {  // below 0x10000
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
+  } else {
+    out += {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 0x3f)),
+            static_cast<char>(0x80 | (code & 0x3f))};
+  }
+}
+
+}  // namespace
+
+Character first_character(std::string_view text) {
+  const auto byte = [text](std::size_t i) -> std::uint32_t {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const std::uint32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  std::uint32_t code = lead & (0xffU >> (bytes + 1));
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // a code in more bytes than needed is not UTF-8
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  if (lead < 0xc0 || lead > 0xf4 || code < kLeast[bytes] || code > 0x10ffff || surrogate) return {};
+  return {code, bytes};
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bytes = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : first_character(text.substr(at)).bytes;
+    if (bytes == 0) return false;
+    at += bytes;
+  }
+  return true;
+}
+
+std::string utf8_of(std::string_view text) {
+  if (is_utf8(text)) return std::string(text);
+  // 0x80 to 0x9f; all other bytes are their own codes, as in ISO 8859-1.
+  constexpr std::uint16_t kCodes[] = {0x20ac, 0x81,   0x201a, 0x192,  0x201e, 0x2026, 0x2020, 0x2021,
+                                      0x2c6,  0x2030, 0x160,  0x2039, 0x152,  0x8d,   0x17d,  0x8f,
+                                      0x90,   0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
+                                      0x2dc,  0x2122, 0x161,  0x203a, 0x153,  0x9d,   0x17e,  0x178};
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    append_code(out, byte >= 0x80 && byte < 0xa0 ? kCodes[byte - 0x80] : byte);
+  }
+  return out;
+}
+
+}  // namespace kith

@@ -1,0 +1,22 @@
+// Characters of UTF-8 (RFC 3629), and text in another encoding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kith {
+
+struct Character {
+  std::uint32_t code = 0;
+  std::size_t bytes = 0;  // of the character; 0: the text does not begin with valid UTF-8
+};
+Character first_character(std::string_view text);
+
+bool is_utf8(std::string_view text);
+/// The text in UTF-8, which it is, or else as text of Windows-1252, the most common other encoding, which contains
+/// ISO 8859-1.
+std::string utf8_of(std::string_view text);
+
+}  // namespace kith
