@@ -542,22 +542,29 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     markers = options.missing_texts;
     drops_rows = false;
   }
+  // Many faults are counted; few are listed.
+  constexpr std::size_t kMostListed = 8;
+  const bool offers = options.offers_prepare && may_prepare;
   std::string found;
+  if (const auto word = std::find_if(all.begin(), all.end(), [](const Faults& faults) { return faults.words > 0; });
+      word != all.end() && (offers || texts.size() + absent.size() + styled.size() > kMostListed)) {
+    found = fmt::format("text in {} of {} columns (such as '{}' in line {}, {})", texts.size(), points.size(),
+                        quoted(word->word(), 20), word->word_line, show_column(head.names, word->column));
+    if (!absent.empty()) found += fmt::format(", missing values in {}", absent.size());
+    if (!styled.empty()) found += fmt::format(", numbers with other marks in {}", styled.size());
+  }
+  const std::string where =
+      !found.empty() ? "" : fmt::format(" in {} {} rows", rows < index.rows ? "the first" : "its", rows);
   for (const auto& [what, columns] :
        {std::pair{"text in ", &texts}, std::pair{"missing values, NaN or infinity in ", &absent},
         std::pair{"numbers with other marks in ", &styled}}) {
-    if (!columns->empty()) found += (found.empty() ? "" : "; ") + std::string(what) + show_list(*columns, kShown);
+    if (!where.empty() && !columns->empty())
+      found += (found.empty() ? "" : "; ") + std::string(what) + show_list(*columns, kShown);
   }
-  if (options.offers_prepare && may_prepare) {
-    const auto word = std::find_if(all.begin(), all.end(), [](const Faults& faults) { return faults.words > 0; });
-    std::string counts =
-        fmt::format("text in {} of {} columns (such as '{}' in line {}, {})", texts.size(), points.size(),
-                    quoted(word->word(), 20), word->word_line, show_column(head.names, word->column));
-    if (!absent.empty()) counts += fmt::format(", missing values in {}", absent.size());
-    if (!styled.empty()) counts += fmt::format(", numbers with other marks in {}", styled.size());
+  if (offers) {
     refuse_input(input.name(), fmt::format("expected numbers, found {}; kith can choose what becomes of each column, "
                                            "and prints its choice; say --prepare auto",
-                                           counts));
+                                           found));
   }
   std::string remedy = !dropped.empty()             ? " " + drop_option(head, dropped)
                        : head.header_option.empty() ? ""
@@ -571,10 +578,9 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     remedy +=
         fmt::format("; {} holds dates: {}", show_column(head.names, dates), remedy_for_dates(head, dates, date_text));
   const bool reads = dropped.size() < points.size();
-  refuse_input(
-      input.name(),
-      fmt::format("expected numbers, found in {} {} rows {}; {}{}", rows < index.rows ? "the first" : "its", rows,
-                  found, reads ? "this reads it:" : "choose other columns, or correct them", reads ? remedy : ""));
+  refuse_input(input.name(),
+               fmt::format("expected numbers, found{} {}; {}{}", where, found,
+                           reads ? "this reads it:" : "choose other columns, or correct them", reads ? remedy : ""));
 }
 
 }  // namespace kith::data
