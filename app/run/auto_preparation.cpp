@@ -34,6 +34,7 @@ struct Treatment {
   std::string why = {};  // for people
   std::string encode = {};
   bool is_dropped = false;
+  bool names_rows = false;
   bool is_weighed = false;  // its indicators count as one column
 };
 
@@ -152,7 +153,7 @@ void print(const data::TableProfile& table, const std::vector<std::pair<const Co
   TextTable text{{Align::left, Align::left, Align::left, Align::wrapped}, {{"column", "type", "becomes", "why"}}, 1, 2};
   std::size_t used = 0;
   for (const auto& [column, treatment] : choice) {
-    used += treatment.is_dropped ? 0 : 1;
+    used += treatment.is_dropped || treatment.names_rows ? 0 : 1;
     if (text.rows.size() > kMostShown) continue;
     text.rows.push_back(
         {quoted(column->name, kNameBytes), name_of(column->type), treatment.shown, visible(treatment.why)});
@@ -234,6 +235,13 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
     choice.emplace_back(&column, treatment_of(column, given, scales ? ", scaled" : "", fill));
     any = any || !choice.back().second.is_dropped;
   }
+  // The column that most surely identifies the rows names them, unless the user has said what does.
+  const auto surely = [](const auto& each) { return each.second.is_dropped ? each.first->names_rows : 0; };
+  const auto names = std::ranges::max_element(choice, {}, surely);
+  if (any && common.id_column.empty() && common.ids.empty() && surely(*names) > 0) {
+    names->second = {.shown = "names the rows", .why = names->first->why, .names_rows = true};
+    common.id_column = column_word(table.names, names->first->column);
+  }
   std::string encode, weights;
   std::vector<std::string> dropped;
   for (auto& [column, treatment] : choice) {
@@ -251,7 +259,7 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
   append(common.drop_columns, fmt::format("{}", fmt::join(dropped, ",")));
   const std::string output = common.output.empty() ? "" : " -o " + shell_word(common.output);
   print(table, choice, skipped, set.shown_command(set.command(), {{"POINTS", shell_names(points)}}) + output);
-  if (dropped.size() < table.points.size()) return;
+  if (any || dropped.size() < table.points.size()) return;
   throw Error(ExitCode::data, fmt::format("{}: expected a column that distances can use, found none; to use one, name "
                                           "it, as in --encode {}=onehot",
                                           points, dropped.front()));

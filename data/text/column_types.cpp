@@ -24,6 +24,7 @@
 
 #include "data/format/column_choice.h"
 #include "data/io/scratch_file.h"
+#include "data/io/utf8.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"
@@ -323,6 +324,7 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     column.type =
         counts || named || (differ && names_identifier(column.name)) ? ColumnType::identifier : ColumnType::number;
     if (column.type == ColumnType::identifier) {
+      if (differ && counts_[missing] == 0 && names_identifier(column.name)) column.names_rows = 2;
       column.why = counts ? "consecutive whole numbers" : differ ? "whole numbers, all different" : "its name says so";
     }
     return;
@@ -354,6 +356,7 @@ void ColumnCount::set_type(ColumnProfile& column) const {
   if (are_all_different() && words_ <= kNameWords && bytes_ <= kNameBytes && present >= kLeastConsecutive) {
     column.type = ColumnType::identifier;
     column.why = "texts, all different";
+    if (counts_[missing] == 0) column.names_rows = names_identifier(column.name) ? 2 : 1;
     return;
   }
   column.type = ColumnType::text;
@@ -412,7 +415,7 @@ std::vector<ColumnCount> count_columns(const InputBytes& input, const TextHead& 
       for (ColumnCount& column : own) {
         if (!cursor.more()) refuse_length(input, head, record, line);
         const Field field = cursor.take();
-        if (field.quoted) {
+        if (field.quoted || !is_utf8(field.text)) {
           column.add(text_of(field), row, head);
         } else {
           column.add(field.text, row, head);

@@ -25,13 +25,14 @@ struct ColumnProfile {
   ColumnType type = ColumnType::empty;
   std::string why;  // of the type, for people: "12 different texts"
   std::int64_t missing = 0;
-  std::int64_t distinct = 0;            // different values
-  bool has_more_distinct = false;       // `distinct` were counted before counting ended
-  bool reads_as_number = false;         // every value, with the options of the table
-  std::string unit;                     // of every value, which is a number beside it; empty: none
-  std::string number_options;           // that read every value as a number, if the options of the table do not
-  std::string date_order;               // of a date, if both orders can be read and differ: "day or month first"
-  double minimum = 0.0, maximum = 0.0;  // of numbers; of dates in days since 1970
+  std::int64_t distinct = 0;       // different values
+  bool has_more_distinct = false;  // `distinct` were counted before counting ended
+  int names_rows = 0;              // 1: an identifier that is a text, different in all rows; 2: one whose name says so
+  bool reads_as_number = false;    // every value, with the options of the table
+  std::string unit;                // of every value, which is a number beside it; empty: none
+  std::string number_options;      // that read every value as a number, if the options of the table do not
+  std::string date_order;          // of a date, if both orders can be read and differ: "day or month first"
+  double minimum = 0.0, maximum = 0.0;                          // of numbers; of dates in days since 1970
   std::vector<std::pair<std::string, std::int64_t>> commonest;  // up to three values, the most frequent first
   std::vector<std::string> examples;                            // up to three different values, the first rows first
   /// Whether distances can use its values as they are, or without their unit.

@@ -168,7 +168,11 @@ TEST_CASE("--prepare auto finds the groups of a table, and prints a command that
     if (line.starts_with("  ") && line.find("--") == line.npos) CHECK(line.size() <= 80);
   }
   Words again = by_hand(outcome);
-  CHECK(value_of(again, "--drop-columns") == "customer_id,name,country,notes,ref");
+  CHECK(value_of(again, "--drop-columns") == "name,country,notes,ref");
+  CHECK(value_of(again, "--id-column") == "customer_id");
+  CHECK(outcome.says("customer_id  identifier  names the rows"));
+  done({"cluster", "t.csv", "-k", "3", "--prepare", "auto", "-q", "-o", "auto.csv"}, there);
+  CHECK(bytes_of(folder / "auto.csv").starts_with("customer_id,label\n1000,"));
   CHECK(value_of(again, "--encode") ==
         "signup=date,last seen=date,active=yesno,city=onehot+missing,segment=onehot,plan=onehot");
   CHECK(value_of(again, "--column-weights") == "city=1,segment=1,plan=1");
@@ -227,7 +231,8 @@ TEST_CASE("--prepare auto reads units, currencies, marks of missing values, titl
     write_bytes(folder / "t.csv", table(german, 120));
     const Outcome outcome = done({"cluster", "t.csv", "-k", "3", "--prepare", "auto", "-f", "-o", "auto.h5"}, there);
     Words again = by_hand(outcome);
-    CHECK(value_of(again, "--drop-columns") == "No");
+    CHECK(value_of(again, "--drop-columns").empty());
+    CHECK(value_of(again, "--id-column") == "No");
     CHECK(value_of(again, "--encode") ==
           "Income=unit,Since=date,Active=yesno,Vip=onehot+missing,Height=unit,Code=onehot");
     CHECK(value_of(again, "--na-values") == (german ? "-,fehlt" : "-"));
@@ -293,8 +298,13 @@ TEST_CASE("options that are given stay with --prepare auto") {
   CHECK(value_of(unscaled, "--scale").empty());
   CHECK(value_of(unscaled, "--column-weights").empty());
   CHECK(value_of(options({"--drop-columns", "age,plan"}), "--drop-columns") ==
-        "age,plan,customer_id,name,country,notes,ref");
-  CHECK(value_of(options({"--encode", "customer_id=none"}), "--drop-columns") == "name,country,notes,ref");
+        "age,plan,name,country,notes,ref");
+  const Words kept = options({"--encode", "customer_id=none"});
+  CHECK(value_of(kept, "--drop-columns") == "country,notes,ref");
+  CHECK(value_of(kept, "--id-column") == "name");
+  const Words named = options({"--id-column", "ref"});
+  CHECK(value_of(named, "--drop-columns") == "customer_id,name,country,notes");
+  CHECK(value_of(named, "--id-column") == "ref");
   CHECK(value_of(options({"--column-weights", "city=2"}), "--column-weights") == "city=2,segment=1,plan=1");
   CHECK(value_of(options({"--nan", "drop"}), "--nan") == "drop");
   const Words some = options({"--columns", "customer_id,age,city"});
