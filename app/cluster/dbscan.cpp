@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/cli/layout.h"
 #include "app/cli/words.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
@@ -13,6 +14,7 @@
 #include "app/run/memory.h"
 #include "app/run/points_run.h"
 #include "app/run/preparation.h"
+#include "app/run/profile.h"
 #include "app/run/radius.h"
 #include "app/run/results.h"
 #include "core/neighbors/graph.h"
@@ -27,6 +29,7 @@ struct DbscanCommand {
   std::string points;
   RadiusChoice radius;
   std::int64_t min_points = 5;
+  bool explain = false;
   std::string labels;  // a file; empty: none
   std::string write_obs;
   CommonOptions common;
@@ -47,6 +50,15 @@ void declare(OptionSet& set, DbscanCommand& options) {
                .help = "Number of points within the radius, the point itself included, that make a core point.",
                .stored = Stored::always},
               {1, std::numeric_limits<std::int64_t>::max()}, options.min_points);
+  set.flag({.names = "--explain",
+            .help = "Print for every cluster its mean or commonest text in the columns that set it most apart, in the "
+                    "units of the file. A result has them as /profile_means and so on.",
+            .stored = Stored::if_changed,
+            .position = position::kExtra,
+            .refused = {when([&options] { return options.suggests() && options.explain; },
+                             "--explain needs --radius R; leave it out for a suggestion of a radius, which is "
+                             "printed")}},
+           options.explain);
   add_label_option(set, options.labels, options.write_obs, options.common);
   set["--labels"].refused = {
       when([&options] { return options.suggests() && !options.labels.empty(); },
@@ -84,18 +96,24 @@ void open_inputs(DbscanCommand& options, PointsRun& run) {
   open_points(run, options.points);
   check_label_output(run.common, options.write_obs, *run.source);
   if (options.suggests()) check_min_points(options, run.source->rows(), run);
+  if (!options.explain) return;
+  if (const std::string reason = why_no_profile(*run.source, run.common); !reason.empty()) {
+    throw Error(ExitCode::usage, "--explain: " + reason);
+  }
 }
 
-Needs needs_of(const PointsRun& run) {
+Needs needs_of(const DbscanCommand& options, const PointsRun& run) {
   constexpr std::int64_t kRowBytes = 48;     // label, component, number of neighbours, border
   constexpr std::int64_t kListedBytes = 40;  // of a neighbour in a block
+  constexpr std::int64_t kUsualClusters = 100;
   const data::PointSource& points = *run.source;
   return {.stored_command =
               run.set.stored_command({{"POINTS", stored_name(points.name())},
                                       {"--precision", fmt::format("--precision {}", name_of(points.value_class()))}}),
           .writes_result = !run.target.empty(),
           .bytes = row_state_bytes(points) + checked_product(points.rows(), kRowBytes, "labels") +
-                   RadiusOptions().capacity * kListedBytes,
+                   RadiusOptions().capacity * kListedBytes +
+                   (options.explain ? profile_bytes(points, kUsualClusters) : 0),
           .all_rows = "this command needs all rows in memory",
           .work = {preparing(),
                    {.phase = "search",
@@ -165,6 +183,17 @@ std::string cluster_sizes(const DbscanResult& result) {
   return out + fmt::format("  noise  {:>6}\n", result.noise);
 }
 
+/// What the clusters are, in the units of the file.
+void explain(const KMeansResult& rows, const DbscanCommand& options, PointsRun& run) {
+  if (!options.explain || rows.counts.empty()) return;
+  run.progress.phase("explain", 0);
+  run.report.explains = true;
+  run.report.profile = make_profile(
+      {.source = *run.source, .common = run.common, .labels = rows.labels, .clusters = std::ssize(rows.counts)});
+  run.report.profile->counts = rows.counts;
+  run.print(profile_text(*run.report.profile, text_width(Stream::output)));
+}
+
 /// rows: their labels and counts, with those of dropped rows.
 void write(const DbscanResult& result, const KMeansResult& rows, const DbscanCommand& options, const PointsRun& run) {
   if (is_label_output(run.common, options.write_obs)) {
@@ -185,6 +214,7 @@ void write(const DbscanResult& result, const KMeansResult& rows, const DbscanCom
     if (result.is_core[row] != 0) core.push_back(kept.empty() ? static_cast<std::int64_t>(row) : kept[row]);
   }
   file.dataset("core_rows", std::span<const std::int64_t>(core));
+  if (run.report.profile) write_profile(file, *run.report.profile);
   file.finish();
 }
 
@@ -204,7 +234,7 @@ int run_dbscan(const Arguments& arguments) {
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
   check_outputs(run, {label_side_output(options.labels)});
   open_inputs(options, run);
-  if (!begin(run, needs_of(run))) return 0;
+  if (!begin(run, needs_of(options, run))) return 0;
   begin_label_folders(run);
   hold_points(run);
   advise(run);
@@ -222,9 +252,10 @@ int run_dbscan(const Arguments& arguments) {
   rows.labels = std::move(result.labels);
   rows.counts = result.counts;
   restore_rows(rows, *run.held.values);
+  explain(rows, options, run);
   write_with_labels(run, rows, [&] { write(result, rows, options, run); });
-  const bool is_whole = !run.target.empty() && !is_label_output(run.common, options.write_obs);
-  return finish(run, is_whole ? fmt::format("kith info {}", shell_word(run.target)) : "");
+  const bool may_explain = !options.explain && !rows.counts.empty() && why_no_profile(*run.source, run.common).empty();
+  return finish(run, may_explain ? set.shown_command("dbscan", {}) + " --explain" : "");
 }
 
 }  // namespace kith::app

@@ -46,6 +46,37 @@ TEST_CASE("dbscan labels points, and says how many are core, border and noise") 
   CHECK(done(words, there).out.find("  noise       1\n") != std::string::npos);
 }
 
+TEST_CASE("dbscan --explain says what the clusters are, and the summary proposes it") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string table = "town,age,income\n";
+  for (int i = 0; i < 40; ++i) {
+    const bool old = i % 2 == 0;
+    table += std::string(old ? "Lyon," : "Nice,") + std::to_string((old ? 60 : 20) + i % 5) + "," +
+             std::to_string((old ? 9000 : 2000) + i) + "\n";
+  }
+  write_bytes(folder / "t.csv", table + "Nice,40,90000\n");
+  const Words words{"dbscan", "t.csv", "--radius", "1", "--prepare", "auto"};
+  const Outcome proposed = done(words, there);
+  std::string command = proposed.err.substr(proposed.err.find("next       kith ") + 16);
+  for (std::size_t at; (at = command.find('\n')) != command.npos;) command.replace(at, 1, " ");
+  CHECK(command.starts_with("dbscan t.csv --radius 1 "));
+  CHECK(command.find(" --explain") != command.npos);
+  CHECK(command.find("--encode town=onehot") != command.npos);
+  const Outcome run = done(plus(words, {"--explain", "-o", "o.h5", "--json"}), there);
+  const nlohmann::json profile = run.json()["profile"];
+  REQUIRE(profile.size() == 2);
+  const Outcome shown = done(plus(words, {"--explain"}), there);
+  CHECK(shown.out.find("cluster 0: 20 rows (50 %)") != std::string::npos);
+  CHECK(shown.out.find("Lyon (100 %)") != std::string::npos);
+  CHECK(!shown.says("next       "));
+  const std::vector<double> means = stored(folder / "o.h5:/profile_means");
+  REQUIRE(means.size() == 6);
+  CHECK(means[1] == 62.0);  // the noise enters none
+  refuses(2, {"dbscan", "t.csv", "--columns", "age", "--explain"}, {"--explain needs --radius"}, there);
+  refuses(2, plus(words, {"--explain", "-o", "-"}), {"cannot be combined with --explain"}, there);
+}
+
 TEST_CASE("dbscan without a radius suggests one") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
