@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "app/cli/terminal.h"
 #include "app/run/processes.h"
 #include "app/run/results.h"
+#include "core/runtime/threads.h"
 #include "data/file_set.h"
 #include "data/format/formats.h"
 #include "data/io/file_kind.h"
@@ -152,7 +154,7 @@ void add_label_common_options(OptionSet& set, CommonOptions& common) {
                !(set.command() == "cluster" && (writes("--profile") || writes("--save-centroids")));
       },
       "there is no --output")};
-  const auto explains = [&set] { return set.command() == "cluster" && set.source("--explain") != Source::none; };
+  const auto explains = [&set] { return set.command() != "assign" && set.source("--explain") != Source::none; };
   set["--output"].refused = {
       when([=, &common] { return prints() && common.json; },
            "--output - cannot be combined with --json, which prints its report there too; leave one of them out"),
@@ -236,8 +238,9 @@ void write_label_parts(const std::string& folder, const CommonOptions& common, c
                        const data::PointSource& points, data::OutputOptions output) {
   output.may_equal = true;
   output.endings = {"." + common.labels_format};
-  std::size_t kept = 0, made = 0;
-  for (const LabelPart& part : parts_of(folder, common, points)) {
+  const std::vector<LabelPart> parts = parts_of(folder, common, points);
+  std::atomic<std::size_t> kept = 0;
+  const auto write = [&](const LabelPart& part) {
     const auto first = static_cast<std::size_t>(part.first), rows = static_cast<std::size_t>(part.rows);
     data::LabelTable table;
     table.labels = all.labels.subspan(first, rows);
@@ -251,12 +254,16 @@ void write_label_parts(const std::string& folder, const CommonOptions& common, c
     table.known = slice(all.known);
     std::visit([&](const auto& distances) { table.distances = slice(distances); }, all.distances);
     std::error_code failure;
-    ++(std::filesystem::exists(part.path, failure) && !common.force ? kept : made);
+    if (!common.force && std::filesystem::exists(part.path, failure)) ++kept;
     data::write_labels(part.path, output, table);
-  }
-  const std::string before = kept > 0 ? fmt::format(", {} of them kept from an earlier run", kept) : "";
+  };
+  // A disk syncs several files in about the time of one. Tables are written by a program of their own, one by one.
+  constexpr int kWriters = 8;
+  Threads writers(data::is_table_file("labels." + common.labels_format) ? 1 : -kWriters);
+  writers.run(std::ssize(parts), [&](std::int64_t i, int) { write(parts[static_cast<std::size_t>(i)]); });
+  const std::string before = kept > 0 ? fmt::format(", {} of them kept from an earlier run", kept.load()) : "";
   if (!common.quiet) {
-    Terminal::instance().say(fmt::format("labels     {} files in {}{}", kept + made, folder, before));
+    Terminal::instance().say(fmt::format("labels     {} files in {}{}", parts.size(), folder, before));
   }
 }
 

@@ -199,6 +199,7 @@ void OutputFile::set_mode(mode_t mode) const {
 }
 
 void OutputFile::sync() const {
+  if (may_equal_ && !force_ && target_.replaced && equals_target()) return;  // publish() will keep that one
   if (fsync(descriptor()) != 0) fail("writing to the disk");
   posix_fadvise(descriptor(), 0, 0, POSIX_FADV_DONTNEED);
 }

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string_view>
 #include <system_error>
@@ -101,7 +102,27 @@ void remove_if_stale(int directory, const char* name) {
   if (unchanged) unlinkat(directory, name, 0);
 }
 
+/// Whether this process has searched the directory within the last seconds, as one that writes many files there has.
+bool was_searched(int directory) {
+  constexpr int kFirstSearches = 8;  // in a row, for whom it matters more what is left behind
+  constexpr auto kSoon = std::chrono::seconds(5);
+  static std::mutex mutex;
+  static struct stat last {};
+  static std::chrono::steady_clock::time_point until;
+  static int searches = 0;
+  struct stat status {};
+  const std::lock_guard lock(mutex);
+  if (fstat(directory, &status) != 0) return false;
+  searches = is_same(status, last) ? searches + 1 : 0;
+  last = status;
+  const auto now = std::chrono::steady_clock::now();
+  if (searches >= kFirstSearches && now < until) return true;
+  until = now + kSoon;
+  return false;
+}
+
 void remove_stale_files(int directory) {
+  if (was_searched(directory)) return;
   const int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (copy < 0) return;  // the directory may be writable but not readable
   const std::unique_ptr<DIR, int (*)(DIR*)> list(fdopendir(copy), &closedir);
