@@ -10,7 +10,9 @@
 #include "app/cli/words.h"
 #include "core/error.h"
 #include "data/file_set.h"
+#include "data/io/checksum.h"
 #include "data/io/location.h"
+#include "data/labels.h"
 
 namespace kith::app {
 namespace {
@@ -58,6 +60,59 @@ std::vector<std::string> files_named(const std::string& name, const std::string&
     if (file.filename() == name && !is_missing(file.string())) files.push_back(file.string());
   }
   return files;
+}
+
+/// The files of a set as a result stores them, in /files or /query_files.
+struct StoredSet {
+  std::vector<std::string> names;  // without the folder that all share
+  std::vector<std::string> marks;  // as those of marks_of()
+};
+
+std::optional<StoredSet> stored_set(const data::StoredResult& result, const std::string& mark) {
+  for (const std::string group : {"files", "query_files"}) {
+    if (!result.has(group)) continue;
+    const data::Labels names = data::read_labels(fmt::format("{}:/{}/name", result.file(), group), {});
+    const std::vector<double> bytes = result.vector(group + "/bytes"), checksums = result.vector(group + "/checksum");
+    StoredSet set;
+    data::Checksum all;
+    for (std::size_t i = 0; i < names.codes.size(); ++i) {
+      set.names.push_back(names.values[static_cast<std::size_t>(names.codes[i])]);
+      set.marks.push_back(fmt::format("{:08x} {} {}", static_cast<std::uint32_t>(checksums[i]),
+                                      static_cast<std::int64_t>(bytes[i]), set.names.back()));
+      const std::string line = set.marks.back() + "\n";
+      all.add(line.data(), line.size());
+    }
+    if (mark.starts_with(fmt::format("{:08x} ", all.value()))) return set;
+  }
+  return std::nullopt;
+}
+
+/// The same as why_stale() for the files of a set that was named by a pattern or by several words.
+std::string why_set_is_stale(const StoredSet& set, const std::string& result, std::vector<std::string> places) {
+  places.push_back(std::filesystem::absolute(result).parent_path().string());
+  for (std::size_t i = 0; i < set.names.size(); ++i) {
+    const std::filesystem::path name = data::parse_location(set.names[i]).file;
+    bool any = false, same = false;
+    for (const std::filesystem::path place : places) {
+      std::error_code failure;
+      const bool is_folder = std::filesystem::is_directory(place, failure);
+      const std::filesystem::path file = is_folder ? place / name : place;
+      // No link, and no "..", leads out of the place.
+      const bool is_within = !is_folder || folder_of(file) == (folder_of(place / "x") / name).parent_path();
+      if (is_missing(file.string()) || !is_within || file.filename() != name.filename()) continue;
+      any = true;
+      data::InputMark mark = data::mark_of(file.string());
+      same = same || set.marks[i] == fmt::format("{:08x} {} {}", mark.checksum, mark.bytes, set.names[i]);
+    }
+    if (!any) {
+      return fmt::format(
+          "its input {} is not in its folder, and kith opens files elsewhere only if they are named; name "
+          "the folder: kith info --fresh {} --inputs FOLDER",
+          name.string(), shell_word(result));
+    }
+    if (!same) return fmt::format("the input {} has changed", name.string());
+  }
+  return "";
 }
 
 std::string differing(const std::vector<std::string>& before, const std::vector<std::string>& now) {
@@ -123,6 +178,10 @@ std::string why_stale(const std::string& result, const std::vector<std::string>&
       return fmt::format("it names the input {} with its folder, as no result of kith does", name);
     }
     const std::vector<std::string> files = files_named(name, result, places);
+    if (const auto set = files.empty() ? stored_set(stored, mark) : std::nullopt) {
+      if (const std::string reason = why_set_is_stale(*set, result, places); !reason.empty()) return reason;
+      continue;
+    }
     if (files.empty()) {
       return fmt::format(
           "its input {} is not in its folder, and kith opens files elsewhere only if they are named; name "

@@ -1,7 +1,11 @@
 // Many files as one set of points: folders, patterns, lists and several names; labels in folders.
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <thread>
 
 #include "data/results/stored_result.h"
 #include "tests/support/checkpoint_trial.h"
@@ -307,6 +311,39 @@ TEST_CASE("-o FOLDER/ writes a file of labels for each file of points") {
   refuses(2, {"cluster", folder / "set", "-k", "3", "-o", folder / "other/"}, {"part-1.fbin", "rename one of them"});
 }
 
+TEST_CASE("a killed folder of labels has whole files only, and the same command completes it") {
+  const Scratch folder;
+  std::filesystem::create_directory(folder / "set");
+  for (int i = 0; i < 60; ++i) write_part(folder / ("set/" + std::to_string(i) + ".npy"), i, i + 40);
+  const Words run{"cluster", folder / "set", "-k", "3", "-q"};
+  const auto files = [&](const std::string& name) {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / name)) {
+      const std::string file = entry.path().filename().string();
+      if (!file.starts_with('.')) all[file] = bytes_of(entry.path().string());
+    }
+    return all;
+  };
+  done(run + Words{"-o", folder / "whole/"});
+  const auto whole = files("whole");
+  REQUIRE(whole.size() == 60);
+  std::filesystem::create_directory(folder / "parts");
+  int kills = 0;
+  for (int round = 0; round < 60 && kills < 12; ++round) {
+    Running process(run + Words{"-o", folder / "parts/"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 + 3 * round % 60));
+    kill(process.process(), SIGKILL);
+    kills += process.wait().code != 0 ? 1 : 0;
+    for (const auto& [name, bytes] : files("parts")) CHECK(bytes == whole.at(name));
+  }
+  CHECK(kills > 0);
+  done(run + Words{"-o", folder / "parts/"});
+  CHECK(files("parts") == whole);
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "parts")) {
+    CHECK(!entry.path().string().ends_with(".part"));
+  }
+}
+
 TEST_CASE("kith info sums up a folder") {
   const Scratch folder;
   write_parts(folder, ".npy");
@@ -332,6 +369,26 @@ TEST_CASE("kith info --fresh compares all files of a set") {
   CHECK(run_kith({"info", "--fresh", folder / "x.h5", "--command", command}).code == 0);
   write_part(folder / "set/part-2.npy", 8, 41);
   CHECK(run_kith({"info", "--fresh", folder / "x.h5"}).says("the input set has changed"));
+}
+
+TEST_CASE("kith info --fresh finds the files of a set that several words name") {
+  const Scratch folder;
+  write_parts(folder, ".npy");
+  const std::string result = folder / "x.h5";
+  done({"cluster", folder / "set/part-1*.npy", folder / "set/part-2.npy", "-k", "3", "-o", result});
+  const Words fresh{"info", "--fresh", result, "--inputs", folder / "set"};
+  CHECK(run_kith({"info", "--fresh", result}).says("--inputs FOLDER"));
+  CHECK(run_kith(fresh).code == 0);
+  const std::string each =
+      folder / "set/part-1.npy" + "," + folder / "set/part-10.npy" + "," + folder / "set/part-2.npy";
+  CHECK(run_kith({"info", "--fresh", result, "--inputs", each}).code == 0);
+  write_part(folder / "set/part-10.npy", 8, 41);
+  CHECK(run_kith(fresh).says("the input part-10.npy has changed"));
+  std::filesystem::remove(folder / "set/part-10.npy");
+  CHECK(run_kith(fresh).says("its input part-10.npy is not in its folder"));
+  // Beside the files.
+  done({"cluster", folder / "set/part-1.npy", folder / "set/part-2.npy", "-k", "3", "-o", folder / "set/y.h5"});
+  CHECK(run_kith({"info", "--fresh", folder / "set/y.h5"}).code == 0);
 }
 
 TEST_CASE("names of files are stored whole, however long") {
