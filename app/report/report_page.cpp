@@ -280,7 +280,10 @@ pictures::CentroidMap map_of(const Clustering& clustering) {
 
 /// A line for each column of the file, those first in which the clusters differ most, and a column for each cluster.
 pictures::Table table_of(const Profile& profile) {
-  constexpr std::size_t kMostLines = 40;
+  // Columns that have only numbers say little, also on a page.
+  const bool is_unnamed = std::ranges::all_of(
+      profile.columns, [](const ProfileColumn& column) { return column.name.starts_with("column "); });
+  const std::size_t most_lines = is_unnamed ? 12 : 40;
   const std::vector<std::int64_t> clusters = pictures::shown_clusters(profile.counts);
   pictures::Table table{"What the clusters are, in the units of the file", {"", "all rows"}, {}};
   table.texts = 1;
@@ -301,7 +304,7 @@ pictures::Table table_of(const Profile& profile) {
   std::vector<std::size_t> order(most.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return most[a] > most[b]; });
-  order.resize(std::min(order.size(), kMostLines));
+  order.resize(std::min(order.size(), most_lines));
   for (const std::size_t j : order) {
     const ProfileColumn& column = profile.columns[j];
     std::vector<std::string> line{column.name, shown_value(column, profile.all[j])}, classes{"", ""};

@@ -76,6 +76,13 @@ TEST_CASE("all columns that cannot be points are named at once, with the options
     INFO(refused.err << "\n" << part);
     CHECK(refused.err.find(part) != std::string::npos);
   }
+  std::string wide = "a,b,c,d,e,f,g,h,i,number\n";  // many are counted
+  for (int i = 0; i < 9; ++i) wide += "p,q,r,s,t,u,v,w,x," + std::to_string(i) + "\n";
+  write_bytes(folder / "wide.csv", wide);
+  refuses(3, {"knn", "wide.csv", "-k", "2"},
+          {"expected numbers, found text in 9 of 10 columns (such as 'p' in line 2, column 1 ('a')); this reads it: "
+           "--drop-columns a,b,c,d,e,f,g,h,i"},
+          there);
   const Outcome read = done(
       {"cluster", "t.csv", "-k", "2", "--drop-columns", "name,city,note", "--na-values", "unknown", "--nan", "drop"},
       there);
@@ -377,6 +384,14 @@ TEST_CASE("--encode date makes days since 1970, and asks whether the day or the 
   CHECK(days("1,01/02/2024\n1,13/02/2024\n", "when=date") == 19760.0);
   CHECK(days("1,01/02/2024\n1,02/13/2024\n", "when=date") == 19745.0);
   CHECK(days("1,20241231\n", "when=date") == 20088.0);
+  for (const char* text : {"31 Dec 2024", "31-Dec-24", "\"Dec 31, 2024\"", "December 31 2024", "31st december 2024",
+                           "\"Tue, 31 Dec 2024 00:00:00 GMT\"", "2024-Dec-31", "31. Dezember 2024",
+                           "31 d\u00e9cembre 2024", "31 dic 2024", "31/DEC/2024", "31DEC2024"}) {
+    INFO(text);
+    CHECK(days("1," + std::string(text) + "\n", "when=date") == 20088.0);
+  }
+  CHECK(days("1,Feb 2024\n", "when=date") == 19754.0);
+  CHECK(days("1,\"Dec 31, 2024 6:00 PM\"\n", "when=date") == 20088.75);
   const auto refused = [&](const std::string& rows, const Words& says) {
     write_bytes(folder / "t.csv", "x,when\n" + rows);
     refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "when=date"}, says, there);
@@ -426,4 +441,33 @@ TEST_CASE("info --stats counts missing values, and gives the statistics of the o
   CHECK(json[1]["mean"] == 3.0);
   CHECK(json[2]["missing"] == 3);
   CHECK(json[2]["mean"].is_null());
+}
+
+TEST_CASE("texts that are not UTF-8 are read as Windows-1252, and a warning says so") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto table = [](const std::string& size, const std::string& city, const std::string& euro) {
+    std::string text = "name," + size + ",city,price\n";
+    for (int i = 0; i < 24; ++i) {
+      text += "n" + std::to_string(i) + "," + std::to_string(i / 8 * 100 + i) + "," + (i % 2 == 0 ? city : "Bonn") +
+              "," + std::to_string(i) + " " + euro + "\n";
+    }
+    return text;
+  };
+  write_bytes(folder / "utf8.csv", table("Gr\u00f6\u00dfe", "K\u00f6ln", "\u20ac"));
+  write_bytes(folder / "old.csv", table("Gr\xf6\xdf\x65", "K\xf6ln", "\x80"));
+  const Words options{"-k", "3", "--prepare", "auto", "--explain"};
+  const auto run = [&](const std::string& file) {
+    Words words{"cluster", file};
+    words.insert(words.end(), options.begin(), options.end());
+    return done(words, there);
+  };
+  const Outcome plain = run("utf8.csv"), old = run("old.csv");
+  CHECK(plain.out.find("K\u00f6ln") != std::string::npos);
+  CHECK(old.out == plain.out);
+  CHECK(old.says("old.csv: line 1 is not UTF-8: texts are read as Windows-1252"));
+  CHECK(!plain.says("Windows-1252"));
+  CHECK(old.says("--encode city=onehot,price=unit"));
+  done({"cluster", "old.csv", "-k", "2", "--columns", "Gr\u00f6\u00dfe", "-q"}, there);
+  CHECK(done({"info", "old.csv"}, there).out.find("K\u00f6ln 50 %") != std::string::npos);
 }
