@@ -67,7 +67,7 @@ TEST_CASE("dbscan --explain says what the clusters are, and the summary proposes
   const nlohmann::json profile = run.json()["profile"];
   REQUIRE(profile.size() == 2);
   const Outcome shown = done(plus(words, {"--explain"}), there);
-  CHECK(shown.out.find("cluster 0: 20 rows (50 %)") != std::string::npos);
+  CHECK(shown.out.find("cluster 0: 20 rows (50.0 %)") != std::string::npos);
   CHECK(shown.out.find("Lyon (100 %)") != std::string::npos);
   CHECK(!shown.says("next       "));
   const std::vector<double> means = stored(folder / "o.h5:/profile_means");
