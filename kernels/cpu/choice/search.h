@@ -1,6 +1,6 @@
 // How a search is made: by the definition, products of all pairs, cells, a tree, a symmetric join, among the first of
-// equal rows, or of quantized rows. All methods give the same lists. What a tree, cells or first copies would save is estimated from a
-// sample; they are made once searches would have saved the time that this takes.
+// equal rows, or of quantized rows. All methods give the same lists. What a tree, cells or first copies would save is
+// estimated from a sample; they are made once searches would have saved the time that this takes.
 #pragma once
 
 #include <limits>
