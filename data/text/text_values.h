@@ -21,9 +21,9 @@ struct DateReadings {
 DateReadings date_readings(std::string_view text);
 
 /// Days since 1970-01-01, UTC, with the time of day as a fraction: 2024-12-31, 2024-12, 20241231, 31.12.2024,
-/// 12/31/2024, 12 Mar 2024, 12-Mar-24, Mar 12, 2024, March 2024, each with a time (13:45, 13:45:10.5, 1:45 PM) and a zone (Z, +02:00) if it has one. Without a zone, UTC
-/// is meant. Years have four digits, or two behind points or slashes, 1930 to 2029: 31.12.24. Nothing if the text is no
-/// date of the calendar.
+/// 12/31/2024, 12 Mar 2024, 12-Mar-24, Mar 12, 2024, March 2024, each with a time (13:45, 13:45:10.5, 1:45 PM) and a
+/// zone (Z, +02:00) if it has one. Without a zone, UTC is meant. Years have four digits, or two behind points or
+/// slashes, 1930 to 2029: 31.12.24. Nothing if the text is no date of the calendar.
 std::optional<double> parse_date(std::string_view text, DateOrder order);
 
 /// 1 or 0 for the words yes, true, y, t, ja, oui, si, 1 and no, false, n, f, nein, non, 0 in any case; nothing for

@@ -297,8 +297,7 @@ TEST_CASE("options that are given stay with --prepare auto") {
   const Words unscaled = options({"--scale", "none"});
   CHECK(value_of(unscaled, "--scale").empty());
   CHECK(value_of(unscaled, "--column-weights").empty());
-  CHECK(value_of(options({"--drop-columns", "age,plan"}), "--drop-columns") ==
-        "age,plan,name,country,notes,ref");
+  CHECK(value_of(options({"--drop-columns", "age,plan"}), "--drop-columns") == "age,plan,name,country,notes,ref");
   const Words kept = options({"--encode", "customer_id=none"});
   CHECK(value_of(kept, "--drop-columns") == "country,notes,ref");
   CHECK(value_of(kept, "--id-column") == "name");
