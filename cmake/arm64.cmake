@@ -1,4 +1,4 @@
-# Builds for arm64 on another machine (./dev static --arm64, ./dev test --arm64): the compiler is Debian's, the libraries are
+# Builds for arm64 on another machine (./dev test --arm64): the compiler is Debian's, the libraries are
 # Debian's packages of arm64, unpacked in build-arm64/sysroot, and an emulator runs what was built.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
