@@ -168,8 +168,8 @@ class QuantizedSearch {
     return true;
   }
 
-  /// Half of the relative error of a sum of squares bounds that of its root; the whole one has room for the definition
-  /// and for the roots.
+  /// Half of the relative error of a sum of squares bounds that of its root; the whole one also covers the definition
+  /// and the roots.
   double relative() const { return (static_cast<double>(rows_.pitch) + 64) * 0x1p-24; }
 
   bool scan(std::int64_t first, std::int64_t last, std::vector<Remaining>& parts) const {
