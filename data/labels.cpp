@@ -100,6 +100,40 @@ bool is_before(const std::string& a, const std::string& b) {
 constexpr std::int64_t kCodeBytes = sizeof(std::int32_t);
 constexpr std::int32_t kNone = -1;  // the code of rows without a label
 
+/// Removes ".0" behind whole numbers, which programs write for labels where one of them is missing, if all labels are
+/// whole numbers; "01" is a name like others.
+void unify_whole_numbers(std::vector<std::string>& texts) {
+  const auto whole = [](const std::string& text) -> std::string_view {
+    const std::size_t end = std::min(text.find('.'), text.size());
+    const std::size_t first = text.starts_with('-') ? 1 : 0;
+    const bool is_whole = end > first &&
+                          text.find_first_not_of("0123456789", first) == (end < text.size() ? end : text.npos) &&
+                          text.find_first_not_of('0', end + 1) == text.npos && (text[first] != '0' || end == first + 1);
+    return is_whole ? std::string_view(text).substr(0, end) : std::string_view();
+  };
+  if (!std::all_of(texts.begin(), texts.end(), [&](const auto& text) { return text.empty() || !whole(text).empty(); }))
+    return;
+  for (std::string& text : texts) text.resize(whole(text).size());
+}
+
+/// A column of a text file, where words stand for labels that are missing.
+TextColumn read_label_column(const Location& location, const ReadOptions& options, bool may_be_empty) {
+  TextColumn column = read_text_column(location, options, {.may_be_empty = may_be_empty});
+  const auto& missing = options.missing_texts;
+  for (std::string& text : column.texts) {
+    if (!is_missing_label(text) && std::find(missing.begin(), missing.end(), text) == missing.end()) continue;
+    if (!may_be_empty) {
+      refuse_row(column.name, &text - column.texts.data(),
+                 fmt::format("expected a label, found '{}', which stands for a missing one; give this row a label, or "
+                             "leave such rows out of both inputs",
+                             quoted(text, 40)));
+    }
+    text.clear();
+  }
+  unify_whole_numbers(column.texts);
+  return column;
+}
+
 Labels labels_of_texts(const TextColumn& column) {
   Labels labels{column.name, {}, {}, column.file_bytes};
   require_memory(std::ssize(column.texts) * kCodeBytes, column.name);
@@ -286,7 +320,7 @@ Labels read_labels(const std::string& name, const ReadOptions& options, Unlabell
                   : is_arrow(location.file) ? labels_of_arrow(location, options)
                   : !is_read_as_text(location.file)
                       ? labels_of_array(location)
-                      : labels_of_texts(read_text_column(location, options, {.may_be_empty = may_be_empty}));
+                      : labels_of_texts(read_label_column(location, options, may_be_empty));
   if (labels.codes.empty()) refuse_input(labels.name, "expected labels, found none: 0 rows; name a vector with labels");
   const auto none = std::find(labels.codes.begin(), labels.codes.end(), kNone);
   if (none == labels.codes.end() || may_be_empty) return labels;

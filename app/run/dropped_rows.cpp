@@ -45,11 +45,17 @@ void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
            common.na_values);
 }
 
+bool may_drop_rows(const CommonOptions& common) { return !common.nan.empty() && common.nan != "error"; }
+
 void warn_of_dropped_rows(const data::Reading& reading, const CommonOptions& common, Progress& progress) {
   if (reading.dropped_rows() == 0) return;
-  progress.warning(fmt::format("{}: {} of {} rows dropped for NaN, infinity{}; the first is row {} (counted from 1)",
-                               reading.source().name(), reading.dropped_rows(), reading.source().rows(),
-                               takes_directions(metric_of(common)) ? ", empty fields or zeros" : " or empty fields",
+  const bool is_cosine = takes_directions(metric_of(common));
+  const char* why = common.nan == "drop"
+                        ? (is_cosine ? "for NaN, infinity, empty fields or zeros" : "for NaN, infinity or empty fields")
+                    : is_cosine ? "since they have no value, or zeros alone"
+                                : "since they have no value at all";
+  progress.warning(fmt::format("{}: {} of {} rows dropped {}; the first is row {} (counted from 1)",
+                               reading.source().name(), reading.dropped_rows(), reading.source().rows(), why,
                                reading.first_dropped_row() + 1));
 }
 
@@ -91,7 +97,7 @@ template Matrix<std::int64_t> in_file_rows(MatrixView<const std::int64_t>, std::
                                            const data::Reading&);
 
 void write_dropped_rows(data::ResultFile& file, const CommonOptions& common, const data::Reading& reading) {
-  if (common.nan == "drop") file.attribute("dropped_rows", reading.dropped_rows());
+  if (common.nan == "drop" || reading.dropped_rows() > 0) file.attribute("dropped_rows", reading.dropped_rows());
 }
 
 }  // namespace kith::app

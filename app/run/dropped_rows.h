@@ -23,6 +23,10 @@ void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, cons
 /// --na-values alone.
 void add_missing_texts_option(OptionSet& set, CommonOptions& common);
 
+/// Whether rows may be dropped: with --nan drop, those with a missing value; with mean and median, those without any
+/// value, of which nothing but replacements would become a point.
+bool may_drop_rows(const CommonOptions& common);
+
 /// Warns of dropped rows: how many they are, and which is the first.
 void warn_of_dropped_rows(const data::Reading& reading, const CommonOptions& common, Progress& progress);
 
@@ -36,7 +40,7 @@ std::int64_t first_file_row(std::int64_t first, const data::Reading& reading);
 template <class T>
 Matrix<T> in_file_rows(MatrixView<const T> values, std::int64_t first, T elsewhere, const data::Reading& reading);
 
-/// The attribute `dropped_rows`, with --nan drop only.
+/// The attribute `dropped_rows`: with --nan drop, or if there are any.
 void write_dropped_rows(data::ResultFile& file, const CommonOptions& common, const data::Reading& reading);
 
 }  // namespace kith::app

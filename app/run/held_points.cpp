@@ -26,7 +26,7 @@
 namespace kith::app {
 namespace {
 
-data::ReadingOptions reading_options(const CommonOptions& common) { return {.drop_missing = common.nan == "drop"}; }
+data::ReadingOptions reading_options(const CommonOptions& common) { return {.drop_missing = may_drop_rows(common)}; }
 
 /// Shows the progress of reading, and separates its time from that of copying rows to the device.
 class ShownArrival final : public Arrival {

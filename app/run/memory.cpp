@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/run/dropped_rows.h"
 #include "app/run/preparation.h"
 #include "app/run/processes.h"
 #include "data/file_rows.h"
@@ -50,7 +51,7 @@ std::string why_not_streamed(const std::optional<Weighting>& weighting) {
 }
 
 std::string why_counted(const CommonOptions& common) {
-  if (common.nan == "drop") return "--nan drop changes the numbers of rows";
+  if (may_drop_rows(common)) return "--nan " + common.nan + " changes the numbers of rows";
   return common.precision == "f32" ? "--precision f32 counts the values that it changes" : "";
 }
 

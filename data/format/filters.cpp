@@ -118,7 +118,7 @@ class WideRows final : public SourceFilter {
   WideRows(std::unique_ptr<PointSource> inner, const ReadOptions& options)
       : SourceFilter(std::move(inner)),
         form_(options.form),
-        drops_(options.missing == Missing::keep && options.fill == Fill::none),
+        drops_(options.missing == Missing::keep),
         offers_(options.missing != Missing::refuse),
         threads_(options.threads) {
     constexpr std::int64_t kLeast = std::int64_t{256} << 10, kMost = std::int64_t{16} << 20, kShare = 64;
@@ -228,10 +228,16 @@ class Filled final : public SourceFilter {
     });
     inner_->read(first, out);
     for (std::int64_t i = 0; i < out.rows; ++i) {
+      if (!has_value<T>(out.row(i))) continue;  // the row is dropped
       for (std::int64_t j = 0; j < out.columns; ++j) {
         if (!std::isfinite(out(i, j))) out(i, j) = static_cast<T>(value_[static_cast<std::size_t>(j)]);
       }
     }
+  }
+
+  template <class T>
+  static bool has_value(std::span<const T> row) {
+    return std::any_of(row.begin(), row.end(), [](T value) { return std::isfinite(value); });
   }
 
   template <class T>
@@ -265,6 +271,7 @@ class Filled final : public SourceFilter {
   template <class T>
   void find_means(std::vector<std::int64_t>& present) {
     for_rows<T>([&](std::span<const T> row) {
+      with_values_ += has_value(row) ? 1 : 0;
       for (std::size_t j = 0; j < row.size(); ++j) {
         if (!std::isfinite(row[j])) continue;
         // A running mean, which cannot overflow.
@@ -277,6 +284,7 @@ class Filled final : public SourceFilter {
   void find_medians(std::vector<std::int64_t>& present) {
     Matrix<T> all(rows(), columns());
     inner_->read(0, all.view());
+    for (std::int64_t i = 0; i < rows(); ++i) with_values_ += has_value<T>(std::as_const(all).row(i)) ? 1 : 0;
     std::vector<T> column;
     for (std::int64_t j = 0; j < columns(); ++j) {
       column.clear();
@@ -345,7 +353,7 @@ class Filled final : public SourceFilter {
     for (const ColumnModel& column : table_->columns) {
       const std::int64_t here = present[feature];
       feature += static_cast<std::size_t>(column.width());
-      if (here == rows()) continue;
+      if (here == with_values_ && here > 0) continue;
       const std::string name = column.name.empty()
                                    ? fmt::format("column {}", column.number)
                                    : fmt::format("column {} ('{}')", column.number, quoted(column.name, 60));
@@ -354,7 +362,7 @@ class Filled final : public SourceFilter {
                                                 "--drop-columns {}",
                                                 this->name(), name, option_of(column)));
       }
-      missing += rows() - here;
+      missing += with_values_ - here;
       categories = categories || column.has_categories();
       shown.push_back(fmt::format("{}: {}", name, shown_fill(column)));
     }
@@ -367,7 +375,8 @@ class Filled final : public SourceFilter {
   Fill fill_ = Fill::none;  // none: the values are given
   std::shared_ptr<TableModel> table_;
   std::once_flag found_;
-  std::vector<double> value_;  // (columns)
+  std::vector<double> value_;     // (columns)
+  std::int64_t with_values_ = 0;  // rows that have any
   std::string remark_;
 };
 

@@ -85,14 +85,13 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
 
 /// The rows of a source as ReadOptions::form says. The class of the values stays, so that results have its precision,
 /// but they are held as float64: directions that are rounded to float32 change the order of near-duplicates.
-/// Rows without a direction are refused; with Missing::keep and no Fill, rows of zeros become NaN, so that they are
-/// dropped.
+/// Rows without a direction are refused; with Missing::keep, rows of zeros become NaN, so that they are dropped.
 std::unique_ptr<PointSource> in_form(std::unique_ptr<PointSource> source, const ReadOptions& options);
 
 /// NaN and infinities become what `fill` says, rounded to the type of the values; in columns of categories, the
-/// commonest one. The source must keep them (Missing::keep). The first read() reads the whole source once more; for
-/// medians it holds all of it then. Throws Error(data) for a column without any value. Returns a source of bytes, which
-/// lack nothing, as it is.
+/// commonest one; rows without any value stay as they are. The source must keep them (Missing::keep). The first read()
+/// reads the whole source once more; for medians it holds all of it then. Throws Error(data) for a column without any
+/// value. Returns a source of bytes, which lack nothing, as it is.
 std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, Fill fill);
 /// The same with what the model has for each column; missing values of others stay.
 std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, std::shared_ptr<const TableModel> model);

@@ -71,6 +71,9 @@ class TextSource final : public PointSource {
       columns_ += encodings_[encoded++].width();
     }
     if (options.model) take_fills(*options.model);
+    all_keep_missing_ = encodings_.size() == choice_.points.size() &&
+                        std::all_of(encodings_.begin(), encodings_.end(),
+                                    [](const ColumnEncoding& encoding) { return encoding.keeps_missing(); });
   }
 
   std::string name() const override { return input_.name(); }
@@ -133,9 +136,9 @@ class TextSource final : public PointSource {
   void parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer);
   template <class T>
   std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
-  /// Returns how many values were rounded.
+  /// Returns how many values were rounded. `is_present` becomes true if the field has a value.
   template <class T>
-  std::int64_t encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const;
+  std::int64_t encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row, bool& is_present) const;
   const ColumnEncoding& encoding(std::int64_t target) const {
     return encodings_[static_cast<std::size_t>(kEncoded - target)];
   }
@@ -174,6 +177,7 @@ class TextSource final : public PointSource {
   bool plain_;  // the style of numbers
   Missing missing_;
   bool keeps_unknown_;
+  bool all_keep_missing_ = false;          // a missing value is one like others in every column
   std::vector<std::vector<double>> fill_;  // for each column of the file, of its features; empty: none
   /// Rows with values that the model does not know, and the first of them in the file. Blocks of rows are parsed by
   /// several threads, and rows may be read again, so lines are counted once.
@@ -277,7 +281,8 @@ void TextSource::refuse_word(const Place& place, const std::string& text, Encode
 }
 
 template <class T>
-std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row) const {
+std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::int64_t target, T* row,
+                                bool& is_present) const {
   const ColumnEncoding& encoding = this->encoding(target);
   T* features = row + first_feature_[static_cast<std::size_t>(kEncoded - target)];
   const char* expected = encoding.how() == Encode::yesno  ? "yes or no"
@@ -285,6 +290,7 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
                          : is_one_number(encoding.how())  ? "a date"
                                                           : "a text";
   std::string text = take_text(cursor, place, expected);
+  is_present = is_present || all_keep_missing_ || !is_missing(head_, text);
   if (encoding.keeps_missing() && is_missing(head_, text)) text = kMissingCategory;
   const std::int64_t found = is_one_number(encoding.how()) ? -1 : encoding.place(text);
   const bool is_known = options_.model && found >= 0;  // a category of the table of the model, whatever it means here
@@ -367,6 +373,7 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
 template <class T>
 std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line, T* row) const {
   std::int64_t changed = 0;
+  bool is_present = false;  // a value of the row
   FieldCursor cursor(record, head_.syntax);
   for (std::int64_t j = 0; j < head_.columns; ++j) {
     if (!cursor.more()) refuse_length(input_, head_, record, line);
@@ -375,7 +382,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
       if (target == kSkipped) {
         cursor.take();
       } else {
-        changed += encode(cursor, {line, j, record}, target, row);
+        changed += encode(cursor, {line, j, record}, target, row, is_present);
       }
       continue;
     }
@@ -398,6 +405,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     if (std::find(missing_numbers_.begin(), missing_numbers_.end(), value) != missing_numbers_.end()) {
       value = std::numeric_limits<double>::quiet_NaN();
     }
+    is_present = is_present || std::isfinite(value);
     if (!std::isfinite(value) && fills(j)) {
       row[target] = static_cast<T>(fill_[static_cast<std::size_t>(j)].front());
       continue;
@@ -417,6 +425,8 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     if (static_cast<double>(row[target]) != value) ++changed;
   }
   if (cursor.more() && !ends_empty(head_, cursor)) refuse_length(input_, head_, record, line);
+  // Replacements alone, or the text for missing ones, are no point.
+  if (!is_present && missing_ == Missing::keep) std::fill_n(row, columns_, std::numeric_limits<T>::quiet_NaN());
   return changed;
 }
 

@@ -338,4 +338,10 @@ bool is_missing_marker(std::string_view text) {
   return known != std::end(kTexts) && known->is_marker;
 }
 
+bool is_missing_label(std::string_view text) {
+  constexpr std::string_view kNone[] = {"NaN", "nan", "NAN", "-nan", "<NA>", "NaT"};
+  return text.empty() || is_missing_marker(text) ||
+         std::find(std::begin(kNone), std::end(kNone), text) != std::end(kNone);
+}
+
 }  // namespace kith::data

@@ -113,4 +113,7 @@ bool is_missing_text(std::string_view text);
 /// may be: such a text is a missing value even where --nan is not given.
 bool is_missing_marker(std::string_view text);
 
+/// Whether the text is a missing value where it stands among labels: such a marker, or what programs write for NaN.
+bool is_missing_label(std::string_view text);
+
 }  // namespace kith::data

@@ -361,25 +361,35 @@ void count(Faults& faults, const TextHead& head, const std::string& text, std::i
   }
 }
 
-/// The rows that were read.
-std::int64_t count_all(std::vector<Faults>& all, const InputBytes& input, const TextHead& head, const TextIndex& index,
-                       bool keeps_missing) {
+/// The rows that were read, and those of them without a value in the columns.
+struct RowCount {
+  std::int64_t read = 0, empty = 0;
+};
+
+RowCount count_all(std::vector<Faults>& all, const InputBytes& input, const TextHead& head, const TextIndex& index,
+                   bool keeps_missing) {
   constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
   std::vector<Faults*> of_column(static_cast<std::size_t>(head.columns));
   for (Faults& faults : all) of_column[static_cast<std::size_t>(faults.column)] = &faults;
   Matrix<std::byte> buffer;
-  std::int64_t rows = 0, bytes = 0;
+  RowCount rows;
+  std::int64_t bytes = 0;
   for (const TextBlock& block : index.blocks) {
-    if (rows > 0 && bytes + block.bytes > kMostBytes) break;
+    if (rows.read > 0 && bytes + block.bytes > kMostBytes) break;
     bytes += block.bytes;
     for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
-      ++rows;
+      ++rows.read;
+      bool is_empty = true;
       FieldCursor cursor(record, head.syntax);
       for (Faults* faults : of_column) {
         if (!cursor.more()) break;
         const Field field = cursor.take();
-        if (faults != nullptr) count(*faults, head, text_of(field), line, keeps_missing);
+        if (faults == nullptr) continue;
+        const std::int64_t before = faults->missing;
+        count(*faults, head, text_of(field), line, keeps_missing);
+        is_empty = is_empty && faults->missing > before;
       }
+      rows.empty += is_empty ? 1 : 0;
     });
   }
   return rows;
@@ -387,7 +397,7 @@ std::int64_t count_all(std::vector<Faults>& all, const InputBytes& input, const 
 
 /// The faults of each of the columns, ascending, and in `rows` how many rows were read.
 std::vector<Faults> faults_of(const InputBytes& input, const TextHead& head, const TextIndex& index,
-                              const std::vector<std::int64_t>& columns, bool keeps_missing, std::int64_t& rows) {
+                              const std::vector<std::int64_t>& columns, bool keeps_missing, RowCount& rows) {
   std::vector<Faults> all;
   for (const std::int64_t column : columns) all.emplace_back().column = column;
   std::sort(all.begin(), all.end(), [](const Faults& a, const Faults& b) { return a.column < b.column; });
@@ -453,7 +463,7 @@ std::string na_values(std::vector<std::string> marks) { return fmt::format("--na
 
 std::vector<std::int64_t> columns_with_words(const InputBytes& input, const TextHead& head, const TextIndex& index,
                                              const std::vector<std::int64_t>& columns) {
-  std::int64_t rows = 0;
+  RowCount rows;
   std::vector<std::int64_t> found;
   for (const Faults& faults : faults_of(input, head, index, columns, true, rows)) {
     if (faults.words > 0) found.push_back(faults.column);
@@ -464,9 +474,9 @@ std::vector<std::int64_t> columns_with_words(const InputBytes& input, const Text
 std::vector<std::int64_t> numeric_columns(const InputBytes& input, const TextHead& head) {
   std::vector<std::int64_t> all(static_cast<std::size_t>(head.columns)), found;
   std::iota(all.begin(), all.end(), 0);
-  std::int64_t rows = 0;
+  RowCount rows;
   for (const Faults& faults : faults_of(input, head, index_text(input, head), all, false, rows)) {
-    if (faults.words == 0 && faults.missing < rows) found.push_back(faults.column);
+    if (faults.words == 0 && faults.missing < rows.read) found.push_back(faults.column);
   }
   return found;
 }
@@ -475,7 +485,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
                            const std::vector<std::int64_t>& points, const std::vector<std::int64_t>& named,
                            const ReadOptions& options) {
   const bool keeps_missing = options.missing == Missing::keep, may_drop = options.missing == Missing::offer;
-  std::int64_t rows = 0;
+  RowCount rows;
   std::vector<Faults> all = faults_of(input, head, index, points, keeps_missing, rows);
   StyleChoice styles;
   bool is_styled = false;
@@ -516,7 +526,9 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     may_group = may_group && faults.may_group;
     const bool marks = may_be_marks(faults) && (may_drop || keeps_missing);
     const std::int64_t lost = faults.missing + faults.words;
-    if (2 * lost > rows || (faults.words > 0 && !marks) || (lost > 0 && !may_drop && !keeps_missing)) {
+    // Rows without any value, as behind the table in a spreadsheet, say nothing of a column.
+    if (2 * (lost - rows.empty) > rows.read - rows.empty || (faults.words > 0 && !marks) ||
+        (lost > 0 && !may_drop && !keeps_missing)) {
       dropped.push_back(faults.column);
       const bool date = faults.words > 0 && is_date_text(faults.word());
       if (date && dates < 0) {
@@ -554,7 +566,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     if (!styled.empty()) found += fmt::format(", numbers with other marks in {}", styled.size());
   }
   const std::string where =
-      !found.empty() ? "" : fmt::format(" in {} {} rows", rows < index.rows ? "the first" : "its", rows);
+      !found.empty() ? "" : fmt::format(" in {} {} rows", rows.read < index.rows ? "the first" : "its", rows.read);
   for (const auto& [what, columns] :
        {std::pair{"text in ", &texts}, std::pair{"missing values, NaN or infinity in ", &absent},
         std::pair{"numbers with other marks in ", &styled}}) {

@@ -199,10 +199,10 @@ TEST_CASE("a dropped row has no category in obs, and -1 in an array") {
 TEST_CASE("missing values are replaced by the mean or the median of their column") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
-  write_bytes(folder / "missing.csv", "a,b\n1,NA\n2,10\n,20\nnan,#N/A\n9,60\n3,50\n");
+  write_bytes(folder / "missing.csv", "a,b,c\n1,NA,1\n2,10,1\n,20,1\nnan,#N/A,1\n9,60,1\n3,50,1\n");
   const std::vector<std::pair<std::string, std::string>> filled{
-      {"mean", "a,b\n1,35\n2,10\n3.75,20\n3.75,35\n9,60\n3,50\n"},
-      {"median", "a,b\n1,35\n2,10\n2.5,20\n2.5,35\n9,60\n3,50\n"}};
+      {"mean", "a,b,c\n1,35,1\n2,10,1\n3.75,20,1\n3.75,35,1\n9,60,1\n3,50,1\n"},
+      {"median", "a,b,c\n1,35,1\n2,10,1\n2.5,20,1\n2.5,35,1\n9,60,1\n3,50,1\n"}};
   const auto centroids = [&](const std::string& file, const Words& more) {
     Words words{"cluster", file, "-k", "2", "-f", "-o", "o.h5"};
     words.insert(words.end(), more.begin(), more.end());
@@ -218,11 +218,12 @@ TEST_CASE("missing values are replaced by the mean or the median of their column
     CHECK(centroids("missing.csv", {"--nan", how, "--memory", "100MB", "--block-rows", "2"}) == expected);
   }
   // Other formats, and values that the user names, numbers among them.
-  write_dataset(folder / "m.h5",
-                {1, kNaN, 2, 10, kNaN, 20, kNaN, -std::numeric_limits<double>::infinity(), 9, 60, 3, 50}, 2);
+  write_dataset(
+      folder / "m.h5",
+      {1, kNaN, 1, 2, 10, 1, kNaN, 20, 1, kNaN, -std::numeric_limits<double>::infinity(), 1, 9, 60, 1, 3, 50, 1}, 3);
   const auto expected = centroids("missing.csv", {"--nan", "median"});
   CHECK(centroids("m.h5", {"--nan", "median"}) == expected);
-  write_bytes(folder / "named.csv", "a,b\n1,-\n2,10\n-9e2,20\n\"gone\",-900\n9,60\n3,50\n");
+  write_bytes(folder / "named.csv", "a,b,c\n1,-,1\n2,10,1\n-9e2,20,1\n\"gone\",-900,1\n9,60,1\n3,50,1\n");
   CHECK(centroids("named.csv", {"--nan", "median", "--na-values", "gone,-900,-"}) == expected);
   refuses(3, {"cluster", "named.csv", "-k", "2", "--nan", "mean"},
           {"('-', 1 row, first fault in line 2)", "this reads it: --na-values 'gone,-'"}, there);
