@@ -10,11 +10,13 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "data/arrays/numpy.h"
 #include "data/arrow/arrow_table.h"
+#include "data/file_set.h"
 #include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_groups.h"
@@ -313,7 +315,85 @@ Labels labels_of_array(const Location& location) {
 
 }  // namespace
 
-Labels read_labels(const std::string& name, const ReadOptions& options, Unlabelled unlabelled) {
+namespace {
+
+/// The names of the columns of a text table; none for anything else.
+std::vector<std::string> names_of_table(const std::string& name, const ReadOptions& options) {
+  const std::string file = parse_location(name).file;
+  if (file.empty() || file == "-" || named_set(name) || !is_read_as_text(file)) return {};
+  return read_head(open_text_bytes({file, ""}, options.scratch), options).names;
+}
+
+/// The places of texts, or nothing if one is empty or occurs twice.
+std::unordered_map<std::string_view, std::int64_t> places_of(const std::vector<std::string>& texts) {
+  std::unordered_map<std::string_view, std::int64_t> places;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].empty() || !places.emplace(texts[i], static_cast<std::int64_t>(i)).second) return {};
+  }
+  return places;
+}
+
+/// Where the rows of one table are in another one.
+struct MatchedRows {
+  std::string by;                  // the name of the column of identifiers; empty: both have the same order
+  std::vector<std::int64_t> rows;  // (n)
+};
+
+/// Numbers that differ may be measured twice, but words that name each row are identifiers.
+bool are_words(const std::vector<std::string>& texts) {
+  return std::ranges::none_of(texts, [](const std::string& text) {
+    double value = 0.0;
+    return parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size();
+  });
+}
+
+MatchedRows match_rows(const std::string& name, const std::string& of, const ReadOptions& options) {
+  const auto [file, own] = parse_location(name);
+  const std::string other = of.empty() ? "" : parse_location(of).file;
+  if (other.empty() || other == file || file == "-") return {};
+  const std::vector<std::string> names = names_of_table(name, options);
+  std::vector<std::string> others;
+  try {
+    others = names_of_table(of, options);
+  } catch (const Error&) {  // who opens that table says what is wrong, or knows how to read it
+  }
+  MatchedRows matched;
+  for (const std::string& column : names) {
+    const bool is_shared = std::ranges::count(names, column) == 1 && std::ranges::count(others, column) == 1;
+    if (!is_shared || column.empty() || column == own) continue;
+    const auto texts_in = [&](const std::string& table) {
+      return read_text_column({table, column}, options, {.what = "identifier", .may_be_empty = true}).texts;
+    };
+    const std::vector<std::string> here = texts_in(file), there = texts_in(other);
+    const auto places = places_of(here);
+    if (here.size() != there.size() || here == there || places.empty() || places_of(there).empty()) continue;
+    std::vector<std::int64_t> rows;
+    for (const std::string& text : there) {
+      const auto found = places.find(text);
+      if (found != places.end()) {
+        rows.push_back(found->second);
+      } else if (are_words(here) && are_words(there)) {
+        refuse_input(file, fmt::format("expected the rows of {}, found none whose '{}' is '{}'; give a file with the "
+                                       "same rows, or without this column",
+                                       other, quoted(column, 60), quoted(text, 60)));
+      } else {
+        break;
+      }
+    }
+    if (rows.size() == there.size() && matched.by.empty()) matched = {column, std::move(rows)};
+  }
+  return matched;
+}
+
+template <class T>
+void reorder(std::vector<T>& values, const std::vector<std::int64_t>& rows) {
+  const std::vector<T> before = values;
+  std::ranges::transform(rows, values.begin(), [&](std::int64_t row) { return before[static_cast<std::size_t>(row)]; });
+}
+
+}  // namespace
+
+Labels read_labels(const std::string& name, const ReadOptions& options, Unlabelled unlabelled, const std::string& of) {
   Location location = parse_location(name);
   const bool may_be_empty = unlabelled == Unlabelled::keep;
   Labels labels = is_hdf5(location.file)    ? labels_of_hdf5(location)
@@ -321,6 +401,10 @@ Labels read_labels(const std::string& name, const ReadOptions& options, Unlabell
                   : !is_read_as_text(location.file)
                       ? labels_of_array(location)
                       : labels_of_texts(read_label_column(location, options, may_be_empty));
+  if (auto matched = match_rows(name, of, options); matched.rows.size() == labels.codes.size()) {
+    reorder(labels.codes, matched.rows);
+    labels.matched_by = std::move(matched.by);
+  }
   if (labels.codes.empty()) refuse_input(labels.name, "expected labels, found none: 0 rows; name a vector with labels");
   const auto none = std::find(labels.codes.begin(), labels.codes.end(), kNone);
   if (none == labels.codes.end() || may_be_empty) return labels;
@@ -354,11 +438,16 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
 
 }  // namespace
 
-RowNumbers read_weights(const std::string& name, const ReadOptions& options) {
+RowNumbers read_weights(const std::string& name, const ReadOptions& options, const std::string& of) {
   const Location location = parse_location(name);
   if (is_read_as_text(location.file)) {
     const TextColumn column = read_text_column(location, options, {.what = "weight"});
-    return {column.name, numbers_of(column.texts, column.name, options)};
+    RowNumbers weights{column.name, numbers_of(column.texts, column.name, options)};
+    if (auto matched = match_rows(name, of, options); matched.rows.size() == weights.values.size()) {
+      reorder(weights.values, matched.rows);
+      weights.matched_by = std::move(matched.by);
+    }
+    return weights;
   }
   const auto source = open_points(name, {.precision = Precision::f64, .vector_as_column = true});
   if (source->columns() != 1) {

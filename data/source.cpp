@@ -92,8 +92,15 @@ bool model_fills(const ReadOptions& options) { return options.model && !options.
 std::unique_ptr<PointSource> open_file(const std::string& name, const ReadOptions& options) {
   const Location location = parse_location(name);
   const FormatEntry& format = format_of(location.file);
-  std::unique_ptr<PointSource> source = with_columns(format.open(location, options), options);
-  if (options.transpose) source = transposed(std::move(source), options.scratch);
+  ReadOptions of_file = options, of_features;
+  if (options.transpose) {  // the names that points like others have are those of rows of the file
+    of_features.like = std::exchange(of_file.like, {});
+    of_features.model = std::exchange(of_file.model, nullptr);
+  }
+  std::unique_ptr<PointSource> source = with_columns(format.open(location, of_file), of_file);
+  if (options.transpose) {
+    source = with_columns(transposed(std::move(source), options.scratch), of_features);
+  }
   if (!model_fills(options) || source->table_form()) return source;  // a text table has filled what the model knows
   return filled(std::move(source), options.model);
 }
@@ -120,14 +127,17 @@ std::unique_ptr<PointSource> open_text_lines(const std::string& name, const std:
   return in_form(with_columns(open_text_bytes(std::move(input), first_line, options), options), options);
 }
 
-std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header) {
+std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header,
+                                            const std::vector<std::string>& like) {
   Location location = parse_location(name);
   const FormatEntry& format = format_of(location.file);
   if (location.dataset.empty() && is_hdf5(location.file) &&
       read_root(location.file).text("format") == "kith-clusters") {
     location.dataset = "/centroids";
   }
-  return format.open(location, {.precision = Precision::f64, .vector_as_column = true, .header_if_unclear = header});
+  const ReadOptions options{
+      .precision = Precision::f64, .vector_as_column = true, .like = like, .header_if_unclear = header};
+  return with_columns(format.open(location, options), options);
 }
 
 Matrix<double> read_centroids(const std::string& name) {

@@ -21,8 +21,9 @@ std::unique_ptr<PointSource> open_text_lines(const std::string& name, const std:
                                              const ReadOptions& options);
 
 /// Opens a matrix as float64. FILE of format "kith-clusters" means FILE:/centroids. `header`: of text whose first line
-/// may name the columns or not.
-std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header = Header::automatic);
+/// may name the columns or not. Its columns have the order of the names `like`, if it has each of them once.
+std::unique_ptr<PointSource> open_centroids(const std::string& name, Header header = Header::automatic,
+                                            const std::vector<std::string>& like = {});
 /// Opens and reads it.
 Matrix<double> read_centroids(const std::string& name);
 

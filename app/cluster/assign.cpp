@@ -231,22 +231,6 @@ ModelColumns columns_of_model(const data::PointSource& centroids, const std::opt
   return {before, data::StoredResult(data::parse_location(location).file).lines("columns")};
 }
 
-/// "expected 'y' as column 2 ..., found 'x'" if the names are known and differ; else empty. One list may be the
-/// beginning of the other.
-std::string first_difference(const AssignOptions& options, const std::vector<std::string>& names,
-                             const std::vector<std::string>& expected) {
-  const auto [name, other] = std::mismatch(names.begin(), names.end(), expected.begin(), expected.end());
-  if (names.empty() || expected.empty() || (name == names.end() && other == expected.end())) return "";
-  const auto number = name - names.begin() + 1;
-  if (other == expected.end()) {
-    return fmt::format("expected {} columns, as {} has, found {}, of which column {} (counted from 1) is '{}'",
-                       expected.size(), options.centroids, names.size(), number, *name);
-  }
-  return fmt::format("expected '{}' as column {} (counted from 1) of the points, as {} has, found {}", *other, number,
-                     options.centroids,
-                     name == names.end() ? fmt::format("only {}", names.size()) : fmt::format("'{}'", *name));
-}
-
 /// How to choose these columns: with their names if the points have them all.
 std::string choice_of(const std::vector<std::string>& expected, const std::vector<std::string>& names) {
   constexpr std::size_t kLongest = 200;
@@ -279,7 +263,7 @@ void check_names_checksum(const AssignOptions& options, const data::PointSource&
 
 void check_columns(const AssignOptions& options, const data::PointSource& points, const ModelColumns& model) {
   const std::vector<std::string> names = points.column_names();
-  const std::string difference = first_difference(options, names, model.names);
+  const std::string difference = difference_of_columns(names, model.names, options.centroids);
   if (!difference.empty()) {
     throw Error(ExitCode::data, fmt::format("{}: {}; {}", points.name(), difference, choice_of(model.names, names)));
   }

@@ -272,7 +272,7 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
   }
   run.report.seed = run.common.seed;
   const Metric metric = metric_of(run.common);
-  ClusterInputs inputs{.start = open_start(options.init, options.init_labels, run.common)};
+  ClusterInputs inputs{.start = open_start(options.init, options.init_labels, run.common, run.source)};
   const Start& start = inputs.start;
   const auto frozen = open_frozen(options.variant, *run.source, prepared_columns(*run.source, run.common), run.common);
   if (frozen) check_same_preparation(frozen->name(), run.common);

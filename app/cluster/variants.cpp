@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/cli/common_options.h"
+#include "app/run/model.h"
 #include "app/run/results.h"
 #include "core/error.h"
 #include "core/kmeans/result.h"
@@ -183,7 +184,7 @@ EmptyRule empty_rule(const VariantOptions& options) {
 std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, const data::PointSource& points,
                                                std::int64_t columns, const CommonOptions& common) {
   if (options.freeze.empty()) return nullptr;
-  auto frozen = data::open_centroids(options.freeze, header_of(common));
+  auto frozen = open_centroids_for(points, {"--freeze", options.freeze}, common);
   if (frozen->columns() == columns) return frozen;
   throw Error(ExitCode::usage,
               fmt::format("--freeze {}: expected centroids of {} column{}, as {} has{}, found {} x {}; "

@@ -14,6 +14,7 @@
 #include "app/evaluate/internal_evaluation.h"
 #include "app/evaluate/list_evaluation.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/matched_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
 #include "app/run/profile.h"
@@ -308,11 +309,14 @@ LabelInputs open_inputs(EvaluateOptions& options, PointsRun& run) {
   if (!points.empty()) take_metric({{"LABELS", options.labels, "labels"}}, {points}, run.set, options.common);
   run.progress.phase("read", 0);
   const auto form = text_form(run.common);
-  LabelInputs inputs{data::read_labels(options.labels, form, data::Unlabelled::keep), {}};
+  LabelInputs inputs{data::read_labels(options.labels, form, data::Unlabelled::keep, points), {}};
+  say_matched(inputs.labels, points);
   data::Labels& labels = inputs.labels;
   std::int64_t file_bytes = labels.file_bytes;
   if (!options.truth.empty()) {
-    inputs.truth = data::read_labels(options.truth, form, data::Unlabelled::keep);
+    const std::string& of = points.empty() ? options.labels : points;
+    inputs.truth = data::read_labels(options.truth, form, data::Unlabelled::keep, of);
+    say_matched(*inputs.truth, of);
     file_bytes += inputs.truth->file_bytes;
     check_lengths(labels, *inputs.truth);
   }

@@ -14,6 +14,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "app/run/matched_rows.h"
 #include "core/neighbors/list_scores.h"
 #include "core/scores/agreement.h"
 #include "data/results/other_formats.h"
@@ -340,7 +341,9 @@ class Outliers final : public NeighborOutput {
 }  // namespace
 
 data::Labels read_classes(const std::string& location, const data::PointSource& points, const KnnOptions& options) {
-  data::Labels labels = data::read_labels(location, text_form(options.common));
+  data::Labels labels =
+      data::read_labels(location, text_form(options.common), data::Unlabelled::refuse, points.location());
+  say_matched(labels, points.name());
   if (data::label_format(options.common.output) == data::LabelFormat::numpy && !whole_numbers(labels)) {
     throw Error(ExitCode::usage,
                 fmt::format("--output {}: expected a name that ends with .csv, .parquet or .h5, since the "

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <span>
 #include <string_view>
@@ -17,8 +18,10 @@
 #include "app/cli/terminal.h"
 #include "core/error.h"
 #include "data/format/shape.h"
+#include "data/format/table_model.h"
 #include "data/reading.h"
 #include "data/source.h"
+#include "data/text/text_number.h"
 #include "data/text/text_record.h"
 
 namespace kith::app {
@@ -127,6 +130,7 @@ class Following {
       if (!options_.comment) options_.comment = '\0';
       const bool is_header =
           may_have_header_ && (options_.header == data::Header::yes || known_names(names_in(line.text)) > 0);
+      if (!is_header && may_have_header_ && are_other_names(line.text)) refuse_names(line);
       options_.header = is_header ? data::Header::yes : data::Header::no;
       if (is_header) return take_header(line);
     }
@@ -149,6 +153,27 @@ class Following {
   std::int64_t known_names(const std::vector<std::string>& fields) const {
     return std::ranges::count_if(fields,
                                  [&](const auto& field) { return std::ranges::count(request_.names, field) > 0; });
+  }
+  /// Whether a first line holds nothing but words, which no row of these columns can be, as one of them is a number.
+  bool are_other_names(std::string_view line) const {
+    const data::TableModel* model = options_.model.get();
+    if (request_.names.empty() || (model != nullptr && std::ranges::none_of(model->columns, [](const auto& column) {
+                                     return column.how == data::Encode::none;
+                                   }))) {
+      return false;
+    }
+    return std::ranges::all_of(names_in(line), [](const std::string& field) {
+      return std::ranges::any_of(field, [](unsigned char c) { return std::isalpha(c) != 0 || c >= 0x80; }) &&
+             std::ranges::none_of(field, [](unsigned char c) { return std::isdigit(c) != 0; }) &&
+             !data::is_missing_text(field);
+    });
+  }
+  [[noreturn]] void refuse_names(const Line& line) const {
+    throw Error(ExitCode::data,
+                fmt::format("{}: line {}: expected a row, or the columns of {}, {}, found other names, {}; name them "
+                            "so, or say --header no if the line is a row",
+                            kName, line.number, request_.of, data::show_list(request_.names, 8),
+                            data::show_list(names_in(line.text), 8)));
   }
   void take_header(const Line& line) {
     header_ = line.text;

@@ -13,6 +13,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/model.h"
 #include "app/run/processes.h"
 #include "core/points/composed_points.h"
 #include "core/points/row_reader.h"
@@ -165,8 +166,29 @@ ValueClass InputPair::value_class() const {
   return narrow ? ValueClass::f32 : ValueClass::f64;
 }
 
+namespace {
+
+/// Throws if one set are centroids of prepared points, and the other one has the units of the points.
+void refuse_other_units(const std::string& first, const std::string& second) {
+  const auto prepared = [](const std::string& location) {
+    if (!names_model(location)) return false;
+    const std::optional<Preparation> preparation = read_preparation(location);
+    return preparation && !preparation->is_none();
+  };
+  const bool is_first = prepared(first);
+  if (is_first == prepared(second)) return;
+  const std::string& centroids = is_first ? first : second;
+  throw Error(ExitCode::data,
+              fmt::format("{}: expected centroids in the units of {}, found those of prepared points (--scale or "
+                          "--pca); give {}:/centroids_original",
+                          centroids, is_first ? second : first, data::parse_location(centroids).file));
+}
+
+}  // namespace
+
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job) {
   const CommonOptions& common = job.common;
+  if (!second.empty()) refuse_other_units(first, second);
   InputPair pair{open_input(first, common), nullptr};
   say_set(*pair.first);
   say_numeric(*pair.first, common);
@@ -181,6 +203,14 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   say_set(*pair.second);
   const data::RowBits of_first_set = pair.first->row_bits(), of_second_set = pair.second->row_bits();
   if (of_first_set.are_packed != of_second_set.are_packed) say_bits(*pair.second);
+  const std::string difference =
+      common.columns.empty() && common.drop_columns.empty()
+          ? difference_of_columns(pair.second->column_names(), of_second.names, pair.first->name())
+          : "";
+  if (!difference.empty()) {
+    throw Error(ExitCode::data, fmt::format("{}: {}; give points with the same columns, or choose them with --columns",
+                                            pair.second->name(), difference));
+  }
   of_first.indexed = of_second.indexed = shared_columns(*pair.first, *pair.second);
   const auto has_others = [&of_first](const data::PointSource& source) {
     return source.indexed_columns().value_or(of_first.indexed) != of_first.indexed;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "app/cli/layout.h"
@@ -13,10 +15,13 @@
 #include "app/run/results.h"
 #include "core/error.h"
 #include "data/file_set.h"
+#include "data/format/shape.h"
 #include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
+#include "data/io/quoted.h"
 #include "data/results/stored_model.h"
 #include "data/results/stored_result.h"
+#include "data/source.h"
 
 namespace kith::app {
 namespace {
@@ -231,6 +236,40 @@ void write_table_model(data::ResultFile& file, const data::PointSource& points, 
   model.components = common.pca;
   model.metric = common.metric;
   data::write_model(file, model);
+}
+
+std::string difference_of_columns(const std::vector<std::string>& names, const std::vector<std::string>& expected,
+                                  const std::string& whose) {
+  constexpr std::size_t kShown = 8, kLongest = 60;
+  const auto [name, other] = std::mismatch(names.begin(), names.end(), expected.begin(), expected.end());
+  if (names.empty() || expected.empty() || (name == names.end() && other == expected.end())) return "";
+  const auto number = name - names.begin() + 1;
+  if (other == expected.end()) {
+    return fmt::format("expected {} columns, as {} has, found {}, of which column {} (counted from 1) is '{}'",
+                       expected.size(), whose, names.size(), number, quoted(*name, kLongest));
+  }
+  if (name == names.end()) {
+    return fmt::format("expected '{}' as column {} (counted from 1) of the points, as {} has, found only {}",
+                       quoted(*other, kLongest), number, whose, names.size());
+  }
+  const std::unordered_set<std::string_view> found(names.begin(), names.end());
+  const auto absent = std::find_if(other, expected.end(), [&](const auto& one) { return !found.contains(one); });
+  if (absent != expected.end()) {
+    return fmt::format("expected a column '{}', as {} has, found none among {}", quoted(*absent, kLongest), whose,
+                       data::show_list(names, kShown));
+  }
+  return fmt::format("expected '{}' as column {} (counted from 1) of the points, as {} has, found '{}'",
+                     quoted(*other, kLongest), number, whose, quoted(*name, kLongest));
+}
+
+std::unique_ptr<data::PointSource> open_centroids_for(const data::PointSource& points, const Given& given,
+                                                      const CommonOptions& common) {
+  const std::vector<std::string> names = common.pca > 0 ? std::vector<std::string>() : points.column_names();
+  auto centroids = data::open_centroids(given.location, header_of(common), names);
+  const std::string difference = difference_of_columns(centroids->column_names(), names, points.name());
+  if (difference.empty()) return centroids;
+  throw Error(ExitCode::data, fmt::format("{} {}: {}; give centroids of points with these columns", given.option,
+                                          given.location, difference));
 }
 
 data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_t columns) {

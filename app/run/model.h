@@ -48,6 +48,16 @@ void take_all_options(const data::TableModel& model, const std::string& given, c
 /// names, a choice of columns, encodings, or what becomes of missing values.
 void write_table_model(data::ResultFile& file, const data::PointSource& points, const CommonOptions& common);
 
+/// "expected 'y' as column 2 (counted from 1), as RESULT has, found 'x'", or which name is missing, if both lists of
+/// names are known and differ; else empty. `whose` has the expected names.
+std::string difference_of_columns(const std::vector<std::string>& names, const std::vector<std::string>& expected,
+                                  const std::string& whose);
+
+/// Opens the centroids of an option for these points: columns of both are matched by their names, if both have names.
+/// Throws Error(data) if the names differ. Principal components (--pca) have no names.
+std::unique_ptr<data::PointSource> open_centroids_for(const data::PointSource& points, const Given& given,
+                                                      const CommonOptions& common);
+
 /// What svmlight files need so that their columns are those of `columns` centroids, or of labelled points: the first
 /// index, if the location names a result that has one.
 data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_t columns);

@@ -9,6 +9,8 @@
 
 #include "app/cli/common_options.h"
 #include "app/cli/words.h"
+#include "app/run/matched_rows.h"
+#include "app/run/model.h"
 #include "core/kmeans/result.h"
 #include "core/kmeans/start.h"
 #include "data/results/stored_result.h"
@@ -25,8 +27,11 @@ namespace {
 }
 
 /// Labels of clusters. Rows without a label, such as DBSCAN's noise and dropped rows, have the code -1.
-data::Labels read_start_labels(const std::string& location, const CommonOptions& common) {
-  data::Labels labels = data::read_labels(location, read_options(common), data::Unlabelled::keep);
+data::Labels read_start_labels(const std::string& location, const CommonOptions& common,
+                               const data::PointSource* points) {
+  const std::string of = points != nullptr ? points->location() : "";
+  data::Labels labels = data::read_labels(location, read_options(common), data::Unlabelled::keep, of);
+  say_matched(labels, of);
   for (auto& values = labels.values;;) {
     if (values.empty()) refuse_unlabelled(labels, 0);
     const auto none = std::find(values.begin(), values.end(), data::kNoLabel);
@@ -120,10 +125,11 @@ std::int64_t Start::clusters() const {
   return given ? given->rows() : 0;
 }
 
-Start open_start(const std::string& init, const std::string& init_labels, const CommonOptions& common) {
+Start open_start(const std::string& init, const std::string& init_labels, const CommonOptions& common,
+                 const data::PointSource* points) {
   Start start;
   if (!init_labels.empty()) {
-    start.labels = read_start_labels(init_labels, common);
+    start.labels = read_start_labels(init_labels, common, points);
     start.stored = stored_name(init_labels);
     return start;
   }
@@ -140,7 +146,8 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
                                              fmt::join(start_rules(), ", "), init, suggestion(init, start_rules())));
   }
   start.stored = stored_name(init);
-  start.given = data::open_centroids(init, header_of(common));
+  start.given = points != nullptr ? open_centroids_for(*points, {"--init", init}, common)
+                                  : data::open_centroids(init, header_of(common));
   return start;
 }
 

@@ -69,8 +69,9 @@ struct Start {
 };
 
 /// The start of --init, or of --init-labels unless that is empty. Throws Error(usage) for an unknown rule, and the
-/// errors of the readers.
-Start open_start(const std::string& init, const std::string& init_labels, const CommonOptions& common);
+/// errors of the readers. Centroids of a file are those of `points`; null: there are only rules.
+Start open_start(const std::string& init, const std::string& init_labels, const CommonOptions& common,
+                 const data::PointSource* points = nullptr);
 
 /// Throws Error(usage) unless the labels of the start are those of k clusters of these points.
 void check_labels(const Start& start, std::int64_t clusters, const data::PointSource& points);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/run/matched_rows.h"
 #include "app/run/results.h"
 #include "core/error.h"
 #include "data/labels.h"
@@ -54,7 +55,9 @@ std::optional<Weighting> read_weighting(const CommonOptions& common, const data:
 
 std::optional<Weighting> read_weighting(const CommonOptions& common, std::int64_t rows, const std::string& name) {
   if (common.weights.empty()) return std::nullopt;
-  return checked(data::read_weights(common.weights, read_options(common)), rows, name);
+  data::RowNumbers read = data::read_weights(common.weights, read_options(common), name);
+  say_matched(read, name);
+  return checked(std::move(read), rows, name);
 }
 
 WeightReport describe(const Weighting& weighting) { return {weighting.name, weighting.total, weighting.absent}; }

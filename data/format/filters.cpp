@@ -438,6 +438,10 @@ class Transposed final : public PointSource {
   std::int64_t changed_values() const override { return inner_->changed_values(); }
   SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
+  std::vector<std::string> column_names() const override {
+    std::call_once(named_, [this] { names_ = inner_->kept(Kept::id); });
+    return names_;
+  }
   void read(std::int64_t first, MatrixView<float> out) override {
     if (held_as() == Number::uint8) return read_converted<std::uint8_t>(first, out);
     if (held_as() == Number::int8) return read_converted<std::int8_t>(first, out);
@@ -508,6 +512,8 @@ class Transposed final : public PointSource {
   bool is_held_;            // else in the file
   std::int64_t group_ = 1;  // columns of the points that are written at a time
   std::optional<PointsMatrix> held_;
+  mutable std::once_flag named_;
+  mutable std::vector<std::string> names_;  // the identifiers of the rows of the file
   std::optional<ScratchFile> file_;
 };
 

@@ -96,9 +96,9 @@ std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, Fill fi
 /// The same with what the model has for each column; missing values of others stay.
 std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, std::shared_ptr<const TableModel> model);
 
-/// The columns of `source` become the rows. The first read() reads the whole source and keeps it in memory or, if it
-/// takes more than a part of that, in a file of the folder `scratch`. A transposed source gives back
-/// the one that it was made of.
+/// The columns of `source` become the rows, and the identifiers of its rows the names of the columns. The first read()
+/// reads the whole source and keeps it in memory or, if it takes more than a part of that, in a file of the folder
+/// `scratch`. A transposed source gives back the one that it was made of.
 std::unique_ptr<PointSource> transposed(std::unique_ptr<PointSource> source, const std::string& scratch = {});
 
 }  // namespace kith::data

@@ -49,7 +49,9 @@ class SparseRows final : public PointSource {
         rows_(matrix.by_columns ? matrix.columns : matrix.rows),
         columns_(matrix.by_columns ? matrix.rows : matrix.columns),
         remark_(matrix.remark),
-        indexed_(matrix.indexed) {
+        indexed_(matrix.indexed),
+        names_(matrix.by_columns ? std::vector<std::string>() : matrix.names),
+        row_names_(matrix.by_columns ? matrix.names : std::vector<std::string>()) {
     ReadOptions vectors;
     vectors.precision = options.precision;
     vectors.vector_as_column = true;
@@ -109,6 +111,10 @@ class SparseRows final : public PointSource {
     return remark_.empty() ? std::vector<std::string>() : std::vector{remark_};
   }
   std::optional<IndexedColumns> indexed_columns() const override { return indexed_; }
+  std::vector<std::string> column_names() const override { return names_; }
+  std::vector<std::string> kept(Kept which) const override {
+    return which == Kept::id ? row_names_ : std::vector<std::string>();
+  }
   void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
@@ -167,6 +173,7 @@ class SparseRows final : public PointSource {
   std::int64_t columns_;
   std::string remark_;
   std::optional<IndexedColumns> indexed_;
+  std::vector<std::string> names_, row_names_;  // row_names_: of compressed columns, which become columns again
   std::vector<std::int64_t> starts_;
   std::unique_ptr<PointSource> values_;  // null, like indices_, if all values are zero
   std::unique_ptr<PointSource> indices_;

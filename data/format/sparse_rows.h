@@ -27,6 +27,7 @@ struct SparseMatrix {
   std::function<std::unique_ptr<PointSource>(Part, const ReadOptions&)> open;
   std::string remark = {};  // for PointSource::remarks()
   std::optional<IndexedColumns> indexed = {};
+  std::vector<std::string> names = {};  // of the columns of the points, or none
 };
 
 /// Opens it as a dense matrix. Throws Error(data) if it is damaged or larger than the memory that may be used.

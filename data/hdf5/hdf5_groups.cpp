@@ -112,6 +112,27 @@ std::string kinds_of_features(const Hdf5InputFile& file, const std::string& matr
   return "";
 }
 
+std::vector<std::string> names_of_features(const Hdf5InputFile& file, const std::string& matrix,
+                                           std::int64_t features) {
+  const bool is_layer = parted(matrix).first.ends_with("/layers");
+  const std::string parent = is_layer ? parted(parted(matrix).first).first : parted(matrix).first;
+  std::vector<std::string> places{matrix + "/features/id", matrix + "/genes", parent + "/features",
+                                  parent + "/row_attrs/Accession", parent + "/row_attrs/Gene"};
+  try {
+    if (const std::string var = parent + "/var"; exists(file, var)) {
+      const std::string index = text_attribute(open_object(file, var).get(), "_index");
+      places.insert(places.begin(), fmt::format("{}/{}", var, index.empty() ? "_index" : index));
+    }
+    for (const std::string& place : places) {
+      if (!exists(file, place)) continue;
+      std::vector<std::string> names = texts_of(file, place);
+      if (std::ssize(names) == features) return names;
+    }
+  } catch (const Error&) {  // damaged names leave the points as they are
+  }
+  return {};
+}
+
 std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::string& path) {
   const Handle group = open_object(file, path);
   if (H5Iget_type(group.get()) != H5I_GROUP) return std::nullopt;
@@ -162,6 +183,7 @@ std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::st
   result.rows = shape[0];
   result.columns = shape[1];
   result.remark = kinds_of_features(file, path == "/" ? "" : path, result.columns);
+  result.names = names_of_features(file, path == "/" ? "" : path, result.columns);
   return result;
 }
 

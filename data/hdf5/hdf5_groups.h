@@ -23,18 +23,23 @@ struct SparseGroup {
   bool by_columns = false;              // the columns of the points are compressed, not their rows
   std::string values, indices, starts;  // paths of its datasets
   std::string remark;                   // what a reader of the result should know; or empty
+  std::vector<std::string> names;       // of the columns of the points, or none
 };
 
 // For data/io/packed.h.
 template <class Archive>
 void each_field(Archive& archive, SparseGroup& group) {
   archive(group.path, group.kind, group.rows, group.columns, group.by_columns, group.values, group.indices,
-          group.starts, group.remark);
+          group.starts, group.remark, group.names);
 }
 
 /// A remark if the columns of the matrix at this path, "" for the root, are of several kinds by what 10x Genomics or
 /// AnnData say beside it; or nothing.
 std::string kinds_of_features(const Hdf5InputFile& file, const std::string& matrix, std::int64_t features);
+
+/// The names of the columns of the points in the matrix at this path, "" for the root: of AnnData's var, of the
+/// features of 10x Genomics and h5Seurat, of the genes of Loom. None: there are none, or not as many as `features`.
+std::vector<std::string> names_of_features(const Hdf5InputFile& file, const std::string& matrix, std::int64_t features);
 
 /// The sparse matrix in the group at `path`; nullopt if there is none. Throws Error(data) if it is damaged.
 std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::string& path);

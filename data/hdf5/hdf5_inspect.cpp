@@ -315,12 +315,19 @@ bool is_reduction_of_seurat(const Hdf5InputFile& file, const std::string& path) 
   return has_link(root.get(), "assays") && has_link(root.get(), "cell.names");
 }
 
-/// Considers who wrote the dataset. MATLAB and R store matrices by columns, so HDF5 shows their dimensions reversed;
-/// where AnnData's attributes are, R has already reversed them itself.
+/// Whether Octave's `save -hdf5` wrote the dataset: a variable is a group of its type and its value.
+bool is_value_of_octave(const Hdf5InputFile& file, const std::string& path) {
+  const auto [group, name] = parted(path);
+  return name == "value" && !group.empty() && has_attribute(open_object(file, group).get(), "OCTAVE_NEW_FORMAT");
+}
+
+/// Considers who wrote the dataset. MATLAB, Octave and R store matrices by columns, so HDF5 shows their dimensions
+/// reversed; where AnnData's attributes are, R has already reversed them itself.
 void inspect_writer(const Hdf5InputFile& file, hid_t dataset, DatasetFacts& facts) {
   const std::string matlab = text_attribute(dataset, "MATLAB_class");
   const bool r = has_attribute(dataset, "rhdf5-NA.OK") && !has_attribute(dataset, "encoding-type");
-  facts.reversed = !matlab.empty() || r || is_reduction_of_seurat(file, facts.info.path);
+  facts.reversed = !matlab.empty() || r || is_reduction_of_seurat(file, facts.info.path) ||
+                   is_value_of_octave(file, facts.info.path);
   if (matlab.empty()) return;
   const bool empty = has_attribute(dataset, "MATLAB_empty");
   if (matlab != "char" && !empty) return;

@@ -350,12 +350,17 @@ std::string show_datasets(const std::vector<DatasetInfo>& list) {
 namespace {
 
 /// The dataset that most users of such a file mean: the points of ann-benchmarks or of a split into two sets, or what
-/// scanpy computes neighbours of; else the first.
+/// scanpy computes neighbours of; the centroids of a result in the units of its points; AnnData's matrix; else the
+/// first that does not hold truth values.
 std::string usual_dataset(const std::vector<DatasetInfo>& candidates) {
-  const auto found = std::find_if(candidates.begin(), candidates.end(), [](const DatasetInfo& info) {
-    return info.path == "/obsm/X_pca" || info.path.ends_with("/train");
+  for (const char* ending : {"/obsm/X_pca", "/train", "/centroids_original", "/X"}) {
+    const auto found = std::ranges::find_if(candidates, [&](const auto& info) { return info.path.ends_with(ending); });
+    if (found != candidates.end()) return found->path;
+  }
+  const auto numbers = std::ranges::find_if(candidates, [](const auto& info) {
+    return info.type.find("logical") == info.type.npos && info.type.find("bool") == info.type.npos;
   });
-  return (found == candidates.end() ? candidates.begin() : found)->path;
+  return (numbers == candidates.end() ? candidates.begin() : numbers)->path;
 }
 
 }  // namespace

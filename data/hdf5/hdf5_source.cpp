@@ -43,7 +43,8 @@ StoredRows checked(StoredRows rows, const std::string& name) {
   const auto require = [&problem](bool right, const char* what) {
     if (problem.empty() && !right) problem = what;
   };
-  require(rows.names.empty() || std::ssize(rows.names) == (problem.empty() ? facts.columns() : 0), "names of columns");
+  const std::int64_t features = problem.empty() ? (rows.across ? facts.rows() : facts.columns()) : 0;
+  require(rows.names.empty() || std::ssize(rows.names) == features, "names of columns");
   if (problem.empty()) problem = refusal_of_fields(facts.records);
   if (problem.empty() && rows.begin) {
     const std::int64_t bytes = capped_product(facts.rows() * facts.columns(), facts.element_bytes());
@@ -149,9 +150,12 @@ class Hdf5Source final : public PointSource {
   Number held_as() const override { return held_as_; }
   bool has_chosen_columns() const override { return !fields_.empty() && rows_.field.empty(); }
   std::vector<std::string> column_names() const override {
-    std::vector<std::string> names = rows_.names;
+    std::vector<std::string> names = rows_.across ? std::vector<std::string>() : rows_.names;
     for (const RecordField& field : fields_) names.push_back(field.name);
     return names;
+  }
+  std::vector<std::string> kept(Kept which) const override {  // of rows that become columns
+    return which == Kept::id && rows_.across ? rows_.names : std::vector<std::string>();
   }
   std::vector<std::string> remarks() const override { return remarks_; }
 
@@ -285,7 +289,9 @@ SparseMatrix sparse_matrix(const std::string& file, const SparseGroup& group) {
                                                                       : group.values;
             return open_hdf5_dataset({file, path}, vectors);
           },
-          group.remark};
+          group.remark,
+          {},
+          group.names};
 }
 
 std::string place_of(const Location& location) {

@@ -63,9 +63,10 @@ void close_dataset(std::int64_t id) { all_open().erase(id); }
 
 namespace {
 
-/// The column names of centroids, from the result file that holds them.
+/// The column names of centroids or medoids, from the result file that holds them.
 std::vector<std::string> stored_names(const Hdf5InputFile& file, const std::string& path, std::int64_t columns) {
-  if (path != "/centroids") return {};
+  const std::string last = parted(path).second;
+  if (last != "centroids" && last != "centroids_original" && last != "medoids") return {};
   std::vector<std::string> names = split_lines(text_attribute(open_object(file, "/").get(), "columns"));
   if (std::ssize(names) != columns) names.clear();  // principal components have no names
   return names;
@@ -137,7 +138,11 @@ StoredRows rows_of(Hdf5InputFile file, Handle dataset, const std::string& path, 
   rows.state = file.state();
   rows.names = stored_names(file, path, rows.facts.columns());
   rows.across = rows.facts.info.shape.size() == 2 && is_matrix_of_loom(file, path);
-  if (rows.facts.info.shape.size() == 2) rows.remark = kinds_of_features(file, path, rows.facts.columns());
+  if (rows.facts.info.shape.size() == 2) {
+    rows.remark = kinds_of_features(file, path, rows.facts.columns());
+    const std::int64_t features = rows.across ? rows.facts.rows() : rows.facts.columns();
+    if (rows.names.empty() && !rows.facts.reversed) rows.names = names_of_features(file, path, features);
+  }
   rows.begin = begin_of(file, dataset.get(), rows.facts);
   rows.steps = steps_of(dataset.get(), rows.facts);
   dataset = Handle();  // keep_open() opens it again

@@ -18,7 +18,7 @@ struct StoredRows {
   DatasetFacts facts;
   std::int64_t file_bytes = 0;
   FileState state;                               // of the file when it was opened
-  std::vector<std::string> names;                // of the columns, or none
+  std::vector<std::string> names;                // of the features: the columns, or across the rows; or none
   bool across = false;                           // Loom: the points are the columns
   std::string field;                             // of records: the one that was named; or empty
   std::string remark;                            // what a reader of the result should know; or empty

@@ -149,3 +149,45 @@ TEST_CASE("--config of a pipe, a device, a directory or a huge file is refused")
   write_bytes(huge, std::string(2 << 20, '#'));
   refuses(2, {"cluster", kDigits, "-k", "2", "--config", huge}, {"expected a file of at most 1048576 bytes"});
 }
+
+TEST_CASE("centroids are matched with the columns of the points by name") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", turned = folder / "turned.csv", other = folder / "other.csv",
+                    out = folder / "c.h5", means = folder / "means.csv";
+  write_bytes(table, "x,y\n0,5\n1,5\n100,6\n101,6\n");
+  write_bytes(turned, "y,x\n5,0\n5,1\n6,100\n6,101\n");
+  write_bytes(other, "y,z\n5,0\n5,1\n6,100\n6,101\n");
+  done({"cluster", table, "-k", "2", "-o", out, "--save-centroids", means});
+  for (const Words& start :
+       {Words{"--freeze", out}, {"--freeze", means}, {"--init", means}, {"--init", out + ":/centroids"}}) {
+    CAPTURE(start);
+    const auto with = [&](const std::string& points) {
+      Words words{"cluster", points, "-k", "2", "--json"};
+      words.insert(words.end(), start.begin(), start.end());
+      return words;
+    };
+    CHECK(done(with(turned)).json()["inertia"] == 1.0);
+    refuses(3, with(other), {"expected a column 'z'", "found none among x, y"});
+  }
+}
+
+TEST_CASE("labels and weights of another table are matched with rows by a column of identifiers") {
+  const Scratch folder;
+  const std::string labels = folder / "l.csv", truth = folder / "t.csv", others = folder / "o.csv";
+  write_bytes(labels, "id,label\np0,0\np1,0\np2,1\np3,1\n");
+  write_bytes(truth, "id,class,w\np3,b,0\np1,a,1\np2,b,1\np0,a,1\n");
+  write_bytes(others, "id,class\np3,b\np1,a\np2,b\np9,a\n");
+  const Outcome matched = done({"evaluate", labels, "--truth", truth + ":class"});
+  CHECK(matched.says("by the column 'id'"));
+  CHECK(matched.out.find("adjusted Rand index            1\n") != std::string::npos);
+  refuses(3, {"evaluate", labels, "--truth", others + ":class"}, {"o.csv: expected the rows of", "'p0'"});
+}
+
+TEST_CASE("centroids in the units of prepared points are not compared with the points") {
+  const Scratch folder;
+  const std::string table = folder / "d.csv", out = folder / "d.h5";
+  write_bytes(table, "x,y\n0,500\n1,510\n100,900\n101,910\n");
+  done({"cluster", table, "-k", "2", "--scale", "zscore", "-o", out});
+  refuses(3, {"knn", out + ":/centroids", "--queries", table, "-k", "1"}, {"d.h5:/centroids_original"});
+  CHECK(done({"distances", table, out + ":/centroids_original"}).code == 0);
+}
