@@ -281,7 +281,8 @@ TEST_CASE("a layout of a newer HDF5 is refused with that reason and a remedy") {
   make_valid(file);
   const std::string bytes = bytes_of(file);
   const std::uint64_t place[2] = {bytes.find(raw(kEight)), 32};  // address and size, behind version and class
-  const std::string layout = std::string("\x03\x01") + std::string(reinterpret_cast<const char*>(place), sizeof place);
+  std::string layout = "\x03\x01";
+  layout.append(reinterpret_cast<const char*>(place), sizeof place);
   write_bytes(file, patched(bytes, layout, "\x05"));
   refused_file(file + ":/x", {"newer.h5:/x", "probably written by a newer HDF5", "h5repack --high=1"});
   CHECK(list_datasets(file).at(0).unreadable.find("newer HDF5") != std::string::npos);
