@@ -39,12 +39,12 @@ constexpr std::string_view kDivided[] = {"cluster", "sweep", "assign", "knn"};
 static_assert(std::ranges::equal(kCommands, kCommandNames, {},
                                  [](const Command& c) { return std::string_view(c.name); }));
 
-/// kith without a word: what it is for, two commands to begin with, and where to read on.
+/// kith without a word: what it is for, two commands to begin with, and where to read on. It fits 60 columns.
 constexpr const char* kFirstLines =
-    "kith finds clusters and nearest neighbours in the rows of a file.\n"
-    "  kith cluster points.csv -k 5 -o labels.csv   five clusters: a label for each row\n"
-    "  kith knn points.csv -k 10 -o nearest.csv     the ten nearest rows of each row\n"
-    "  kith info points.csv; kith --help            what a file contains; all commands\n";
+    "kith: clusters and exact nearest neighbours of a file's rows\n"
+    "  kith cluster points.csv -k 5 -o labels.csv\n"
+    "  kith knn points.csv -k 10 -o nearest.csv\n"
+    "  kith info points.csv; kith --help lists all commands\n";
 
 std::string short_help(HelpForm form) {
   HelpPage page{

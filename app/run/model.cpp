@@ -265,11 +265,14 @@ std::string difference_of_columns(const std::vector<std::string>& names, const s
 std::unique_ptr<data::PointSource> open_centroids_for(const data::PointSource& points, const Given& given,
                                                       const CommonOptions& common) {
   const std::vector<std::string> names = common.pca > 0 ? std::vector<std::string>() : points.column_names();
-  auto centroids = data::open_centroids(given.location, header_of(common), names);
-  const std::string difference = difference_of_columns(centroids->column_names(), names, points.name());
-  if (difference.empty()) return centroids;
+  auto centroids = data::open_centroids(given.location, header_of(common));
+  const std::vector<std::string> theirs = centroids->column_names();
+  if (theirs.size() != names.size() || theirs == names) return centroids;  // a shape that differs is refused later
+  if (std::is_permutation(theirs.begin(), theirs.end(), names.begin())) {
+    return data::open_centroids(given.location, header_of(common), names);
+  }
   throw Error(ExitCode::data, fmt::format("{} {}: {}; give centroids of points with these columns", given.option,
-                                          given.location, difference));
+                                          given.location, difference_of_columns(theirs, names, points.name())));
 }
 
 data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_t columns) {

@@ -255,5 +255,6 @@ TEST_CASE("what is no bit is refused with its place and a remedy") {
   write_bytes(folder / "nine.npy", npy("'|b1'", false, "(2, 9)", std::string(18, '\1')));
   refuses(3, {"knn", folder / "nine.npy", "--queries", folder / "padded.npy", "-k", "1", "--metric", "hamming"},
           {"expected 9 columns", "found 16"});
-  refuses(2, {"cluster", kDrugs, "-k", "2", "--metric", "jaccard"}, {"k-means supports euclidean and cosine"});
+  refuses(2, {"cluster", kDrugs, "-k", "2", "--metric", "jaccard"},
+          {"k-means supports euclidean, cosine and correlation"});
 }

@@ -189,8 +189,8 @@ TEST_CASE("bash completes commands, options, values, files, datasets and columns
       {"kith completion z", "kith completion zsh "},
       {"kith plan cluster --max-i", "kith plan cluster --max-iterations "},
       {"kith cluster p.h5 --max-i", "kith cluster p.h5 --max-iterations "},
-      {"kith cluster p.h5 --metric co", "kith cluster p.h5 --metric cosine "},
-      {"kith cluster p.h5 --metric=co", "kith cluster p.h5 --metric=cosine "},
+      {"kith cluster p.h5 --metric cos", "kith cluster p.h5 --metric cosine "},
+      {"kith cluster p.h5 --metric=cos", "kith cluster p.h5 --metric=cosine "},
       {"kith cluster p", "kith cluster p.h5 "},
       {"kith cluster my", "kith cluster my\\ points.h5 "},
       {"kith cluster p.h5:", "kith cluster p.h5:/train "},
@@ -209,8 +209,8 @@ TEST_CASE("bash completes commands, options, values, files, datasets and columns
   }
   const std::vector<std::pair<std::string, std::string>> several{
       // all that are offered
-      {"kith cluster p.h5 --metric c", "kith cluster p.h5 --metric chebyshev cosine "},
-      {"kith cluster p.h5 --metric=c", "kith cluster p.h5 --metric=chebyshev cosine "},
+      {"kith cluster p.h5 --metric c", "kith cluster p.h5 --metric chebyshev correlation cosine "},
+      {"kith cluster p.h5 --metric=c", "kith cluster p.h5 --metric=chebyshev correlation cosine "},
       {"kith cluster p.h5 --header ", "kith cluster p.h5 --header auto no yes "},
       {"kith cluster t.csv --columns w", "kith cluster t.csv --columns weight width "},
       {"kith cluster n.csv --label-column p", "kith cluster n.csv --label-column petal\\ length plain "},
@@ -252,8 +252,8 @@ TEST_CASE("zsh completes the same in a terminal") {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"kith clu", "kith cluster "},
       {"kith plan cluster --max-i", "kith plan cluster --max-iterations "},
-      {"kith cluster p.h5 --metric co", "kith cluster p.h5 --metric cosine "},
-      {"kith cluster p.h5 --metric=co", "kith cluster p.h5 --metric=cosine "},
+      {"kith cluster p.h5 --metric cos", "kith cluster p.h5 --metric cosine "},
+      {"kith cluster p.h5 --metric=cos", "kith cluster p.h5 --metric=cosine "},
       {"kith cluster p", "kith cluster p.h5 "},
       {"kith cluster p.h5:", "kith cluster p.h5:/train "},
       {"kith cluster t.csv --columns h", "kith cluster t.csv --columns height "},

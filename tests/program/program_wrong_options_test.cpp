@@ -62,7 +62,8 @@ const Wrong kValues[] = {
      "knn and kith distances"},
     {2, "knn p.csv -k 2 --metric minkowski", "--metric | | expected euclidean, cosine, | found 'minkowski' |"},
     {2, "cluster p.csv -k 2 --metric jaccard",
-     "--metric jaccard | | k-means supports euclidean and cosine | a mean does not minimise other distances | kith "
+     "--metric jaccard | | k-means supports euclidean, cosine and correlation | a mean does not minimise other "
+     "distances | kith "
      "knn and kith distances"},
     {2, "knn p.csv -k 2 --bits 16", "--bits 16 | | expected --metric hamming or jaccard | leave --bits out | "},
     {2, "knn p.csv -k 2 --metric hamming --scale zscore",
