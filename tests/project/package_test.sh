@@ -104,7 +104,7 @@ python_packages() {
   fi
   $venv/bin/python -m build --no-isolation -o $root -C "cmake.define.KITH_BUILT=$PWD/build" . >>$log 2>&1 ||
     { cat $log >&2; fail 'They could not be made.'; }
-  PATH=$venv/bin:$PATH $venv/bin/auditwheel repair -w $root/wheel $root/kith_cluster-*.whl >>$log 2>&1 ||
+  PATH=$PWD/$venv/bin:$PATH $venv/bin/auditwheel repair -w $root/wheel $root/kith_cluster-*.whl >>$log 2>&1 ||
     { cat $log >&2; fail 'auditwheel finds libraries that are not on every Linux.'; }
   (cd $root/wheel && echo *.whl)
   $venv/bin/pip install --quiet $root/wheel/*.whl
