@@ -313,10 +313,6 @@ Labels labels_of_array(const Location& location) {
       {name, std::move(*texts), static_cast<std::int64_t>(std::filesystem::file_size(location.file))});
 }
 
-}  // namespace
-
-namespace {
-
 /// The names of the columns of a text table; none for anything else.
 std::vector<std::string> names_of_table(const std::string& name, const ReadOptions& options) {
   const std::string file = parse_location(name).file;
@@ -364,9 +360,11 @@ MatchedRows match_rows(const std::string& name, const std::string& of, const Rea
     const auto texts_in = [&](const std::string& table) {
       return read_text_column({table, column}, options, {.what = "identifier", .may_be_empty = true}).texts;
     };
-    const std::vector<std::string> here = texts_in(file), there = texts_in(other);
+    const std::vector<std::string> here = texts_in(file);
     const auto places = places_of(here);
-    if (here.size() != there.size() || here == there || places.empty() || places_of(there).empty()) continue;
+    if (places.empty()) continue;  // no identifiers: the other table, often the large one, is not read for them
+    const std::vector<std::string> there = texts_in(other);
+    if (here.size() != there.size() || here == there || places_of(there).empty()) continue;
     std::vector<std::int64_t> rows;
     for (const std::string& text : there) {
       const auto found = places.find(text);
