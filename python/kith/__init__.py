@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._arrays import column_names, in_order, is_table
 from ._choice import WHERE, _native, held, in_process, rounded
 from ._errors import Error, Warning, make_error
-from ._program import as_file, as_points, call, number, program
+from ._program import as_file, as_points, call, installed_version, number, program, whole
 
 if TYPE_CHECKING:
     from ._estimators import DBSCAN, KMeans, NearestNeighbors
@@ -50,6 +50,8 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module("._estimators", __name__) if name in estimators else _native, name)
+    if name == "__version__":
+        return _native.version() if _native is not None else installed_version()
     raise AttributeError(f"module 'kith' has no attribute '{name}'")
 
 
@@ -158,7 +160,7 @@ def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
         options = {"metric": start.metric, **options}
     if (taken := in_process("cluster", options, points)) is not None:
         own, names = held(points, "points", taken), column_names(points)
-        found = _native.cluster(own, int(number("clusters", clusters)), **taken)
+        found = _native.cluster(own, whole("clusters", clusters), **taken)
         metric = taken.get("metric", "euclidean")
         centroids = _marked(found.centroids, "metric='cosine'" if metric == "cosine" else "")
         return _clusters_of(found, own, centroids=centroids, columns=names, metric=metric)
@@ -175,7 +177,7 @@ def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
         )
 
     def words(folder: str) -> list[str]:
-        return [*as_points(folder, "points", points), "-k", number("clusters", clusters)]
+        return [*as_points(folder, "points", points), "-k", str(whole("clusters", clusters))]
 
     return call("cluster", words, options, read)
 
@@ -244,11 +246,11 @@ def neighbors(base: ArrayLike, k: int, queries: ArrayLike | None = None, **optio
     """The k nearest rows of `base` for each query, or for each other row: `kith knn`. Raises Error."""
     if (taken := in_process("knn", options, base, queries)) is not None:
         search, asked, points = _index(base, queries, taken)
-        rows, distances = search.search(asked, int(number("k", k)), **taken)
+        rows, distances = search.search(asked, whole("k", k), **taken)
         return Neighbors(rows=rows, distances=rounded(distances, *points))
     return call(
         "knn",
-        _search(base, ["-k", number("k", k)], queries),
+        _search(base, ["-k", str(whole("k", k))], queries),
         options,
         lambda file, _: Neighbors(rows=file["neighbors"][:], distances=file["distances"][:]),
     )

@@ -44,6 +44,11 @@ def program() -> str:
     return found
 
 
+def installed_version() -> str:
+    """That of the program: "0.2.0"."""
+    return subprocess.run([program(), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+
+
 def number(name: str, value: Any) -> str:
     """A number of any type as a word: of Python, NumPy or the standard library, or an array of one value."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -59,6 +64,13 @@ def number(name: str, value: Any) -> str:
     except (TypeError, ValueError, OverflowError):
         raise make_error(2, f"{name}: expected a number, found {value!r}") from None
     return str(int(real)) if real.is_integer() and abs(real) < 2**53 else repr(real)
+
+
+def whole(name: str, value: Any) -> int:
+    text = number(name, value)
+    if not text.lstrip("-").isdigit():
+        raise make_error(2, f"{name}: expected a whole number, found {text}")
+    return int(text)
 
 
 def _refuse_outputs(command: str, options: dict[str, Any]) -> None:
@@ -121,7 +133,9 @@ def as_file(folder: str, argument: str, value: Any, dimensions: int | None = Non
 def _in_words_of_caller(message: str, folder: str) -> str:
     """The message with the names of arguments in place of their files, and with a call in place of a command."""
     message = re.sub(r"continue with: kith cluster .*", "init=result continues it", message, flags=re.DOTALL)
-    return re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5|csv)(?::/?\w+)?", r"\1", message)
+    message = re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5|csv)(?::/?\w+)?", r"\1", message)
+    option = None if message.startswith("unknown option") else re.search(r"--([a-z][a-z-]+)", message)
+    return f"{message} (here --{option[1]} is {option[1].replace('-', '_')}=)" if option else message
 
 
 def _run(command: list[str], folder: str) -> None:

@@ -43,6 +43,10 @@ def warned(call, *said):
     return result
 
 
+def test_version():
+    assert kith.__version__ == kith._program.installed_version()
+
+
 def test_results_of_the_program():
     with tempfile.TemporaryDirectory() as folder:
         np.save(folder + "/points.npy", points)
@@ -143,6 +147,10 @@ def test_arrays_as_options():
 
 def test_every_failure_is_an_error():
     fails(lambda: kith.cluster(points, 301), 2, "301", "300")
+    fails(lambda: kith.cluster(points, 2.5), 2, "clusters: expected a whole number, found 2.5")
+    fails(lambda: kith.neighbors(points, 1.5), 2, "k: expected a whole number, found 1.5")
+    fails(lambda: kith.cluster(points, 3, seed=-1), 2, "found '-1'", "(here --seed is seed=)")
+    fails(lambda: kith.cluster(points, 3, max_iterations=-1), 2, "(here --max-iterations is max_iterations=)")
     fails(lambda: kith.cluster(points, 3, no_such_option=1), 2, "--no-such-option")
     fails(lambda: kith.cluster(points, 3, n_inti=1), 2, "--n-init")
     fails(lambda: kith.cluster(np.full((3, 2), np.nan), 2), 3, "points: row 1, column 1")
