@@ -67,7 +67,7 @@ void add_profile(const std::string& file, Described& dataset, const data::ReadOp
 bool choose_numbers(Described& dataset, data::ReadOptions& options) {
   if (dataset.profile) {
     const data::TableProfile& profile = *dataset.profile;
-    options.decimal = profile.numbers.decimal;
+    if (profile.unclear.empty()) options.decimal = profile.numbers.decimal;
     options.thousands = profile.numbers.thousands;
     options.skip_lines = profile.skip_lines;
     options.missing_texts.insert(options.missing_texts.end(), profile.missing_texts.begin(),

@@ -415,7 +415,7 @@ namespace {
 /// Throws unless all texts are numbers, which NaN and infinity are.
 std::vector<double> numbers_of(const std::vector<std::string>& texts, const std::string& name,
                                const ReadOptions& options) {
-  const NumberStyle style{options.decimal, options.thousands};
+  const NumberStyle style{options.decimal == '\0' ? '.' : options.decimal, options.thousands};
   require_memory(std::ssize(texts) * static_cast<std::int64_t>(sizeof(double)), name);
   std::vector<double> numbers;
   numbers.reserve(texts.size());

@@ -81,7 +81,8 @@ std::vector<std::string> ready_options(const std::string& message) {
   if (say == message.npos || say == 0 || (message[say - 1] != ';' && message[say - 1] != '?')) return {};
   std::string rest = message.substr(say + kSay.size());
   std::vector<std::string> options;
-  static const std::regex kOptions("--[a-z-]+ [^ ,;()-][^ ,;()]*( --[a-z-]+ [^ ,;()-][^ ,;()]*)*");
+  static const std::regex kOptions(
+      "--[a-z-]+ ('[^']*'|[^ ',;()-](,?[^ ',;()])*)( --[a-z-]+ ('[^']*'|[^ ',;()-](,?[^ ',;()])*))*");
   for (;;) {
     const auto end = rest.find(kOr);
     options.push_back(rest.substr(0, end));

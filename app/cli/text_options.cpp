@@ -66,7 +66,8 @@ std::optional<char> mark_of(const std::string& text) {
 }
 
 void read_number_style(const CommonOptions& common, data::ReadOptions& options) {
-  const std::optional<char> decimal = mark_of(common.decimal), thousands = mark_of(common.thousands);
+  const bool is_open = common.decimal == "auto";
+  const std::optional<char> decimal = is_open ? '.' : mark_of(common.decimal), thousands = mark_of(common.thousands);
   if (decimal != '.' && decimal != ',') {
     throw Error(ExitCode::usage, fmt::format("--decimal: expected point or comma, found '{}'", common.decimal));
   }
@@ -80,7 +81,7 @@ void read_number_style(const CommonOptions& common, data::ReadOptions& options) 
                                              "for both; name both with --decimal and --thousands",
                                              common.thousands));
   }
-  options.decimal = *decimal;
+  options.decimal = is_open && common.thousands == "none" ? '\0' : *decimal;
   options.thousands = *thousands;
 }
 
@@ -140,7 +141,11 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
   };
   set.text(option("--delimiter", "C", "Delimiter of text files: comma, tab, semicolon, blanks, or any one character."),
            common.delimiter);
-  set.text(option("--decimal", "C", "Decimal separator in text files: point or comma."), common.decimal);
+  common.decimal = "auto";
+  set.text(option("--decimal", "C",
+                  "Decimal separator in text files: point, comma, or auto: point, but asked where points may separate "
+                  "thousands."),
+           common.decimal);
   set.text(option("--thousands", "C",
                   "Thousands separator in text files: none, comma, point, blank (also no-break and thin ones), "
                   "apostrophe, or any one character."),

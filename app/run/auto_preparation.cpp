@@ -14,6 +14,7 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
+#include "app/run/profile.h"
 #include "core/error.h"
 #include "data/file_set.h"
 #include "data/format/column_choice.h"
@@ -58,7 +59,9 @@ Treatment treatment_of(const ColumnProfile& column, const GivenColumns& given, c
   if (given.encoded.count(column.column) > 0) return {.shown = "as --encode says"};
   const bool is_kept = given.weighed.count(column.column) > 0 || given.chosen.count(column.column) > 0;
   const Treatment number{.shown = "number" + scaled, .why = missing_values(column, fill)};
-  if (is_kept && column.reads_as_number && column.type != ColumnType::empty) return number;
+  const bool is_number =
+      column.type == ColumnType::number || column.type == ColumnType::identifier || column.type == ColumnType::constant;
+  if (is_kept && column.reads_as_number && is_number) return number;
   switch (column.type) {
     case ColumnType::number:
       if (column.reads_as_number) return number;
@@ -210,13 +213,13 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
                                              "{}; use --scale zscore, and choose columns with --columns",
                                              table.file));
   }
-  const bool is_given = set.source("--decimal") != Source::none || set.source("--thousands") != Source::none;
   const data::ReadOptions options = read_options(common);
   const data::TableProfile table = data::profile_table(tables, options);
+  if (!table.unclear.empty()) throw Error(ExitCode::data, fmt::format("{}: {}", points, table.unclear));
   const std::int64_t skipped = table.skip_lines - options.skip_lines;
   common.skip_lines = table.skip_lines;
   append(common.na_values, fmt::format("{}", fmt::join(table.missing_texts, ",")));
-  if (!is_given) take_number_options(table.number_options, common);
+  if (options.decimal == '\0') take_number_options(table.number_options, common);
   if (set.source("--nan") == Source::none) common.nan = "median";
   if (set.source("--scale") == Source::none && !common.weighted()) common.scale = "zscore";
   GivenColumns given;
@@ -233,7 +236,13 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
   for (const std::int64_t j : table.points) {
     const ColumnProfile& column = table.columns[static_cast<std::size_t>(j)];
     choice.emplace_back(&column, treatment_of(column, given, scales ? ", scaled" : "", fill));
-    any = any || !choice.back().second.is_dropped;
+    const bool is_used = !choice.back().second.is_dropped;
+    any = any || is_used;
+    if (!is_used || column.far_value.empty()) continue;
+    Terminal::instance().warn(fmt::format(
+        "{}: {} holds {}, far from its other values, {} to {}; if it stands for a missing value, say --na-values {}",
+        points, data::show_column(table.names, j), column.far_value, shown_number(column.rest.first),
+        shown_number(column.rest.second), column.far_value));
   }
   // The column that most surely identifies the rows names them, unless the user has said what does.
   const auto surely = [](const auto& each) { return each.second.is_dropped ? each.first->names_rows : 0; };
@@ -246,7 +255,7 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
   std::vector<std::string> dropped;
   for (auto& [column, treatment] : choice) {
     const std::int64_t j = column->column;
-    if (!any && column->reads_as_number && column->type == ColumnType::identifier) {
+    if (!any && column->reads_as_number && column->type == ColumnType::identifier && !column->is_code) {
       treatment = {.shown = scales ? "number, scaled" : "number", .why = "no other column can be used"};
     }
     const std::string name = column_word(table.names, j);

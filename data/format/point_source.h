@@ -100,7 +100,7 @@ struct ReadOptions {
   /// at least.
   IndexedColumns indexed = {};
   std::string delimiter = {};            // text files only: one character, ' ' for blanks; empty: detected
-  char decimal = '.', thousands = '\0';  // text files only: marks in numbers, NumberStyle
+  char decimal = '.', thousands = '\0';  // text files only: NumberStyle; decimal '\0': '.', unless asked
   Header header = Header::automatic;
   /// Text files only: lines that begin with this character are skipped, '\0': none. Nothing: lines that begin with #
   /// before the first record.

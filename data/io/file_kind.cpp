@@ -358,7 +358,9 @@ std::vector<std::string> member_names(const std::string& file) {
   } catch (const Error&) {
     return {};
   }
-  std::erase_if(names, [](const std::string& name) { return name.empty() || name.back() == '/'; });
+  std::erase_if(names, [](const std::string& name) {  // macOS adds a folder with a file for each member
+    return name.empty() || name.back() == '/' || name.starts_with("__MACOSX/");
+  });
   return names;
 }
 

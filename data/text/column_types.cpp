@@ -15,6 +15,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -55,11 +56,13 @@ enum FieldKind : unsigned {
   month_first,
   two_days,
   points,
+  no_date,           // 0000-00-00 or 9999-12-31, which stand for none
+  code,              // of digits, the first of at least three a zero
   with_unit,         // a number of the style of the table, and a unit
   with_styled_unit,  // of another style
   word               // nothing of all this
 };
-constexpr std::size_t kKinds = 13;
+constexpr std::size_t kKinds = 15;
 using Kinds = unsigned;  // a bit for each
 constexpr bool has(Kinds kinds, FieldKind kind) { return (kinds >> kind & 1) != 0; }
 constexpr Kinds bit(FieldKind kind) { return 1U << kind; }
@@ -76,10 +79,11 @@ struct Range {
   }
 };
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
+/// Numbers that programs write where there is no value.
+constexpr double kStandIns[] = {-1, -9, -99, -999, -9999, -99999, 999, 9999, 99999, 999999};
+
+bool is_code(std::string_view text) {
+  return text.size() > 2 && text[0] == '0' && text.find_first_not_of("0123456789") == text.npos;
 }
 
 /// The values of one column that one thread has seen.
@@ -113,6 +117,9 @@ class ColumnCount {
     by_day_.add(other.by_day_);
     by_month_.add(other.by_month_);
     styles_.add(other.styles_);
+    stand_ins_ |= other.stand_ins_;
+    rest_.add(other.rest_);
+    no_dates_.insert(other.no_dates_.begin(), other.no_dates_.end());
     units_.insert(other.units_.begin(), other.units_.end());
     different_.insert(other.different_.begin(), other.different_.end());
     level_ = std::max(level_, other.level_);
@@ -128,14 +135,18 @@ class ColumnCount {
   }
 
   ColumnProfile profile(const std::string& name) const;
-  /// The styles that read the values which the style of the table does not; nothing unless all others are numbers.
-  std::optional<StyleChoice> other_styles() const {
-    const std::int64_t read = rows_ - counts_[missing] - (marks().empty() ? 0 : counts_[word]);
-    const bool any =
-        !styles_.options().empty() && ((counts_[styled] > 0 && counts_[number] + counts_[styled] == read) ||
-                                       (counts_[with_styled_unit] > 0 && has_unit(read)));
-    return any ? std::optional(styles_) : std::nullopt;
+  const StyleChoice& styles() const { return styles_; }
+  /// Whether all values are numbers, of any style and perhaps with a unit.
+  bool holds_numbers() const {
+    const std::int64_t read = present() - (marks().empty() ? 0 : counts_[word]);
+    return read > 0 && (counts_[number] + counts_[styled] == read || has_unit(read));
   }
+  /// Whether a style other than that of the table reads more of the values, which all are numbers.
+  bool has_other_style() const {
+    return counts_[styled] + counts_[with_styled_unit] > 0 && !styles_.options().empty() && holds_numbers();
+  }
+  /// The first number in which the mark may be either.
+  std::string text_with_either(char mark) const;
 
   /// The words that stand for missing values among numbers, dates, or yes and no; ascending.
   std::vector<std::string> marks() const;
@@ -148,6 +159,10 @@ class ColumnCount {
     Kinds kinds = 0;
   };
 
+  std::int64_t present() const { return rows_ - counts_[missing]; }
+  bool are_dates(FieldKind order) const {
+    return counts_[order] > 0 && counts_[order] + counts_[no_date] == present() - counts_[word];
+  }
   bool is_sampled(std::uint64_t hash) const { return (hash & ((std::uint64_t{1} << level_) - 1)) == 0; }
   void thin_out() {
     while (values_.size() > most_) {
@@ -179,34 +194,50 @@ class ColumnCount {
   std::int64_t bytes_ = 0, words_ = 0;  // the longest value that is a text
   Range numbers_, by_day_, by_month_, unit_numbers_;
   StyleChoice styles_;
+  unsigned stand_ins_ = 0;           // those of kStandIns that occur, a bit for each
+  Range rest_;                       // the numbers without them
   std::set<std::string> units_;      // two at most are needed
+  std::set<std::string> no_dates_;   // one more than can be marks at most
   std::set<std::string> different_;  // words, one more than can be marks at most
 };
 
 Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
   if (is_missing(head, text)) return bit(missing);
   Kinds kinds = 0;
-  const std::string plain = plain_number(trimmed(text), head.numbers);
+  const std::string plain = plain_number(text, head.numbers);
+  double value = 0.0;
   if (!plain.empty()) {
-    double value = 0.0;
     parse_number(plain.data(), plain.data() + plain.size(), value);
     if (!std::isfinite(value)) return bit(missing);
     numbers_.add(value);
-    kinds |= bit(number) | (value == std::floor(value) ? bit(whole) : 0);
-  } else if (head.numbers.is_plain() && styles_.add(text)) {
+    const auto* stand_in = std::find(std::begin(kStandIns), std::end(kStandIns), value);
+    if (stand_in == std::end(kStandIns)) {
+      rest_.add(value);
+    } else {
+      stand_ins_ |= 1U << (stand_in - std::begin(kStandIns));
+    }
+    kinds |= bit(number) | (value == std::floor(value) ? bit(whole) : 0) | (is_code(text) ? bit(code) : 0);
+    if (head.may_be_thousands) styles_.add_plain(text);
+  } else if (head.may_be_thousands && styles_.add(text)) {
     kinds |= bit(styled);
   }
   if (parse_yes_no(text)) {
     const bool is_word = std::isalpha(static_cast<unsigned char>(text.front())) != 0;
     kinds |= bit(yes_no) | (is_word ? bit(yes_no_word) : 0);
   }
-  if (has(kinds, number)) return kinds;
+  constexpr double kFirstDay = 19000101, kLastDay = 21001231;
+  const bool may_be_day = text.size() == 8 && has(kinds, whole) && value >= kFirstDay && value <= kLastDay;
+  if (has(kinds, number) && !may_be_day) return kinds;
+  if (stands_for_no_date(text)) {
+    if (no_dates_.size() <= kMostMarks) no_dates_.insert(std::string(text));
+    kinds |= bit(no_date);
+  }
   const DateReadings dates = date_readings(text);
-  if (dates.day_first) {
+  if (dates.day_first && !has(kinds, no_date)) {
     by_day_.add(*parse_date(text, DateOrder::day_first));
     kinds |= bit(day_first);
   }
-  if (dates.month_first) {
+  if (dates.month_first && !has(kinds, no_date)) {
     by_month_.add(*parse_date(text, DateOrder::month_first));
     kinds |= bit(month_first);
   }
@@ -216,13 +247,14 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
     const UnitText unit = split_unit(text);
     const std::string number = unit.unit.empty() ? "" : plain_number(unit.number, head.numbers);
     if (!number.empty()) {
-      double value = 0.0;
       parse_number(number.data(), number.data() + number.size(), value);
       unit_numbers_.add(value);
       kinds |= bit(with_unit);
-    } else if (!unit.unit.empty() && head.numbers.is_plain() && styles_.add(unit.number)) {
+      if (head.may_be_thousands) styles_.add_plain(unit.number);
+    } else if (!unit.unit.empty() && head.may_be_thousands && styles_.add(unit.number)) {
       kinds |= bit(with_styled_unit);
     }
+    if (kinds != 0 && is_currency(unit.unit)) styles_.marks().add_currency();
     if (kinds != 0 && units_.size() < 2) units_.insert(unit.unit);
   }
   if (kinds == 0) {
@@ -238,10 +270,15 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
 std::vector<std::string> ColumnCount::marks() const {
   // In percent of the values: more of them may be a kind of value of their own, as sizes among numbers (S, M, L, 42).
   constexpr std::int64_t kMostPercent = 15;
-  const std::int64_t present = rows_ - counts_[missing], read = present - counts_[word];
-  if (counts_[word] == 0 || different_.size() > kMostMarks || 100 * counts_[word] > kMostPercent * present) return {};
+  const std::int64_t read = present() - counts_[word];
+  const bool dates = are_dates(day_first) || are_dates(month_first);
+  const auto no_dates = [&] {
+    const bool some = dates && no_dates_.size() <= kMostMarks;
+    return some ? std::vector<std::string>(no_dates_.begin(), no_dates_.end()) : std::vector<std::string>();
+  };
+  if (counts_[word] == 0) return no_dates();
+  if (different_.size() > kMostMarks || 100 * counts_[word] > kMostPercent * present()) return {};
   const bool numbers = counts_[number] + counts_[styled] == read || has_unit(read);
-  const bool dates = counts_[day_first] == read || counts_[month_first] == read;
   if (!numbers && !dates && counts_[yes_no] != read) return {};
   const auto lower = [](std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -260,7 +297,46 @@ std::vector<std::string> ColumnCount::marks() const {
     const bool can_be_named = text.size() <= 20 && text.find_first_of(",'\"\n0123456789") == text.npos;
     if (!can_be_named || is_one_of(kZeros) || (!numbers && !dates && !is_one_of(kUsual))) return {};
   }
-  return {different_.begin(), different_.end()};
+  std::vector<std::string> all = no_dates();
+  all.insert(all.end(), different_.begin(), different_.end());
+  return all;
+}
+
+std::string ColumnCount::text_with_either(char mark) const {
+  const Value* first = nullptr;
+  for (const auto& [hash, value] : values_) {
+    NumberMarks marks;
+    const UnitText unit = split_unit(value.text);
+    marks.add(unit.unit.empty() ? value.text : unit.number);
+    if (marks.has_either(mark) && (first == nullptr || value.first_row < first->first_row)) first = &value;
+  }
+  return first == nullptr ? "" : first->text;
+}
+
+/// Whether the name says that the column holds dates: date, OrderDate, geburtsdatum.
+bool names_date(const std::string& name) {
+  std::string lower;
+  for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* word : {"date", "datum", "fecha", "day", "yyyymmdd", "ymd"}) {
+    if (lower.find(word) != lower.npos) return true;
+  }
+  for (const char* word : {"tag", "dt", "jour", "dia", "data"}) {
+    if (lower == word || lower.ends_with(std::string("_") + word)) return true;
+  }
+  return false;
+}
+
+/// A number that stands far from all others, as those that programs write where there is no value.
+std::string far_stand_in(unsigned stand_ins, const Range& rest) {
+  for (const double number : kStandIns) {
+    const bool occurs = (stand_ins & 1) != 0;
+    stand_ins >>= 1;
+    constexpr double kNear = 10;
+    const double distance = number < rest.least ? rest.least - number : number - rest.most;
+    const bool is_far = rest.most > rest.least && distance > rest.most - rest.least;
+    if (occurs && is_far && (std::abs(number) >= kNear || rest.least >= kNear)) return fmt::format("{:.0f}", number);
+  }
+  return "";
 }
 
 /// Whether the name is one that people give to what identifies a row: id, customer_id, orderId, uuid.
@@ -278,8 +354,8 @@ bool names_identifier(const std::string& name) {
 }
 
 bool ColumnCount::set_date(ColumnProfile& column) const {
-  const std::int64_t present = rows_ - counts_[missing];
-  const bool all_by_day = counts_[day_first] == present, all_by_month = counts_[month_first] == present;
+  const bool all_by_day = counts_[word] == 0 && are_dates(day_first);
+  const bool all_by_month = counts_[word] == 0 && are_dates(month_first);
   if (!all_by_day && !all_by_month) return false;
   column.type = ColumnType::date;
   const Range& range = all_by_day ? by_day_ : by_month_;
@@ -292,7 +368,9 @@ bool ColumnCount::set_date(ColumnProfile& column) const {
 }
 
 void ColumnCount::set_type(ColumnProfile& column) const {
-  const std::int64_t present = rows_ - counts_[missing];
+  const std::int64_t present = this->present();
+  const bool few =
+      !column.has_more_distinct && column.distinct <= kMostCategories && kRowsPerCategory * column.distinct <= present;
   const auto different = [&column] {
     return fmt::format("{}{} different texts", column.has_more_distinct ? "more than " : "", column.distinct);
   };
@@ -314,9 +392,22 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     column.type = ColumnType::yesno;
     return;
   }
+  if (column.reads_as_number && counts_[day_first] == present && names_date(column.name)) {
+    set_date(column);
+    return;
+  }
   if (column.reads_as_number) {
     column.minimum = numbers_.least;
     column.maximum = numbers_.most;
+    if (counts_[code] > 0 && counts_[whole] == present) {
+      column.type = few ? ColumnType::category : ColumnType::identifier;
+      column.is_code = true;
+      column.why = "codes with leading zeros";
+      if (are_all_different() && counts_[missing] == 0 && names_identifier(column.name)) column.names_rows = 2;
+      return;
+    }
+    column.far_value = far_stand_in(stand_ins_, rest_);
+    if (!column.far_value.empty()) column.rest = {rest_.least, rest_.most};
     const bool differ = counts_[whole] == present && are_all_different();
     const bool counts =
         differ && present >= kLeastConsecutive && numbers_.most - numbers_.least + 1.0 == static_cast<double>(present);
@@ -345,15 +436,16 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     column.maximum = unit_numbers_.most;
     return;
   }
-  const bool few =
-      !column.has_more_distinct && column.distinct <= kMostCategories && kRowsPerCategory * column.distinct <= present;
   if (few) {
     column.type = ColumnType::category;
     column.why = different();
     return;
   }
   constexpr std::int64_t kNameWords = 2, kNameBytes = 40;
-  if (are_all_different() && words_ <= kNameWords && bytes_ <= kNameBytes && present >= kLeastConsecutive) {
+  const bool are_lists =
+      std::all_of(values_.begin(), values_.end(), [](const auto& entry) { return entry.second.text.starts_with('['); });
+  if (are_all_different() && !are_lists && words_ <= kNameWords && bytes_ <= kNameBytes &&
+      present >= kLeastConsecutive) {
     column.type = ColumnType::identifier;
     column.why = "texts, all different";
     if (counts_[missing] == 0) column.names_rows = names_identifier(column.name) ? 2 : 1;
@@ -361,8 +453,9 @@ void ColumnCount::set_type(ColumnProfile& column) const {
   }
   column.type = ColumnType::text;
   const std::int64_t numbers = counts_[number];
-  column.why =
-      2 * numbers > present ? fmt::format("{} of {} values are no numbers", present - numbers, present) : different();
+  column.why = are_lists               ? "lists of values"
+               : 2 * numbers > present ? fmt::format("{} of {} values are no numbers", present - numbers, present)
+                                       : different();
 }
 
 ColumnProfile ColumnCount::profile(const std::string& name) const {
@@ -432,15 +525,24 @@ std::vector<ColumnCount> count_columns(const InputBytes& input, const TextHead& 
   return all;
 }
 
-/// Also finds the styles that read other columns, and the words that stand for missing values.
+/// What the columns say of the table: the style that reads more of them, and the words that stand for missing values.
+struct TableSigns {
+  StyleChoice styles;
+  bool need_style = false;  // points separate thousands, though all values read as numbers
+  std::set<std::string> marks;
+  std::map<std::int64_t, std::string> unclear;  // columns with a mark that may be either, and a question for each
+};
+
+/// Also finds the signs, unless they are null.
 TableProfile profile_of(const InputBytes& input, const TextHead& head, const TextIndex& index, int threads,
-                        StyleChoice* styles, std::set<std::string>* marks) {
+                        TableSigns* signs) {
   TableProfile table{.rows = index.rows,
                      .columns = {},
                      .points = {},
                      .names = head.names,
                      .number_options = {},
                      .numbers = head.numbers,
+                     .unclear = {},
                      .missing_texts = {},
                      .skip_lines = head.options.skip_lines};
   std::vector<ColumnCount> counts = count_columns(input, head, index, threads);
@@ -448,10 +550,29 @@ TableProfile profile_of(const InputBytes& input, const TextHead& head, const Tex
     const std::string name = head.names.empty() ? std::to_string(j + 1) : head.names[j];
     table.columns.push_back(counts[j].profile(name));
     table.columns.back().column = static_cast<std::int64_t>(j);
-    const auto others = counts[j].other_styles();
-    if (others && styles != nullptr) styles->add(*others);
-    if (marks == nullptr) continue;
-    for (std::string& mark : counts[j].marks()) marks->insert(std::move(mark));
+  }
+  if (signs == nullptr) return table;
+  NumberMarks marks;
+  for (const ColumnCount& count : counts) {
+    if (count.holds_numbers()) marks.add(count.styles().marks());
+    for (std::string& mark : count.marks()) signs->marks.insert(std::move(mark));
+  }
+  for (std::size_t j = 0; j < counts.size(); ++j) {
+    if (!counts[j].holds_numbers()) continue;
+    StyleChoice styles = counts[j].styles();
+    const auto column = static_cast<std::int64_t>(j);
+    const char unclear = settle_marks(styles, marks, head.syntax.delimiter);
+    if (unclear != '\0') {
+      signs->unclear[column] = question_about(unclear, counts[j].text_with_either(unclear), head.names, column) +
+                               options_for_either(unclear, "");
+      continue;
+    }
+    const bool groups = styles.style().thousands == '.' && styles.marks().has_either('.');
+    signs->need_style = signs->need_style || groups;
+    if (groups || counts[j].has_other_style()) {
+      signs->styles.add(styles);
+      table.columns[j].number_options = groups || !table.columns[j].number_options.empty() ? styles.options() : "";
+    }
   }
   return table;
 }
@@ -512,10 +633,10 @@ TableProfile profile_table(const std::vector<Location>& tables, const ReadOption
     read.skip_lines = lines;
     head = read_head(input, read);
   }
-  StyleChoice styles;
-  std::set<std::string> marks;
-  TableProfile table = profile_of(input, head, index_text(input, head), options.threads, &styles, &marks);
-  const std::string other = styles.options();
+  TableSigns signs;
+  TableProfile table = profile_of(input, head, index_text(input, head), options.threads, &signs);
+  const std::set<std::string>& marks = signs.marks;
+  const std::string other = signs.styles.options();
   const bool any_styled =
       !other.empty() && std::any_of(table.columns.begin(), table.columns.end(), [](const auto& column) {
         return !column.number_options.empty() || !column.is_number();
@@ -525,14 +646,14 @@ TableProfile profile_table(const std::vector<Location>& tables, const ReadOption
     if (styled ? !any_styled : marks.empty()) continue;
     ReadOptions adjusted = read;
     if (styled) {
-      adjusted.decimal = styles.style().decimal;
-      adjusted.thousands = styles.style().thousands;
+      adjusted.decimal = signs.styles.style().decimal;
+      adjusted.thousands = signs.styles.style().thousands;
     }
     adjusted.missing_texts.insert(adjusted.missing_texts.end(), marks.begin(), marks.end());
     const TextHead again = read_head(input, adjusted);
     if (again.columns != head.columns || again.names != head.names) continue;
-    TableProfile better = profile_of(input, again, index_text(input, again), options.threads, nullptr, nullptr);
-    if (styled && columns_of_numbers(better) <= columns_of_numbers(table)) continue;
+    TableProfile better = profile_of(input, again, index_text(input, again), options.threads, nullptr);
+    if (styled && columns_of_numbers(better) < columns_of_numbers(table) + (signs.need_style ? 0 : 1)) continue;
     table = std::move(better);
     if (styled) table.number_options = other;
     table.missing_texts = {marks.begin(), marks.end()};
@@ -540,6 +661,9 @@ TableProfile profile_table(const std::vector<Location>& tables, const ReadOption
   }
   if (several) table.skip_lines = options.skip_lines;
   table.points = choose_text_columns(input, head, names_for(head)).points;
+  for (const std::int64_t column : table.points) {
+    if (table.unclear.empty() && signs.unclear.count(column) > 0) table.unclear = signs.unclear[column];
+  }
   input.check_unchanged();
   return table;
 }

@@ -31,8 +31,11 @@ struct ColumnProfile {
   bool reads_as_number = false;    // every value, with the options of the table
   std::string unit;                // of every value, which is a number beside it; empty: none
   std::string number_options;      // that read every value as a number, if the options of the table do not
-  std::string date_order;          // of a date, if both orders can be read and differ: "day or month first"
-  double minimum = 0.0, maximum = 0.0;                          // of numbers; of dates in days since 1970
+  bool is_code = false;            // its numbers have leading zeros, as 01234 has
+  std::string far_value;           // a number such as -999, far from all others, which are between these; empty: none
+  std::pair<double, double> rest;
+  std::string date_order;               // of a date, if both orders can be read and differ: "day or month first"
+  double minimum = 0.0, maximum = 0.0;  // of numbers; of dates in days since 1970
   std::vector<std::pair<std::string, std::int64_t>> commonest;  // up to three values, the most frequent first
   std::vector<std::string> examples;                            // up to three different values, the first rows first
   /// Whether distances can use its values as they are, or without their unit.
@@ -47,7 +50,9 @@ struct TableProfile {
   /// The options --decimal and --thousands that read the most columns as numbers, "--decimal comma"; empty: those that
   /// the table is read with.
   std::string number_options;
-  NumberStyle numbers;                     // of these options
+  NumberStyle numbers;  // of these options
+  /// A column of the points whose numbers may be read in two ways, with both as options, for an error; empty: none.
+  std::string unclear;
   std::vector<std::string> missing_texts;  // words that stand for missing values, besides those of the options
   std::int64_t skip_lines = 0;             // before the table: the option, or as many as hold a title
 };

@@ -41,6 +41,7 @@ class TextSource final : public PointSource {
         choice_(choose_text_columns(input_, head_, names_)),
         encodings_(find_encodings(head_, names_, choice_.points, options, input_.name())),
         target_(static_cast<std::size_t>(head_.columns), kSkipped),
+        marks_(head_.may_be_thousands && !options.model ? static_cast<std::size_t>(head_.columns) : 0),
         class_(class_for(ValueClass::f64, options.precision)),
         plain_(head_.numbers.is_plain()),
         missing_(options.missing),
@@ -160,6 +161,16 @@ class TextSource final : public PointSource {
   void take_fills(const TableModel& model);
   /// Whether there are values in place of missing ones in a column of the file.
   bool fills(std::int64_t column) const { return !fill_.empty() && !fill_[static_cast<std::size_t>(column)].empty(); }
+  /// Notes the marks of a number that was read as this value.
+  void note_marks(std::int64_t column, const char* begin, const char* end, double value) const {
+    std::atomic<std::uint16_t>& seen = marks_[static_cast<std::size_t>(column)];
+    const std::uint16_t before = seen.load(std::memory_order_relaxed);
+    NumberMarks marks = NumberMarks::of(before);
+    marks.add_plain(begin, end, value);
+    if (marks.bits() != before) seen.fetch_or(static_cast<std::uint16_t>(marks.bits()), std::memory_order_relaxed);
+  }
+  /// Asks, once all rows have been read, whether points separate thousands where the rows suggest it.
+  void check_marks() const;
   /// Counts a row with a value that the model does not know.
   void keep_unknown(const Place& place, const std::string& text) const;
 
@@ -173,6 +184,8 @@ class TextSource final : public PointSource {
   /// For each column of the file its column in the points, kSkipped, or kEncoded less the index of its encoding.
   std::vector<std::int64_t> target_;
   std::int64_t columns_ = 0;  // of the points
+  /// NumberMarks of the columns of the file; empty: the user, or a model, says what marks mean.
+  mutable std::vector<std::atomic<std::uint16_t>> marks_;
   ValueClass class_;
   bool plain_;  // the style of numbers
   Missing missing_;
@@ -186,6 +199,7 @@ class TextSource final : public PointSource {
     std::set<std::int64_t> lines;
     std::int64_t column = 0;
     std::string text;
+    std::pair<std::int64_t, std::string> open_end;  // the first date of 9999-12-31, and its line; 0: none
   };
   mutable Unknown unknown_;
   std::vector<double> missing_numbers_;  // those of ReadOptions::missing_texts
@@ -235,7 +249,21 @@ void TextSource::keep_unknown(const Place& place, const std::string& text) const
 
 std::vector<std::string> TextSource::remarks() const {
   std::vector<std::string> remarks = head_.remarks;
+  for (std::size_t j = 0; j < marks_.size(); ++j) {
+    if (!NumberMarks::of(marks_[j]).is_beside_digits('.')) continue;
+    remarks.push_back(fmt::format(
+        "{} holds whole numbers, and numbers such as 1.234, which were read as decimals; say --decimal comma "
+        "--thousands point if points separate thousands, or --decimal point",
+        show_column(head_.names, static_cast<std::int64_t>(j))));
+    break;
+  }
   const std::lock_guard lock(unknown_.mutex);
+  if (unknown_.open_end.first > 0) {
+    remarks.push_back(fmt::format(
+        "line {} has the date {}, which databases write where there is none, and which is far from all others; "
+        "--na-values '{}' makes a missing value of it",
+        unknown_.open_end.first, unknown_.open_end.second, unknown_.open_end.second));
+  }
   if (unknown_.lines.empty()) return remarks;
   remarks.push_back(fmt::format(
       "{} of {} rows {} a value that the model does not know, the first in line {}, {}: '{}'; {} no label (-1); "
@@ -276,8 +304,15 @@ void TextSource::refuse_word(const Place& place, const std::string& text, Encode
       : how == Encode::date
           ? "a date such as 2024-12-31, 2024-12-31T13:45:10, 31.12.2024 or 12/31/2024"
           : fmt::format("a date such as {} or 2024-12-31", how == Encode::date_day_first ? "31.12.2024" : "12/31/2024");
-  refuse_value(place, fmt::format("expected {}, found '{}'; correct it{}{}", expected, quoted(text, kShownBytes),
-                                  or_leave_out(place), is_missing(head_, text) ? or_drop() : ""));
+  const UnitText unit = how == Encode::unit ? split_unit(text) : UnitText{};
+  const bool is_styled = !unit.unit.empty() && plain_number(unit.number, head_.numbers).empty();
+  const std::string style = is_styled ? style_for(head_, place.column, unit.number) : "";
+  const std::string remedy = !style.empty() ? fmt::format("say {}", style)
+                             : how != Encode::unit && stands_for_no_date(text) && missing_ != Missing::refuse
+                                 ? fmt::format("if it stands for a missing value, say --na-values '{}'{}", text,
+                                               missing_ == Missing::keep ? "" : " --nan drop")
+                                 : "correct it" + or_leave_out(place) + (is_missing(head_, text) ? or_drop() : "");
+  refuse_value(place, fmt::format("expected {}, found '{}'; {}", expected, quoted(text, kShownBytes), remedy));
 }
 
 template <class T>
@@ -314,6 +349,16 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
       *features = std::numeric_limits<T>::quiet_NaN();
       return 0;
     }
+    if (encoding.how() == Encode::unit && !marks_.empty()) {
+      const std::string plain = split_unit(text).number;
+      note_marks(place.column, plain.data(), plain.data() + plain.size(), *number);
+    }
+    if (encoding.how() != Encode::unit && std::floor(*number) == kOpenEnd) {
+      const std::lock_guard lock(unknown_.mutex);
+      if (unknown_.open_end.first == 0 || place.line < unknown_.open_end.first) {
+        unknown_.open_end = {place.line, text};
+      }
+    }
     *features = static_cast<T>(*number);
     return static_cast<double>(*features) != *number ? 1 : 0;
   }
@@ -342,6 +387,7 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
   const std::string number = plain_number(text, head_.numbers);
   if (!number.empty()) {
     parse_number(number.data(), number.data() + number.size(), value);
+    if (!marks_.empty()) note_marks(place.column, number.data(), number.data() + number.size(), value);
     return value;
   }
   if (missing_ == Missing::keep || fills(place.column)) {
@@ -358,13 +404,10 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
                                     quoted(text, kShownBytes)));
   }
   if (const std::string options = style_for(head_, place.column, text); !options.empty()) {
-    const bool also_thousands = options == "--decimal comma" && !plain_number(text, {'.', ','}).empty();
-    refuse_value(place, fmt::format("expected a number, found '{}'; say {}{}{}", quoted(text, kShownBytes), options,
-                                    also_thousands ? ", or --thousands comma if the comma separates thousands" : "",
-                                    options == "--decimal comma" && head_.syntax.delimiter != ',' &&
-                                            place.record.find('"') == place.record.npos
-                                        ? ", or --delimiter comma if it separates fields"
-                                        : ""));
+    const bool may_divide =
+        options == "--decimal comma" && head_.syntax.delimiter != ',' && place.record.find('"') == place.record.npos;
+    refuse_value(place, fmt::format("expected a number, found '{}'; say {}{}", quoted(text, kShownBytes), options,
+                                    may_divide ? ", or --delimiter comma if it separates fields" : ""));
   }
   refuse_value(place, fmt::format("expected a number, found '{}'; correct it{}{}", quoted(text, kShownBytes),
                                   or_leave_out(place), is_missing(head_, text) ? or_drop() : ""));
@@ -388,13 +431,16 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     }
     cursor.skip_blanks();
     double value = 0.0;
-    const char* stop = parse_short_number(cursor.at(), value);
+    const char* begin = cursor.at();
+    const char* stop = parse_short_number(begin, value);
     bool is_read = plain_ && stop != nullptr && cursor.finish(stop);
     if (!is_read) {
-      stop = parse_number(cursor.at(), cursor.end(), value);
-      is_read = plain_ && stop != cursor.at() && cursor.finish(stop);
+      stop = parse_number(begin, cursor.end(), value);
+      is_read = plain_ && stop != begin && cursor.finish(stop);
     }
-    if (!is_read) {
+    if (is_read) {
+      if (!marks_.empty()) note_marks(j, begin, stop, value);
+    } else {
       const std::optional<double> taken = take_number(cursor, {line, j, record});
       if (!taken) {
         row[target] = std::numeric_limits<T>::quiet_NaN();
@@ -461,6 +507,15 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
     throw;
   }
   input_.check_unchanged();
+  if (first + out.rows == index_.rows) check_marks();
+}
+
+void TextSource::check_marks() const {
+  std::vector<std::int64_t> columns;
+  for (std::size_t j = 0; j < marks_.size(); ++j) {
+    if (NumberMarks::of(marks_[j]).may_be_thousands('.')) columns.push_back(static_cast<std::int64_t>(j));
+  }
+  if (!columns.empty()) refuse_unclear_points(input_, head_, index_, columns);
 }
 
 std::vector<std::string> TextSource::kept(Kept which) const {

@@ -360,6 +360,7 @@ ColumnChoice choose_text_columns(const InputBytes& input, const TextHead& head, 
     refuse_lines_before(input, head);
     std::string message = error.what();
     for (const std::string& remark : head.remarks) message += "; " + remark;
+    message += or_header(head, head.first_line);
     throw Error(error.code(), message, error.cause());
   }
 }

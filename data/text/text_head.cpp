@@ -67,6 +67,13 @@ bool is_word2vec(std::string_view begin) {
          columns > 1 && std::ssize(row) == columns + 1;
 }
 
+/// A line between bars, and below it one of bars and dashes alone.
+bool is_markdown(std::string_view begin) {
+  const std::string_view names = take_until(begin, "\n"), rule = take_until(begin, "\n");
+  return names.starts_with('|') && rule.find('-') != rule.npos && rule.find('|') != rule.npos &&
+         rule.find_first_not_of(" |:-\r") == rule.npos;
+}
+
 enum class Json { none, document, lines };
 
 /// A first value in brackets or braces that begins as JSON does. After its end may only come white space, or another
@@ -116,7 +123,10 @@ std::string foreign_text(std::string_view begin) {
     return "vectors of word2vec below a line with their sizes; say --skip-lines 1 --id-column 1 --quote none";
   }
   const std::string_view markup = without_leading(begin, kSpace);
-  for (const char* start : {"<!doctype", "<html", "<?xml", "<svg"}) {
+  if (is_markdown(markup)) {
+    return "a table of Markdown; convert it: sed -e '/^[ |:-]*$/d' -e 's/^ *| *//' -e 's/ *| *$//' IN > OUT";
+  }
+  for (const char* start : {"<!doctype", "<html", "<?xml", "<svg", "<table", "<body", "<meta"}) {
     if (begins_with(markup, start)) return "an HTML or XML page; download or export the table itself, as CSV";
   }
   return "";
@@ -235,17 +245,37 @@ bool is_consistent(const std::vector<FirstRecord>& lines, const TextSyntax& synt
          (lines.size() > 1 && (is_shorter || is_longer || (first.size() < columns && width <= first.size())));
 }
 
+/// Whether commas can be delimiters where they are decimal marks too: fields with commas are between quotes, or the
+/// first line names several columns.
+bool has_quoted_commas(const FirstRecords& first, const TextSyntax& syntax) {
+  const std::vector<std::string> names = fields_of(first.lines.front().text, syntax);
+  const auto is_name = [](const std::string& field) { return !field.empty() && !is_number_text(field); };
+  if (names.size() > 1 && std::all_of(names.begin(), names.end(), is_name)) return true;
+  return std::any_of(first.lines.begin(), first.lines.end(), [&syntax](const FirstRecord& line) {
+    for (FieldCursor cursor(line.text, syntax); cursor.more();) {
+      const Field field = cursor.take();
+      if (field.quoted && has_decimal_comma(field.text)) return true;
+    }
+    return false;
+  });
+}
+
 /// The first records as a delimiter divides them: where there are quotes, it decides which line ends are between them.
-/// `decimal`: of the numbers; the comma is either that or a delimiter.
 char find_delimiter(const InputBytes& input, const FirstRecords& first, TextSyntax syntax, const ReadOptions& options) {
   char widest = ',';  // for one column, or rows of different lengths, which reading the rows will report
   std::size_t most = 0;
-  for (const char c : std::string_view(options.decimal == ',' ? "\t;| " : "\t;,| ")) {
+  for (const char c : std::string_view(options.decimal == ',' ? "\t;| ," : "\t;,| ")) {
     syntax.delimiter = c;
     const FirstRecords divided =
         first.has_quotes ? first_records(input, syntax, options.skip_lines, kSamples + 1) : first;
     if (divided.lines.empty()) continue;
+    if (c == ',' && options.decimal == ',' && !has_quoted_commas(divided, syntax)) continue;
     if (is_consistent(divided.lines, syntax)) return c;
+    const auto has_one_field = [&syntax](const FirstRecord& line) { return fields_of(line.text, syntax).size() == 1; };
+    // Blanks in the name of the only column separate nothing.
+    if (c == kBlanks && divided.lines.size() > 1 &&
+        std::all_of(divided.lines.begin() + 1, divided.lines.end(), has_one_field))
+      continue;
     const std::size_t fields = fields_of(divided.lines.front().text, syntax).size();
     if (fields > most) {
       most = fields;
@@ -412,7 +442,8 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   TextHead head;
   if (!options.comment) syntax.comment = '\0';  // the rows have begun
   head.syntax = syntax;
-  head.numbers = {options.decimal, options.thousands};
+  head.may_be_thousands = options.decimal == '\0';
+  head.numbers = {head.may_be_thousands ? '.' : options.decimal, options.thousands};
   head.missing_texts = options.missing_texts;
   head.options = options;
   const FirstRecord& line = lines.front();

@@ -29,6 +29,7 @@ struct TextHead {
   std::int64_t lines_before = 0;  // lines before that position
   SkippedLines skipped;           // before that position
   NumberStyle numbers;
+  bool may_be_thousands = false;           // points in numbers, if other signs say so: no option says what they are
   std::vector<std::string> missing_texts;  // ReadOptions::missing_texts
   std::vector<std::string> remarks;        // about lines that may have another meaning
   ReadOptions options;                     // that it was read with

@@ -118,6 +118,7 @@ class Judge {
     if (!has_numbers_ && !has_words) return {has(CellKind::text) ? FirstLine::names : FirstLine::row};
     has_text_ = has(CellKind::text);
     read_rows();
+    has_new_texts_ = has_text_ && has_names_above_texts();
     FirstLineChoice choice = has_numbers_ ? of_numbers() : of_words();
     if (choice.is == FirstLine::names || !counts_up()) return choice;
     // A long line that counts up, as the generated names of pandas and R do, is never a row without a question.
@@ -161,12 +162,36 @@ class Judge {
     }
   }
 
-  /// Whether the numbers are 0, 1, 2, ... or, at least three, 1, 2, 3, ..., and all fields but an empty first one.
+  /// Whether the texts of the first line stand above texts of which none is the same, and at least one of them is no
+  /// text of a row as it seems: only those below have digits, or occur more than once.
+  bool has_names_above_texts() const {
+    constexpr std::string_view kDigits = "0123456789";
+    bool some = false;
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+      const std::string& name = fields_.first[j];
+      if (columns_[j].first.kind != CellKind::text) continue;
+      std::set<std::string_view> below;
+      for (const std::vector<std::string>* row : fields_.rows) below.insert(j < row->size() ? (*row)[j] : name);
+      if (below.count(name) > 0 || columns_[j].texts + columns_[j].absent < fields_.rows.size()) return false;
+      const bool have_digits = std::all_of(below.begin(), below.end(), [kDigits](std::string_view text) {
+        return text.find_first_of(kDigits) != text.npos;
+      });
+      some = some || below.size() < fields_.rows.size() || (have_digits && name.find_first_of(kDigits) == name.npos);
+    }
+    return some;
+  }
+
+  /// Whether the numbers are 0, 1, 2, ... or, at least three, 1, 2, 3, ..., and all fields but an empty first one and
+  /// texts that no row below has.
   bool counts_up() const {
     const bool steps = line_.length == 1 || (line_.rises && line_.even && columns_of_numbers_step_by_one());
     const bool starts = line_.start == 0.0 || (line_.start == 1.0 && line_.length >= 3);
-    return has_numbers_ && !has_text_ && steps && starts &&
-           line_.length + (is_blank_first() ? 1 : 0) == columns_.size();
+    const auto texts =
+        static_cast<std::size_t>(std::count_if(columns_.begin(), columns_.end(), [](const HeadColumn& column) {
+          return column.first.kind == CellKind::text;
+        }));
+    return has_numbers_ && (texts == 0 || has_new_texts_) && steps && starts &&
+           line_.length + texts + (is_blank_first() ? 1 : 0) == columns_.size();
   }
   bool columns_of_numbers_step_by_one() const {
     double expected = line_.start;
@@ -253,7 +278,7 @@ class Judge {
     const bool outside = all_numeric([](const HeadColumn& column) { return column.is_outside(); });
     if (counts_up() && line_.start == 0.0) return of_counting(above_fractions, outside);
     if (line_.length >= 3 && line_.is_even()) return of_even_steps(above_fractions, outside);
-    if (line_.length >= kLongRow && line_.is_monotone()) {
+    if (line_.length >= (has_new_texts_ ? 3 : kLongRow) && line_.is_monotone()) {
       return outside && 2 * like_ < rows ? unclear("is in order, as no row below it is") : FirstLineChoice{};
     }
     const bool apart = are_years() && outside && rows >= kEnoughRows;
@@ -290,7 +315,7 @@ class Judge {
     const std::string why = "has equally spaced numbers, as no row below it has";
     const bool continues = any([](const HeadColumn& column) { return column.continues(); });
     if (above_fractions || are_years() || (is_long && outside && !continues)) return names(why);
-    const bool apart = outside && !continues && rows >= kLongRow;
+    const bool apart = outside && (has_new_texts_ || (!continues && rows >= kLongRow));
     return is_long || apart ? unclear(why) : FirstLineChoice{};
   }
 
@@ -298,6 +323,7 @@ class Judge {
   std::vector<HeadColumn> columns_;
   NumberRow line_{std::vector<double>()};  // the numbers of the first line
   bool has_numbers_ = false, has_text_ = false;
+  bool has_new_texts_ = false;       // has_names_above_texts()
   std::size_t like_ = 0, even_ = 0;  // rows whose numbers rise or fall as the line does, and that are equally spaced
 };
 

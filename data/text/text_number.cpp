@@ -174,7 +174,25 @@ bool is_date_text(std::string_view text) {
   return lengths[1] <= 2 && (year_first || year_last) && (at == text.size() || text[at] == 'T' || text[at] == ' ');
 }
 
+std::string_view without_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks[] = {" ", "\t", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
+  for (bool any = true; any;) {
+    any = false;
+    for (const std::string_view blank : kBlanks) {
+      if (text.starts_with(blank))
+        text.remove_prefix(blank.size());
+      else if (text.ends_with(blank))
+        text.remove_suffix(blank.size());
+      else
+        continue;
+      any = true;
+    }
+  }
+  return text;
+}
+
 std::string plain_number(std::string_view text, const NumberStyle& style) {
+  text = without_blanks(text);
   if (!text.empty() && std::string_view("TtFf").find(text[0]) != std::string_view::npos) {
     if (text == "True" || text == "TRUE" || text == "true") return "1";
     if (text == "False" || text == "FALSE" || text == "false") return "0";
@@ -183,10 +201,15 @@ std::string plain_number(std::string_view text, const NumberStyle& style) {
   const bool has_forms = style.thousands == ' ' || style.thousands == '\'';
   const std::string plain = has_forms ? with_plain_marks(text) : std::string(text);
   std::string number;
-  std::size_t digits = 0;  // of the group
+  std::size_t digits = 0, first = 0, middle = 0;  // of the group, the first one, and those between first and last
   bool grouped = false, whole = true;
+  const auto is_middle = [&] {
+    if (digits != 3 && !(digits == 2 && first < 3 && style.thousands == ',')) return false;
+    return middle == 0 || middle == digits;
+  };
   for (const char c : plain) {
-    if (whole && c == style.thousands && (grouped ? digits == 3 : digits > 0 && digits <= 3)) {
+    if (whole && c == style.thousands && (grouped ? is_middle() : digits > 0 && digits <= 3)) {
+      (grouped ? middle : first) = digits;
       grouped = true;
       digits = 0;
       continue;
@@ -215,8 +238,44 @@ constexpr std::pair<NumberStyle, const char*> kStyles[] = {
     {{',', '\''}, "--decimal comma --thousands apostrophe"},
     {{'.', ','}, "--thousands comma"},
 };
+constexpr std::uint32_t kDecimalCommas = 0b0111001;  // bits of the styles with one
 
 }  // namespace
+
+void NumberMarks::add(std::string_view text) {
+  const std::string number = with_plain_marks(without_blanks(text));
+  const std::size_t begin = number.find_first_not_of("+- "), stop = number.find_first_not_of("0123456789.,' ", begin);
+  const std::size_t last = number.find_last_of(".,", stop), end = std::min(stop, number.size());
+  if (begin == number.npos || (stop != number.npos && number[stop] != 'e' && number[stop] != 'E')) return;
+  const bool groups = number.find_first_of("' ", begin) != number.npos, power = stop != number.npos;
+  if (last == number.npos) {
+    const std::size_t first = std::min(number.find_first_not_of('0', begin), end), digits = end - first;
+    if (digits > 0) seen_ |= groups || power || digits > 3 ? long_whole : digits > 1 ? short_whole : one_digit;
+    return;
+  }
+  const char mark = number[last], other = mark == '.' ? ',' : '.';
+  if (std::count(number.begin(), number.end(), mark) > 1) {
+    seen_ |= thousands(mark);
+    return;
+  }
+  const bool has_other = number.find(other) != number.npos;
+  if (has_other) seen_ |= thousands(other);
+  const bool is_either = !has_other && !groups && !power && end - last == 4 && last - begin > 0 && last - begin <= 3 &&
+                         number[begin] != '0';
+  seen_ |= is_either ? either(mark) : decimal(mark);
+}
+
+NumberMarks::Meaning NumberMarks::meaning_of(char mark, const NumberMarks& table, char delimiter) const {
+  const char other = mark == '.' ? ',' : '.';
+  if (has(decimal(mark) | thousands(other))) return Meaning::decimal;
+  if (has(thousands(mark) | decimal(other))) return Meaning::thousands;
+  const bool point = table.has(decimal(mark) | thousands(other)), group = table.has(thousands(mark) | decimal(other));
+  if (point != group) return point ? Meaning::decimal : Meaning::thousands;
+  if (mark == ',' && delimiter == ',') return Meaning::thousands;  // a decimal comma has another delimiter
+  if (has(long_whole)) return Meaning::decimal;
+  if (may_be_thousands(mark)) return has(currency) ? Meaning::thousands : Meaning::unclear;
+  return mark == '.' || delimiter == ';' ? Meaning::decimal : Meaning::unclear;
+}
 
 bool StyleChoice::add(std::string_view text) {
   std::uint32_t read_by = 0, bit = 1;
@@ -224,8 +283,40 @@ bool StyleChoice::add(std::string_view text) {
     if (!plain_number(text, style).empty()) read_by |= bit;
     bit <<= 1;
   }
-  if (read_by != 0) left_ &= read_by;
-  return read_by != 0;
+  if (read_by == 0) return false;
+  left_ &= read_by;
+  marks_.add(text);
+  return true;
+}
+
+void StyleChoice::add_plain(std::string_view text) {
+  if (marks_.is_settled() && (left_ & kDecimalCommas) == 0) return;
+  text.find('.') == text.npos ? marks_.add(text) : void(add(text));
+}
+
+void StyleChoice::require(char mark, NumberMarks::Meaning meaning) {
+  std::uint32_t bit = 1;
+  for (const auto& [style, options] : kStyles) {
+    const char meant = meaning == NumberMarks::Meaning::decimal ? style.decimal : style.thousands;
+    if (meant != mark) left_ &= ~bit;
+    bit <<= 1;
+  }
+}
+
+char settle_marks(StyleChoice& column, const NumberMarks& table, char delimiter) {
+  for (const char mark : {',', '.'}) {
+    if (!column.marks().has_either(mark)) continue;
+    const NumberMarks::Meaning meaning = column.marks().meaning_of(mark, table, delimiter);
+    if (meaning == NumberMarks::Meaning::unclear) return mark;
+    column.require(mark, meaning);
+  }
+  return '\0';
+}
+
+std::string options_for_either(char mark, const std::string& before) {
+  const bool point = mark == '.';
+  return before + (point ? "--decimal comma --thousands point" : "--thousands comma") + " or " + before +
+         (point ? "--decimal point" : "--decimal comma");
 }
 
 std::string StyleChoice::options() const {

@@ -64,6 +64,9 @@ const char* parse_number(const char* begin, const char* end, double& value);
 /// Whether the whole text is one number.
 bool is_number_text(std::string_view text);
 
+/// Removes blanks at both ends, no-break, narrow and thin ones too.
+std::string_view without_blanks(std::string_view text);
+
 /// Whether the text is one number if its commas are replaced by points.
 bool has_decimal_comma(std::string_view text);
 
@@ -76,8 +79,9 @@ struct NumberStyle {
   bool is_plain() const { return decimal == '.' && thousands == '\0'; }
 };
 
-/// The number as parse_number() reads it; empty if the text is not one number of this style. True and False, TRUE and
-/// FALSE, true and false are 1 and 0.
+/// The number as parse_number() reads it, without blanks of any kind around it; empty if the text is not one number of
+/// this style. True and False, TRUE and FALSE, true and false are 1 and 0. Where commas separate thousands, groups may
+/// be those of India: 1,23,456.
 std::string plain_number(std::string_view text, const NumberStyle& style);
 
 /// Whether the text begins with a date of three numbers, such as 2026-11-23, 23.11.2026 or 11/23/26.
@@ -87,12 +91,77 @@ bool is_date_text(std::string_view text);
 /// line, '\'' for a typographic apostrophe; '\0' if it is neither.
 char plain_mark(std::string_view text);
 
-/// The styles of numbers, other than the plain one, that read all of some texts.
+/// What the numbers of a column or of a table say about their marks. A point or comma with three digits behind it and
+/// one to three before it, as in 4.255, may separate decimals or thousands.
+class NumberMarks {
+ public:
+  /// A number of any style, without its unit.
+  void add(std::string_view number);
+  void add(const NumberMarks& others) { seen_ |= others.seen_; }
+  /// A number that parse_number() read as this value; in a few instructions, since it is called for every field.
+  [[gnu::always_inline]] void add_plain(const char* begin, const char* end, double value);
+  void add_currency() { seen_ |= currency; }
+  /// Whether such numbers stand beside whole ones from 10 to 999 alone, as thousands do, or from 1 to 9 alone; and no
+  /// other sign is there.
+  bool may_be_thousands(char mark) const { return has_either(mark) && has(short_whole) && !has(long_whole); }
+  bool is_beside_digits(char mark) const {
+    return has_either(mark) && has(one_digit) && !has(short_whole | long_whole);
+  }
+  /// What the mark is in these numbers, of which some have it, beside the marks of all columns of the table.
+  enum class Meaning { decimal, thousands, unclear };
+  Meaning meaning_of(char mark, const NumberMarks& table, char delimiter) const;
+  /// Whether numbers have the mark as either, and none surely before decimals.
+  bool has_either(char mark) const { return has(either(mark)) && !has(decimal(mark)); }
+  bool is_settled() const { return has(decimal('.') | long_whole); }  // of numbers that parse_number() reads
+  unsigned bits() const { return seen_; }
+  static NumberMarks of(unsigned bits) {
+    NumberMarks marks;
+    marks.seen_ = bits;
+    return marks;
+  }
+
+ private:
+  static constexpr unsigned one_digit = 1, short_whole = 2, long_whole = 4, currency = 8;
+  static constexpr unsigned either(char mark) { return mark == '.' ? 16 : 32; }
+  static constexpr unsigned decimal(char mark) { return mark == '.' ? 64 : 128; }
+  static constexpr unsigned thousands(char mark) { return mark == '.' ? 256 : 512; }
+  bool has(unsigned bits) const { return (seen_ & bits) != 0; }
+
+  unsigned seen_ = 0;
+};
+
+inline void NumberMarks::add_plain(const char* begin, const char* end, double value) {
+  if (is_settled() || !(value > -1e300 && value < 1e300)) return;
+  if (*begin == '-' || *begin == '+') ++begin;
+  const auto length = end - begin;
+  if (length > 4 && end[-4] == '.') {
+    seen_ |= length <= 7 && *begin != '0' ? either('.') : decimal('.');
+  } else {
+    const double size = value < 0 ? -value : value;
+    const bool is_whole = length < 3 || (length == 3 && end[-2] != '.');
+    if (!is_whole || size > 999 || size != static_cast<double>(static_cast<int>(size))) {
+      seen_ |= decimal('.');  // or a whole number from 1000 on, which settles it as well
+    } else if (size >= 1) {
+      seen_ |= size < 10 ? one_digit : short_whole;
+    }
+  }
+}
+
+/// The styles of numbers that read all of some texts, and the marks of these numbers.
 class StyleChoice {
  public:
-  /// Whether a style reads the text; others are no numbers, and count for nothing.
+  /// Whether a style other than the plain one reads the text; others are no numbers, and count for nothing.
   bool add(std::string_view text);
-  void add(const StyleChoice& others) { left_ &= others.left_; }
+  /// A number that the plain style reads.
+  void add_plain(std::string_view text);
+  void add(const StyleChoice& others) {
+    left_ &= others.left_;
+    marks_.add(others.marks_);
+  }
+  /// Leaves those in which the mark has this meaning.
+  void require(char mark, NumberMarks::Meaning meaning);
+  NumberMarks& marks() { return marks_; }
+  const NumberMarks& marks() const { return marks_; }
   /// Of the first of them, such as "--decimal comma --thousands point"; empty if there is none.
   std::string options() const;
   /// The first of them; the plain one if there is none.
@@ -100,7 +169,15 @@ class StyleChoice {
 
  private:
   std::uint32_t left_ = ~std::uint32_t{0};  // one bit for each
+  NumberMarks marks_;
 };
+
+/// Makes the styles of one column of a table those of its marks, beside those of all columns: '\0', or the mark that
+/// may be either.
+char settle_marks(StyleChoice& column, const NumberMarks& table, char delimiter);
+
+/// "--decimal comma --thousands point or --decimal point": both meanings of a mark, behind the same options.
+std::string options_for_either(char mark, const std::string& before);
 
 /// The options that read this text as a number; empty if none do.
 std::string style_options(std::string_view text);

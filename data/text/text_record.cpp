@@ -80,7 +80,8 @@ bool RecordCursor::next(std::string_view& record) {
     unclosed_ = false;
     if (quotes_ && !comment) stop = end_of_record(stop, lines);
     if (stop == nullptr) return false;
-    const char* last = stop > at_ && stop[-1] == '\r' ? stop - 1 : stop;
+    const char* last = stop;
+    while (last > at_ && last[-1] == '\r') --last;  // two, if a program made CR LF of the LF of CR LF
     const std::string_view text(at_, static_cast<std::size_t>(last - at_));
     at_ = stop < end_ ? stop + 1 : end_;
     line_ = next_line_;

@@ -24,6 +24,7 @@
 namespace kith::data {
 
 bool is_missing(const TextHead& head, std::string_view text) {
+  text = without_blanks(text);
   return text.empty() || is_missing_text(text) ||
          std::find(head.missing_texts.begin(), head.missing_texts.end(), text) != head.missing_texts.end();
 }
@@ -91,6 +92,29 @@ std::string drop_option(const TextHead& head, const std::vector<std::int64_t>& c
 
 namespace {
 
+/// What to do with a column of lists of numbers, such as those of an embedding.
+std::string remedy_for_lists(const TextHead& head, std::int64_t column) {
+  const std::string name = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
+  const bool plain = !name.empty() && quoted(name, 60) == name && name.find_first_of("'\"$`\\!") == name.npos;
+  return fmt::format(
+      "make columns of its lists: python3 -c \"import json, pandas as p; t = p.read_csv('IN'); "
+      "p.DataFrame(t['{0}'].map(json.loads).tolist()).add_prefix('{0}_').to_csv('OUT.csv', index=False)\"",
+      plain ? name : "COLUMN");
+}
+
+/// The options that make numbers of a column that holds numbers with a unit, "--encode price=unit --thousands comma";
+/// empty for others.
+std::string unit_options(const TextHead& head, std::int64_t column, const std::string& text) {
+  const UnitText unit = split_unit(text);
+  const bool is_plain = !plain_number(unit.number, head.numbers).empty();
+  if (unit.unit.empty() || (!is_plain && style_options(unit.number).empty())) return "";
+  const std::string encode = fmt::format("--encode {}=unit", option_text(head.names, column));
+  const std::string style = is_plain ? "" : style_for(head, column, unit.number), either = " or ";
+  const auto other = style.find(either);
+  if (other == style.npos) return encode + (style.empty() ? "" : " ") + style;
+  return fmt::format("{0} {1}, or {0} {2},", encode, style.substr(0, other), style.substr(other + either.size()));
+}
+
 /// The option that finds out what columns hold, with a comma behind it, if the command has it.
 std::string or_prepare(const ReadOptions& options) {
   return options.offers_prepare ? "say --prepare auto, which makes points of the columns that can be used, or " : "";
@@ -110,9 +134,11 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
     return is_date_text(row.fields[static_cast<std::size_t>(column)]);
   });
   const bool dates = date == columns.begin(), all = columns.size() == points;
+  const std::string units = unit_options(head, columns[0], text);
+  const bool keeps = !dates && units.empty() && !text.starts_with('[');  // the last remedy is a list of some
   const std::string leave_out = all ? ""
                                     : fmt::format("leave {} out with {}, {}", several ? "them" : "it",
-                                                  drop_option(head, columns), dates || several ? "or " : "");
+                                                  drop_option(head, columns), !keeps || several ? "or " : "");
   const std::string others =
       dates || date == columns.end()
           ? ""
@@ -122,8 +148,10 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
       name,
       fmt::format("expected numbers, found {} in {} (such as '{}' in line {}); {}{}{}{}{}", dates ? "dates" : "text",
                   show_list(shown, kShown), quoted(text, 40), row.line, all ? "" : or_prepare(head.options), leave_out,
-                  dates ? remedy_for_dates(head, columns[0], text)
-                  : all ? "make features of the texts with --encode onehot"
+                  dates                                          ? remedy_for_dates(head, columns[0], text)
+                  : !units.empty()                               ? units + " makes numbers of them"
+                  : text.starts_with('[') && text.ends_with(']') ? remedy_for_lists(head, columns[0])
+                  : all                                          ? "make features of the texts with --encode onehot"
                   : several
                       ? "make features of their texts with --encode onehot"
                       : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
@@ -142,13 +170,26 @@ std::string_view without_surplus(const TextHead& head, std::string_view record) 
   return record.substr(0, static_cast<std::size_t>(end - record.data()) - 1);  // and the delimiter
 }
 
+std::string question_about(char mark, const std::string& text, const std::vector<std::string>& names,
+                           std::int64_t column) {
+  return fmt::format("does the {} in {} separate thousands or decimals{}? Other numbers do not decide it; say ",
+                     mark == '.' ? "point" : "comma", show_column(names, column),
+                     text.empty() ? "" : fmt::format(", as in '{}'", quoted(text, 40)));
+}
+
 std::string style_for(const TextHead& head, std::int64_t column, const std::string& text) {
   if (style_options(text).empty()) return "";
   StyleChoice styles;
   styles.add(text);
   for (const TextHead::Sample& row : head.samples) {
-    if (column < std::ssize(row.fields)) styles.add(row.fields[static_cast<std::size_t>(column)]);
+    if (column >= std::ssize(row.fields)) continue;
+    const std::string& field = row.fields[static_cast<std::size_t>(column)];
+    const UnitText unit = split_unit(field);
+    styles.add(unit.unit.empty() ? field : unit.number);
+    if (is_currency(unit.unit)) styles.marks().add_currency();
   }
+  const char unclear = settle_marks(styles, styles.marks(), head.syntax.delimiter);
+  if (unclear != '\0' && head.numbers.is_plain()) return options_for_either(unclear, "");
   const std::string options = styles.options().empty() ? style_options(text) : styles.options();
   return head.numbers.is_plain() || options.find(' ', options.find(' ') + 1) != options.npos ? options : "";
 }
@@ -325,10 +366,13 @@ constexpr std::size_t kMostWords = 4;  // of a column that may stand for missing
 struct Faults {
   std::int64_t column = 0;
   std::int64_t missing = 0, words = 0, styled = 0;  // rows
-  std::int64_t first_line = 0, word_line = 0;       // of the first fault and the first word, counted from 1
-  std::vector<std::string> different;               // words, in the order of the rows; at most kMostWords + 1
-  StyleChoice styles;                               // that read the numbers
-  bool may_group = true;                            // a comma in each of them may separate thousands
+  // Of the first fault, the first word and the first number of another style, counted from 1.
+  std::int64_t first_line = 0, word_line = 0, styled_line = 0;
+  std::vector<std::string> different;              // words, in the order of the rows; at most kMostWords + 1
+  StyleChoice styles;                              // that read the numbers
+  std::string styled_text = {}, either_text = {};  // the first of another style, and with a mark that may be either
+  bool is_quoted = false;                          // styled_text
+  bool is_point = false;                           // a column of the points; others show what marks mean
   bool any() const { return missing + words + styled > 0; }
   std::string word() const { return different.empty() ? "" : different.front(); }
 };
@@ -339,31 +383,39 @@ bool is_finite_number(const std::string& number) {
   return std::isfinite(value);
 }
 
-void count(Faults& faults, const TextHead& head, const std::string& text, std::int64_t line, bool keeps_missing) {
-  constexpr std::int64_t kFirst = 1000;  // rows whose plain numbers have to be read too
-  const std::string number = plain_number(text, head.numbers);
-  if (!number.empty() && line < head.first_line + kFirst) faults.styles.add(text);
+void count(Faults& faults, const TextHead& head, const Field& field, std::int64_t line, bool keeps_missing) {
+  const std::string text = text_of(field), number = plain_number(text, head.numbers);
   const bool absent = number.empty() ? is_missing(head, text) : !is_finite_number(number);
+  const bool is_styled = number.empty() && !absent && head.numbers.is_plain() && faults.styles.add(text);
+  if (!number.empty()) faults.styles.add_plain(text);
+  const NumberMarks& marks = faults.styles.marks();
+  if (faults.either_text.empty() && (marks.has_either('.') || marks.has_either(','))) faults.either_text = text;
   if ((!number.empty() && !absent) || (absent && keeps_missing)) return;
   if (!faults.any()) faults.first_line = line;
-  const std::string style = absent || !head.numbers.is_plain() ? "" : style_options(text);
   if (absent) {
     ++faults.missing;
-  } else if (!style.empty()) {
-    ++faults.styled;
-    faults.styles.add(text);
-    faults.may_group = faults.may_group && !plain_number(text, {'.', ','}).empty();
+  } else if (is_styled) {
+    if (faults.styled++ > 0) return;
+    faults.styled_line = line;
+    faults.styled_text = text;
+    faults.is_quoted = field.quoted;
   } else {
     if (faults.words++ == 0) faults.word_line = line;
+    if (const UnitText unit = split_unit(text); !unit.unit.empty()) {
+      faults.styles.marks().add(unit.number);
+      if (is_currency(unit.unit)) faults.styles.marks().add_currency();
+    }
     std::vector<std::string>& different = faults.different;
     const bool is_new = std::find(different.begin(), different.end(), text) == different.end();
     if (is_new && different.size() <= kMostWords) different.push_back(text);
   }
 }
 
-/// The rows that were read, and those of them without a value in the columns.
+/// The rows that were read, those of them without a value in the columns of the points, and the marks of all columns of
+/// numbers.
 struct RowCount {
   std::int64_t read = 0, empty = 0;
+  NumberMarks marks = {};
 };
 
 RowCount count_all(std::vector<Faults>& all, const InputBytes& input, const TextHead& head, const TextIndex& index,
@@ -386,8 +438,8 @@ RowCount count_all(std::vector<Faults>& all, const InputBytes& input, const Text
         const Field field = cursor.take();
         if (faults == nullptr) continue;
         const std::int64_t before = faults->missing;
-        count(*faults, head, text_of(field), line, keeps_missing);
-        is_empty = is_empty && faults->missing > before;
+        count(*faults, head, field, line, keeps_missing);
+        is_empty = is_empty && (faults->missing > before || !faults->is_point);
       }
       rows.empty += is_empty ? 1 : 0;
     });
@@ -395,13 +447,17 @@ RowCount count_all(std::vector<Faults>& all, const InputBytes& input, const Text
   return rows;
 }
 
-/// The faults of each of the columns, ascending, and in `rows` how many rows were read.
+/// The faults of each of the columns, ascending, and in `rows` what was read.
 std::vector<Faults> faults_of(const InputBytes& input, const TextHead& head, const TextIndex& index,
                               const std::vector<std::int64_t>& columns, bool keeps_missing, RowCount& rows) {
-  std::vector<Faults> all;
-  for (const std::int64_t column : columns) all.emplace_back().column = column;
-  std::sort(all.begin(), all.end(), [](const Faults& a, const Faults& b) { return a.column < b.column; });
+  std::vector<Faults> all(static_cast<std::size_t>(head.columns));
+  for (std::size_t j = 0; j < all.size(); ++j) all[j].column = static_cast<std::int64_t>(j);
+  for (const std::int64_t column : columns) all[static_cast<std::size_t>(column)].is_point = true;
   rows = count_all(all, input, head, index, keeps_missing);
+  for (const Faults& faults : all) {
+    if (faults.words == 0) rows.marks.add(faults.styles.marks());
+  }
+  std::erase_if(all, [](const Faults& faults) { return !faults.is_point; });
   return all;
 }
 
@@ -489,8 +545,16 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   std::vector<Faults> all = faults_of(input, head, index, points, keeps_missing, rows);
   StyleChoice styles;
   bool is_styled = false;
-  for (const Faults& faults : all) {
-    if (faults.words == 0) styles.add(faults.styles);
+  std::string question;  // about the marks of a column, without the options for each answer
+  char unclear = '\0';
+  for (Faults& faults : all) {
+    const char mark = settle_marks(faults.styles, rows.marks, head.syntax.delimiter);
+    if (mark != '\0' && faults.words == 0 && unclear == '\0') {
+      unclear = mark;
+      question = question_about(mark, faults.either_text, head.names, faults.column);
+    } else if (faults.words == 0 && mark == '\0') {
+      styles.add(faults.styles);
+    }
     is_styled = is_styled || faults.styled > 0;
   }
   std::erase_if(all, [](const Faults& faults) { return !faults.any(); });
@@ -505,13 +569,23 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   if (all.size() == 1) {
     const Faults& faults = all.front();
     if (faults.words > 0 && faults.styled == 0) refuse_words(input, head, index, points, faults, options);
-    return;
+    if (faults.styled == 0 || faults.missing + faults.words > 0) return;
+    const std::string style = styles.options();
+    if (style.empty() && unclear == '\0') return;
+    const bool may_divide = style == "--decimal comma" && head.syntax.delimiter != ',' && !faults.is_quoted;
+    const std::string say =
+        unclear != '\0'
+            ? question + options_for_either(unclear, "")
+            : fmt::format("say {}{}", style, may_divide ? ", or --delimiter comma if it separates fields" : "");
+    refuse_value(
+        fmt::format("{}: line {}, {}", input.name(), faults.styled_line, show_column(head.names, faults.column)),
+        fmt::format("expected a number, found '{}'; {}", quoted(faults.styled_text, 40), say));
   }
   std::vector<std::string> texts, absent, styled, markers = options.missing_texts;
   std::set<std::string> known(markers.begin(), markers.end());
   std::vector<std::int64_t> dropped, with_gaps;
   const std::string style = is_styled ? styles.options() : "";
-  bool drops_rows = false, may_group = true, may_encode = false, may_prepare = false;
+  bool drops_rows = false, may_encode = false, may_prepare = false;
   std::int64_t dates = -1;  // a column that holds them
   std::string date_text;
   for (const Faults& faults : all) {
@@ -523,7 +597,6 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     if (faults.words > 0) texts.push_back(shown(faults.words, fmt::format("'{}', ", quoted(faults.word(), 20))));
     if (faults.missing > 0) absent.push_back(shown(faults.missing, ""));
     if (faults.styled > 0) styled.push_back(shown(faults.styled, ""));
-    may_group = may_group && faults.may_group;
     const bool marks = may_be_marks(faults) && (may_drop || keeps_missing);
     const std::int64_t lost = faults.missing + faults.words;
     // Rows without any value, as behind the table in a spreadsheet, say nothing of a column.
@@ -583,8 +656,11 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
                                                     : " --header yes";
   if (markers.size() > options.missing_texts.size()) remedy += " " + na_values(markers);
   if (drops_rows) remedy += " --nan drop";
+  if (unclear != '\0') {
+    refuse_input(input.name(), fmt::format("expected numbers, found{} {}; {}{}", where, found, question,
+                                           options_for_either(unclear, remedy.empty() ? "" : remedy.substr(1) + " ")));
+  }
   if (!style.empty()) remedy += " " + style;
-  if (style == "--decimal comma" && may_group) remedy += " (or --thousands comma, if the comma separates thousands)";
   if (may_encode) remedy += " (or --encode onehot, which makes features of texts)";
   if (dates >= 0)
     remedy +=
@@ -593,6 +669,17 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   refuse_input(input.name(),
                fmt::format("expected numbers, found{} {}; {}{}", where, found,
                            reads ? "this reads it:" : "choose other columns, or correct them", reads ? remedy : ""));
+}
+
+void refuse_unclear_points(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                           const std::vector<std::int64_t>& columns) {
+  RowCount rows;
+  for (const Faults& faults : faults_of(input, head, index, columns, true, rows)) {
+    const auto meaning = faults.styles.marks().meaning_of('.', rows.marks, head.syntax.delimiter);
+    if (meaning == NumberMarks::Meaning::decimal) continue;
+    refuse_input(input.name(),
+                 question_about('.', faults.either_text, head.names, faults.column) + options_for_either('.', ""));
+  }
 }
 
 }  // namespace kith::data

@@ -39,9 +39,18 @@ std::string drop_option(const TextHead& head, const std::vector<std::int64_t>& c
 [[noreturn]] void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns,
                                       std::size_t points, const std::string& name);
 
-/// The options that read this text of a column as a number, and those in the first rows of the column; empty if none
-/// do, or if the table was read with them.
+/// The options that read this text of a column as a number, and those in the first rows of the column, which may have
+/// units: two with "or" between them if its mark may be either; empty if none do, or if the table was read with them.
 std::string style_for(const TextHead& head, std::int64_t column, const std::string& text);
+
+/// The question what a mark is that may separate decimals or thousands, which ends with "; say ".
+std::string question_about(char mark, const std::string& text, const std::vector<std::string>& names,
+                           std::int64_t column);
+
+/// Throws Error(data) that asks about a column of `columns` in which points may separate thousands, unless other
+/// columns of the table say that they do not; in the part of the table that refuse_faulty_columns() reads.
+void refuse_unclear_points(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                           const std::vector<std::int64_t>& columns);
 
 /// "; if line 1 names the columns, say --header yes", for messages about the first line where that is not decided;
 /// empty for other lines.

@@ -11,6 +11,8 @@
 #include <iterator>
 #include <string>
 
+#include "data/text/text_number.h"
+
 namespace kith::data {
 namespace {
 
@@ -336,35 +338,26 @@ std::optional<double> parse_yes_no(std::string_view text) {
   return std::nullopt;
 }
 
-namespace {
-
-/// Removes blanks at both ends, no-break, narrow and thin ones too.
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kBlanks[] = {" ", "\t", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
-  for (bool any = true; any;) {
-    any = false;
-    for (const std::string_view blank : kBlanks) {
-      if (text.starts_with(blank))
-        text.remove_prefix(blank.size());
-      else if (text.ends_with(blank))
-        text.remove_suffix(blank.size());
-      else
-        continue;
-      any = true;
-    }
-  }
-  return text;
-}
-
-}  // namespace
-
-UnitText split_unit(std::string_view text) {
-  // Letters before a number may be a part of a name, K1000; only currencies stand there.
-  constexpr std::string_view kBefore[] = {
+bool is_currency(std::string_view unit) {
+  // The units that stand before a number; other letters there may be a part of a name, K1000.
+  constexpr std::string_view kCurrencies[] = {
       "$",   "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5", "\xe2\x82\xb9", "US$", "A$",  "C$",  "R$",  "NZ$",
       "EUR", "USD",          "GBP",      "CHF",      "JPY",          "CNY", "INR", "SEK", "NOK", "DKK",
       "PLN", "CZK",          "HUF",      "BRL",      "AUD",          "CAD", "NZD", "MXN", "ZAR", "TRY",
       "KRW", "SGD",          "Fr.",      "SFr",      "Rs",           "Rs.", "kr",  "RM",  "Rp"};
+  return std::find(std::begin(kCurrencies), std::end(kCurrencies), unit) != std::end(kCurrencies);
+}
+
+bool stands_for_no_date(std::string_view text) {
+  const bool zeros = std::ranges::count(text, '0') >= 8 && text.find_first_not_of("0-./: T") == text.npos;
+  if (zeros) return text.find_first_of("-./") != text.npos;
+  if (text.find("9999") == text.npos) return false;
+  const std::optional<double> days = parse_date(text, DateOrder::day_first);
+  const std::optional<double> other = days ? days : parse_date(text, DateOrder::month_first);
+  return other && std::floor(*other) == kOpenEnd;
+}
+
+UnitText split_unit(std::string_view text) {
   constexpr std::size_t kLongest = 12;  // bytes of a unit
   constexpr std::string_view kDigits = "0123456789";
   text = without_blanks(text);
@@ -387,7 +380,7 @@ UnitText split_unit(std::string_view text) {
   const std::string_view unit = before.empty() ? behind : before;
   const bool is_unit = before.empty() ? unit.size() <= kLongest && unit.find_first_of(" \t,;\"'()=") == unit.npos &&
                                             std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
-                                      : std::find(std::begin(kBefore), std::end(kBefore), unit) != std::end(kBefore);
+                                      : is_currency(unit);
   if (!is_unit) return {};
   return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};
 }

@@ -36,6 +36,13 @@ struct UnitText {
   std::string number, unit;
 };
 UnitText split_unit(std::string_view text);
+/// Whether the unit is a currency that may stand before a number.
+bool is_currency(std::string_view unit);
+
+inline constexpr double kOpenEnd = 2932896;  // 9999-12-31, in days since 1970
+
+/// Whether the text is a date that no value has, but databases write: 0000-00-00, or 9999-12-31 for an open end.
+bool stands_for_no_date(std::string_view text);
 
 /// What parse_yes_no() reads, for messages.
 inline constexpr const char* kYesNoWords = "yes/no, true/false, y/n, t/f, ja/nein, oui/non, si/no, 1/0";

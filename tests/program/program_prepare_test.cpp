@@ -282,6 +282,36 @@ TEST_CASE("words among numbers are missing values only where they cannot be valu
   CHECK(type("-", 4) == "free text");  // a quarter of the values
 }
 
+TEST_CASE("--prepare auto knows codes, dates in digits, and dates and numbers that stand for none") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string table = "zip,date,until,t,month\n";
+  for (int i = 0; i < 40; ++i) {
+    table += (i % 2 == 0 ? "0123" : "9021") + std::to_string(i % 10) + ",202401" + std::to_string(10 + i % 20) + ",";
+    table += (i % 5 == 0 ? "9999-12-31" : i % 7 == 0 ? "0000-00-00" : "2024-02-" + std::to_string(10 + i % 19)) + ",";
+    table += std::to_string(i == 20 ? -9999 : 20 + i % 5) + ",0" + std::to_string(1 + i % 9) + "\n";
+  }
+  write_bytes(folder / "t.csv", table);
+  const Outcome outcome = done({"cluster", "t.csv", "-k", "3", "--prepare", "auto", "-o", "auto.h5"}, there);
+  CHECK(outcome.says("column 4 ('t') holds -9999, far from its other values, 20 to 24"));
+  Words again = by_hand(outcome);
+  CHECK(value_of(again, "--encode") == "zip=onehot,date=date,until=date");
+  CHECK(value_of(again, "--na-values") == "0000-00-00,9999-12-31");
+  again.back() = "hand.h5";
+  done(again, there);
+  CHECK(bytes_of(folder / "auto.h5") == bytes_of(folder / "hand.h5"));
+  std::string zips = "zip,v,count\n";  // all different, and a column of numbers that only begins like dates
+  for (int i = 0; i < 30; ++i) zips += "0" + std::to_string(1000 + 7 * i) + "," + std::to_string(i % 4) + ",20240131\n";
+  write_bytes(folder / "z.csv", zips);
+  const Words left = by_hand(done({"cluster", "z.csv", "-k", "2", "--prepare", "auto"}, there));
+  CHECK(value_of(left, "--drop-columns") == "zip,count");
+  const Words kept = by_hand(done({"cluster", "z.csv", "-k", "2", "--prepare", "auto", "--encode", "zip=none"}, there));
+  CHECK(value_of(kept, "--drop-columns") == "count");
+  // -1 beside small numbers is one of them.
+  write_bytes(folder / "s.csv", "x,y\n-1,1\n0,2\n1,5\n2,3\n");
+  CHECK(!done({"cluster", "s.csv", "-k", "2", "--prepare", "auto"}, there).says("far from"));
+}
+
 TEST_CASE("options that are given stay with --prepare auto") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};

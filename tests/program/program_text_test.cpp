@@ -134,6 +134,8 @@ TEST_CASE("tables of numbers without a header stay as they are, without a questi
            {"2001,3.5"s, "2002,4.5\n2003,1.5\n2004,2.5\n2005,2.25\n"s},
            {"1,2,4,8"s, "2,3,5,9\n1,4,6,7\n3,4,5,6\n"s},
            {"True,1"s, "False,2\nTrue,3\nTrue,4\n"s},
+           {"Lyon,0,1,2"s, "Paris,4,2,2\nNice,0,1,5\nRome,2,2,9\nBonn,3,0,1\n"s},  // texts like those below
+           {"a,101,205,309"s, "b,5,0,3\na,4,1,3\nb,0,5,1\n"s},
            {"?,1"s, rows_of(2, ",", "", true)},
            {"12,40,13"s, rows_of(3, ",", "", true)},
        }) {
@@ -159,6 +161,10 @@ TEST_CASE("a first line that may be either is asked about, with both commands") 
            {"10,20,30,40,50"s, rows_of(5, ",", "", true)},
            {"True,5"s, rows_of(2, ",")},
            {"0"s, "a\nb\nc\nb\n"s},
+           {"id,0,1"s, "r0,0.25,1.5\nr1,0.75,2.5\nr2,9.5,8.25\n"s},
+           {"0,1,label"s, "0.25,1.5,a\n0.75,2.5,b\n9.5,8.25,a\n"s},
+           {"gene,1,2,3"s, "g1,5,0,3\ng2,4,1,3\ng3,0,5,1\n"s},
+           {"user,101,205,309"s, "u1,5,0,3\nu2,4,1,3\nu3,0,5,1\n"s},
        }) {
     INFO(first);
     write_bytes(file, first + "\n" + rows);
@@ -185,6 +191,21 @@ TEST_CASE("a first line that may be either is asked about, with both commands") 
     write_bytes(file, first + "\n" + rows_of(2, ",", "", true) + ",4\n");
     refuses(3, cluster(file), {"line 1", "say --header yes"});
   }
+}
+
+TEST_CASE("one column may have blanks in its name, and lines may end with CR CR LF") {
+  const Scratch folder;
+  const std::string file = folder / "t.csv";
+  write_bytes(file, "petal length\n1.5\n2.5\n");
+  CHECK(read(file) == Read{2, 1, {"petal length"}});
+  write_bytes(file, "petal length\n1.5 1\n2.5 2\n");
+  CHECK(read(file) == Read{2, 2, {"petal", "length"}});
+  write_bytes(file, "x,y\r\r\n1,2\r\r\n3,4\r\r\n");
+  CHECK(read(file) == Read{2, 2, {"x", "y"}});
+  write_bytes(file, "| a | b |\n|---|--:|\n| 1 | 2 |\n| 3 | 4 |\n");
+  refuses(3, cluster(file), {"a table of Markdown; convert it: sed "});
+  write_bytes(file, "<table border=1>\n<tr><td>1</td></tr>\n</table>\n");
+  refuses(3, cluster(file), {"an HTML or XML page"});
 }
 
 TEST_CASE("a comment in the form of names is remarked on, and --header yes reads it") {
