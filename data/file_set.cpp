@@ -20,6 +20,7 @@
 #include "data/format/table_model.h"
 #include "data/io/checksum.h"
 #include "data/io/file_kind.h"
+#include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/row_texts.h"
 #include "data/source.h"
@@ -199,17 +200,29 @@ FileNames find_files(const std::string& name) {
 
 }  // namespace
 
+namespace {
+
+std::mutex mutex_of_known;
+std::map<std::string, std::shared_ptr<const FileNames>> known_sets;
+
+}  // namespace
+
 std::shared_ptr<const FileNames> named_set(const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const FileNames>> known;
   const bool has_several = name.find(kBetweenNames) != name.npos;
   if (!has_several && !is_list(name) && !is_pattern(name) && !is_folder(parse_location(name).file)) return nullptr;
   // A pattern may be the name of a dataset: points.h5:/a[1].
   if (!has_several && !is_list(name) && is_pattern(name) && file_exists(parse_location(name).file)) return nullptr;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<const FileNames>& names = known[name];
+  const std::lock_guard lock(mutex_of_known);
+  std::shared_ptr<const FileNames>& names = known_sets[name];
   if (!names) names = std::make_shared<const FileNames>(find_files(name));
   return names;
+}
+
+void leave_out(const std::string& name, const std::vector<std::string>& files) {
+  FileNames names = *named_set(name);
+  names.left_out.insert(files.begin(), files.end());
+  const std::lock_guard lock(mutex_of_known);
+  known_sets[name] = std::make_shared<const FileNames>(std::move(names));
 }
 
 std::vector<std::string> each_file(const std::string& name) {
@@ -413,10 +426,16 @@ void FileSet::describe_all() {
     options_.model = std::make_shared<const TableModel>(merged);
     options_.encode.clear();
   }
-  const bool other_options = is_widened_ || held.size() > 1 || is_encoded || first->indexed;
+  const bool leaves_out = !names_->left_out.empty();
+  const bool other_options = is_widened_ || held.size() > 1 || is_encoded || first->indexed || leaves_out;
   if (other_options) {
     while (!last_used_.empty()) close(last_used_.back());
     for (File& file : files_) file.changed_values = 0, file.remarks.clear();
+  }
+  if (leaves_out) {
+    std::erase_if(files_, [this](const File& file) { return names_->left_out.contains(file.name); });
+    rows_ = 0;
+    for (File& file : files_) file.first_row = std::exchange(rows_, rows_ + file.rows);
   }
   const Shared model = source(0);
   columns_ = model->columns();
@@ -446,7 +465,11 @@ void FileSet::close(std::size_t i) const {
 FileSet::Shared FileSet::source(std::size_t i) const {
   const std::lock_guard lock(mutex_);
   if (!open_files_[i]) {
-    if (last_used_.size() >= kMostOpen) close(last_used_.back());
+    if (last_used_.size() >= kMostOpen) {
+      const auto is_idle = [this](std::size_t file) { return open_files_[file].use_count() == 1; };
+      const auto oldest = std::find_if(last_used_.rbegin(), last_used_.rend(), is_idle);
+      close(oldest != last_used_.rend() ? *oldest : last_used_.back());
+    }
     open_files_[i] = open_file(i, options_);
     if (bypassed_from_ >= 0 && files_[i].first_row + files_[i].rows > bypassed_from_) {
       open_files_[i]->bypass_cache_from(std::max<std::int64_t>(bypassed_from_ - files_[i].first_row, 0));
@@ -460,20 +483,36 @@ FileSet::Shared FileSet::source(std::size_t i) const {
 
 template <class T>
 void FileSet::read_as(std::int64_t first, MatrixView<T> out) {
+  // A source reads so few bytes by one thread: several threads read pieces of several files instead, where they may.
+  constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
   check_request(*this, first, out);
+  struct Piece {
+    std::size_t file;
+    std::int64_t row, rows;  // row: of the set
+  };
+  std::vector<Piece> pieces;
   const auto after = [](std::int64_t row, const File& file) { return row < file.first_row; };
   auto i = static_cast<std::size_t>(std::upper_bound(files_.begin(), files_.end(), first, after) - files_.begin()) - 1;
-  for (std::int64_t done = 0; done < out.rows; ++i) {
-    const File& file = files_[i];
-    const std::int64_t in_file = first + done - file.first_row;
-    const std::int64_t count = std::min(file.rows - in_file, out.rows - done);
-    if (count == 0) continue;
-    const Shared opened = source(i);
-    if (opened->rows() != file.rows || opened->columns() != columns_) require_unchanged(i);
-    opened->read(in_file, out.middle(done, count));
-    require_unchanged(i);
-    done += count;
+  const std::int64_t end = first + out.rows;
+  const bool is_divided = is_shared_ && files_[i].first_row + files_[i].rows < end;
+  const std::int64_t row_bytes = columns_ * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t most = is_divided ? std::max<std::int64_t>(kPieceBytes / row_bytes, 1) : out.rows;
+  for (std::int64_t row = first; row < end; ++i) {
+    for (const std::int64_t end_of_file = std::min(files_[i].first_row + files_[i].rows, end); row < end_of_file;) {
+      pieces.push_back({i, row, std::min(most, end_of_file - row)});
+      row += pieces.back().rows;
+    }
   }
+  const int threads = is_divided ? std::min(options_.threads, static_cast<int>(kMostOpen)) : 1;
+  const auto read_piece = [&](std::int64_t number, Matrix<std::byte>&) {
+    const Piece& piece = pieces[static_cast<std::size_t>(number)];
+    const File& file = files_[piece.file];
+    const Shared opened = source(piece.file);
+    if (opened->rows() != file.rows || opened->columns() != columns_) require_unchanged(piece.file);
+    opened->read(piece.row - file.first_row, out.middle(piece.row - first, piece.rows));
+    require_unchanged(piece.file);
+  };
+  read_in_blocks(std::ssize(pieces), threads, read_piece, 1);
 }
 
 void FileSet::bypass_cache_from(std::int64_t row) {

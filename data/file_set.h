@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct FileNames {
   std::vector<std::string> files;    // FILE or FILE:DATASET
   std::vector<std::string> skipped;  // files of folders that were not taken, since they hold no points by their names
   std::string folder;                // the common folder of all files, with a slash; empty: none
+  std::set<std::string> left_out;    // files that are compared with the others, and whose rows are not read
 
  private:
   mutable std::vector<InputMark> marks_;
@@ -30,6 +32,8 @@ struct FileNames {
 /// or several of all these, a line each. Null if the name stands for one file. The same name stands for the same files
 /// as long as the program runs. Throws Error(data) if there are none.
 std::shared_ptr<const FileNames> named_set(const std::string& name);
+/// From now on the set of this name lacks the rows of these files.
+void leave_out(const std::string& name, const std::vector<std::string>& files);
 /// The files of named_set(), without their datasets; or the file itself.
 std::vector<std::string> each_file(const std::string& name);
 /// mark_of() the file, or of all files of a set: the checksum of their marks.
@@ -41,7 +45,8 @@ std::string shown_set(const std::string& name);
 /// refused before any work; later at most kMostOpen are open at a time, and each must still be the file that it was.
 class FileSet final : public PointSource {
  public:
-  static constexpr std::size_t kMostOpen = 16;
+  /// A Parquet file takes eight descriptors in kith and in the program that reads it, so that a set takes less than 64.
+  static constexpr std::size_t kMostOpen = 5;
   using Open = std::function<std::unique_ptr<PointSource>(const std::string& name, const ReadOptions& options)>;
   struct File {
     std::string name;      // "shards/a.npy", FILE:DATASET
@@ -95,7 +100,7 @@ class FileSet final : public PointSource {
   void describe_all();
   std::unique_ptr<PointSource> open_file(std::size_t i, const ReadOptions& options) const;
   void require_unchanged(std::size_t i) const;
-  /// The open source of a file; opens it, and closes the one that was used the longest ago.
+  /// The open source of a file; opens it, and closes the one that no thread reads and that was used the longest ago.
   Shared source(std::size_t i) const;
   void close(std::size_t i) const;
   template <class T>

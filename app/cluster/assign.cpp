@@ -26,6 +26,7 @@
 #include "core/neighbors/radius.h"
 #include "core/points/weights.h"
 #include "core/preparation/column_sums.h"
+#include "data/file_set.h"
 #include "data/results/stored_model.h"
 #include "data/results/stored_result.h"
 
@@ -308,16 +309,15 @@ Centroids open_model(AssignOptions& options, PointsRun& run) {
   return centroids;
 }
 
-/// Opens the centroids and the points, and refuses what can be known to be wrong before values are read. Returns the
-/// centroids (k, d).
-Matrix<double> open_inputs(AssignOptions& options, PointsRun& run) {
+/// Opens the centroids and the points, and refuses what can be known to be wrong before values are read.
+Centroids open_inputs(AssignOptions& options, PointsRun& run) {
   Centroids centroids = open_model(options, run);
   open_points(run, options.points, centroids.expected);
-  check_label_output(run.common, options.write_obs, *run.source);
+  check_label_output(run, options.write_obs);
   check_columns(options, *run.source, centroids.columns);
   read_weights(run);
   check(options.distances, centroids.values.rows(), options.centroids);
-  return std::move(centroids.values);
+  return centroids;
 }
 
 /// --follow: the nearest centroid of a line is its nearest neighbour among the centroids.
@@ -520,8 +520,19 @@ int run_assign(const Arguments& arguments) {
   check_outputs(run, {label_side_output(options.labels)});
   if (options.has_limit()) limit_of_radius(options.max_distance, Metric::euclidean);  // which refuses it if it is none
   if (options.follow) return follow_points(options, run);
-  const Matrix<double> centroids = open_inputs(options, run);
-  if (!begin(run, needs_of(options, centroids.view(), run))) return 0;
+  Centroids opened = open_inputs(options, run);
+  const Matrix<double>& centroids = opened.values;
+  Needs needs = needs_of(options, centroids.view(), run);
+  if (const FinishedLabels finished = finished_labels(run, needs.stored_command); finished.are_all) {
+    return 0;
+  } else if (!finished.files.empty()) {
+    data::leave_out(options.points, finished.files);
+    run.inputs.first = open_input(options.points, run.common, run.given ? &*run.given : nullptr, opened.expected);
+    run.source = run.inputs.first.get();
+    const std::string stored_command = std::exchange(needs, needs_of(options, centroids.view(), run)).stored_command;
+    needs.stored_command = stored_command;
+  }
+  if (!begin(run, std::move(needs))) return 0;
   begin_label_folders(run);
   const Assigned found = [&] {
     try {

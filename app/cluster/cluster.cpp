@@ -259,7 +259,7 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
                            .model = table_model(options.init_file())};
   if (expected.model) take_all_options(*expected.model, "--init " + options.init, run.set, options.common);
   open_points(run, options.points, expected);
-  check_label_output(run.common, options.write_obs, *run.source);
+  check_label_output(run, options.write_obs);
   if (options.profiles() || options.orders_by_column()) {
     const char* option = options.explain ? "--explain" : options.orders_by_column() ? "--order" : "--profile";
     const std::string reason = why_no_profile(*run.source, run.common);
@@ -577,7 +577,9 @@ int run_cluster(const Arguments& arguments) {
                       {"--profile", options.profile, {".csv"}},
                       {"--save-centroids", options.save_centroids, {".parquet", ".arrow", ".npy", ".csv", ".fbin"}}});
   ClusterInputs inputs = open_inputs(options, run, arguments);
-  if (!begin(run, needs_of(options, inputs, run))) return 0;
+  Needs needs = needs_of(options, inputs, run);
+  if (finished_labels(run, needs.stored_command).are_all) return 0;
+  if (!begin(run, std::move(needs))) return 0;
   begin_label_folders(run);
   hold_points(run);
   advise(run);

@@ -94,7 +94,7 @@ void open_inputs(DbscanCommand& options, PointsRun& run) {
     run.report.radius = report_of(options.radius, options.metric());
   }
   open_points(run, options.points);
-  check_label_output(run.common, options.write_obs, *run.source);
+  check_label_output(run, options.write_obs);
   if (options.suggests()) check_min_points(options, run.source->rows(), run);
   if (!options.explain) return;
   if (const std::string reason = why_no_profile(*run.source, run.common); !reason.empty()) {
@@ -234,7 +234,9 @@ int run_dbscan(const Arguments& arguments) {
   PointsRun run(set, options.common, label_endings(options.common, options.write_obs));
   check_outputs(run, {label_side_output(options.labels)});
   open_inputs(options, run);
-  if (!begin(run, needs_of(options, run))) return 0;
+  Needs needs = needs_of(options, run);
+  if (finished_labels(run, needs.stored_command).are_all) return 0;
+  if (!begin(run, std::move(needs))) return 0;
   begin_label_folders(run);
   hold_points(run);
   advise(run);

@@ -1,26 +1,37 @@
 // Options, checks and contents of outputs that contain only labels.
 #include "app/cluster/label_output.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <mutex>
+#include <set>
 #include <system_error>
 #include <variant>
 #include <vector>
 
 #include "app/cli/terminal.h"
+#include "app/run/freshness.h"
 #include "app/run/processes.h"
 #include "app/run/results.h"
 #include "core/runtime/threads.h"
 #include "data/file_set.h"
 #include "data/format/formats.h"
+#include "data/format/shape.h"
+#include "data/io/checksum.h"
 #include "data/io/file_kind.h"
 #include "data/io/stream_bytes.h"
 #include "data/results/anndata_copy.h"
+#include "data/results/checkpoint_file.h"
 #include "data/results/other_formats.h"
 #include "data/results/table_file.h"
 
@@ -46,13 +57,11 @@ bool is_table(const std::string& file) {
   return data::label_format(file) == data::LabelFormat::csv || data::is_table_file(file);
 }
 
-/// Names the run that a folder of labels is of.
-constexpr const char* kFolderMark = ".kith-labels";
-
 /// A file of labels in a folder.
 struct LabelPart {
   std::string path;
   std::int64_t first = 0, rows = 0;
+  std::string points;  // the file of the points
 };
 
 /// A file of labels for each file of the points, with its name and another ending.
@@ -81,7 +90,7 @@ std::vector<LabelPart> parts_of(const std::string& folder, const CommonOptions& 
                                                "found {} and {}; rename one of them",
                                                path, other->second, file.name));
     }
-    parts.push_back({path, file.first_row, file.rows});
+    parts.push_back({path, file.first_row, file.rows, file.name});
   }
   return parts;
 }
@@ -93,6 +102,68 @@ std::vector<std::string> folders_of(const PointsRun& run) {
     if (names_folder(path)) folders.push_back(path);
   }
   return folders;
+}
+
+// The folder's file that says which run its labels are of: a head for all runs with the same result, two lines for the
+// command and the inputs themselves, and a line for each file of labels once it is complete. A head that is equal lets
+// a run replace files by equal ones. Only if all of this is equal, and the file is nobody else's, need a file of labels
+// that is listed, and has its checksum, not be computed again: whoever could have put other labels there could have
+// changed those of a run that had ended, too.
+
+std::string folder_mark(const std::string& folder) { return (std::filesystem::path(folder) / ".kith-labels").string(); }
+
+std::string head_of(const std::string& stored_command, const std::vector<std::string>& marks) {
+  return fmt::format("kith {}\n{}\n{}\n", KITH_VERSION, stored_command, fmt::join(marks, "\n"));
+}
+
+/// The command with all of its options, and the times and places of its inputs, which a copy does not have; empty: an
+/// input cannot be compared.
+std::string lines_of_run(PointsRun& run) {
+  data::Checksum checksum;
+  const auto add = [&checksum](const data::InputMark& mark) {
+    const data::FileIdentity identity = mark.identity.value_or(data::FileIdentity{});
+    const std::string line = fmt::format("{} {} {}\n", identity.changed_ns, identity.modified_ns, identity.inode);
+    checksum.add(line.data(), line.size());
+  };
+  for (const std::string& input : run.output.inputs) {
+    const auto set = data::named_set(input);
+    const std::string file = set ? "" : data::parse_location(input).file;
+    std::error_code failure;
+    if (!set && !std::filesystem::is_regular_file(file, failure)) return "";
+    if (!set) add(run.mark_of(file));
+    for (std::size_t i = 0; set && i < set->files.size(); ++i) add(set->marks()[i]);
+  }
+  return fmt::format("{}\ninputs {:08x}\n", run.set.shown_command(run.set.command(), {}), checksum.value());
+}
+
+/// The line that lists a complete file; empty: it cannot be read, or the line would be several.
+std::string line_of(const std::string& folder, const std::string& path) {
+  const data::Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) return "";
+  const auto checksum = data::file_checksum(file.get(), 0, status.st_size);
+  if (!checksum || path.find('\n') != path.npos) return "";
+  return fmt::format("finished {:08x} {} {}\n", *checksum, std::int64_t{status.st_size},
+                     std::filesystem::path(path).lexically_relative(folder).string());
+}
+
+std::string folder_mark_text(const std::string& file) {
+  std::ifstream stored(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stored), {}};
+}
+
+/// The lines of complete files in a mark that begins with `begin`, is this user's, and that nobody else may write.
+std::set<std::string> finished_lines(const std::string& mark_file, const std::string& begin) {
+  std::set<std::string> lines;
+  struct stat status {};
+  const bool is_own = lstat(mark_file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+                      (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  const std::string mark = is_own ? folder_mark_text(mark_file) : "";
+  if (!mark.starts_with(begin)) return lines;
+  for (std::size_t at = begin.size(), end = 0; (end = mark.find('\n', at)) != mark.npos; at = end + 1) {
+    lines.insert(mark.substr(at, end + 1 - at));
+  }
+  return lines;
 }
 
 /// The file of the points, whichever of its datasets they are.
@@ -202,8 +273,8 @@ bool is_label_output(const CommonOptions& common, const std::string& write_obs) 
 
 namespace {
 
-/// The table of the points and the output must both be text, or both Parquet or Arrow files.
-void check_appended(const CommonOptions& common, const data::PointSource& points) {
+/// The table of the points and the output of an option must both be text, or both Parquet or Arrow files.
+void check_appended(const char* option, const std::string& output, const data::PointSource& points) {
   const std::string file = file_of(points);
   const bool is_text = points.table_form().has_value();
   if (!is_text && (points.set() != nullptr || data::is_standard_input(file) || !data::is_arrow(file))) {
@@ -211,17 +282,20 @@ void check_appended(const CommonOptions& common, const data::PointSource& points
                                              "which is none; leave it out",
                                              points.name()));
   }
-  if (data::label_format(common.output) == data::LabelFormat::none || data::is_table_file(common.output) != is_text)
-    return;
+  if (!is_table(output) || data::is_table_file(output) != is_text) return;
   throw Error(ExitCode::usage,
-              fmt::format("--append: {} is {}, which {} cannot hold; give -o TABLE.{}", points.name(),
-                          is_text ? "text" : "a Parquet or Arrow file", common.output, is_text ? "csv" : "parquet"));
+              fmt::format("--append: {} is {}, which {} cannot hold; give {} TABLE.{}", points.name(),
+                          is_text ? "text" : "a Parquet or Arrow file", output, option, is_text ? "csv" : "parquet"));
 }
 
 }  // namespace
 
-void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points) {
-  if (common.append) check_appended(common, points);
+void check_label_output(const PointsRun& run, const std::string& write_obs) {
+  const data::PointSource& points = *run.source;
+  if (run.common.append) {
+    check_appended("-o", run.common.output, points);
+    check_appended("--labels", run.side_file("--labels"), points);
+  }
   if (!write_obs.empty() && points.set() != nullptr) {
     throw Error(ExitCode::usage,
                 fmt::format("--write-obs: expected one AnnData file, of which it writes a copy, found {} "
@@ -240,6 +314,8 @@ void write_label_parts(const std::string& folder, const CommonOptions& common, c
   output.endings = {"." + common.labels_format};
   const std::vector<LabelPart> parts = parts_of(folder, common, points);
   std::atomic<std::size_t> kept = 0;
+  std::ofstream finished(folder_mark(folder), std::ios::binary | std::ios::app);
+  std::mutex mutex;
   const auto write = [&](const LabelPart& part) {
     const auto first = static_cast<std::size_t>(part.first), rows = static_cast<std::size_t>(part.rows);
     data::LabelTable table;
@@ -256,6 +332,9 @@ void write_label_parts(const std::string& folder, const CommonOptions& common, c
     std::error_code failure;
     if (!common.force && std::filesystem::exists(part.path, failure)) ++kept;
     data::write_labels(part.path, output, table);
+    const std::string line = line_of(folder, part.path);
+    const std::lock_guard lock(mutex);
+    if (!common.force) finished << line << std::flush;
   };
   // A disk syncs several files in about the time of one. Tables are written by a program of their own, one by one.
   constexpr int kWriters = 8;
@@ -290,15 +369,46 @@ void write_label_file(const std::string& path, const CommonOptions& common, cons
 
 }  // namespace
 
-void begin_label_folders(const PointsRun& run) {
+FinishedLabels finished_labels(PointsRun& run, const std::string& stored_command) {
+  constexpr std::size_t kShown = 3;
+  const CommonOptions& common = run.common;
+  const bool is_beside = std::ranges::any_of(run.side_outputs, [](const auto& side) { return !side.file.empty(); });
+  const bool explains = run.set.command() != "assign" && run.set.source("--explain") != Source::none;
+  const bool says_more = common.json || !run.report_file.empty() || explains;
+  if (!names_folder(run.target) || is_beside || says_more || common.force || common.dry_run ||
+      is_checking_freshness() || !processes().is_alone() || run.weighting || !common.ids.empty()) {
+    return {};
+  }
+  const std::string mark = folder_mark(run.target);
+  std::error_code failure;
+  if (!std::filesystem::exists(mark, failure)) return {};
+  const std::string of_run = lines_of_run(run);
+  const auto marks = marks_of(run.output.inputs, [&run](const std::string& file) { return run.mark_of(file); });
+  const std::set<std::string> lines = finished_lines(mark, head_of(stored_command, marks) + of_run);
+  if (of_run.empty() || lines.empty()) return {};
+  FinishedLabels finished;
+  const std::vector<LabelPart> parts = parts_of(run.target, common, *run.source);
+  std::vector<std::string> names;
+  for (const LabelPart& part : parts) {
+    if (!lines.contains(line_of(run.target, part.path))) continue;
+    finished.files.push_back(part.points);
+    names.push_back(std::filesystem::path(part.path).lexically_relative(run.target).string());
+  }
+  finished.are_all = finished.files.size() == parts.size();
+  if (!names.empty() && !common.quiet) {
+    Terminal::instance().say(fmt::format("labels     {} of {} files in {} kept from an earlier run: {}", names.size(),
+                                         parts.size(), run.target, data::show_list(names, kShown)));
+  }
+  return finished;
+}
+
+void begin_label_folders(PointsRun& run) {
   for (const std::string& folder : folders_of(run)) {
     data::check_table_file("labels." + run.common.labels_format);
     const std::vector<LabelPart> parts = parts_of(folder, run.common, *run.source);
-    const std::string mark =
-        fmt::format("kith {}\n{}\n{}\n", KITH_VERSION, run.needs.stored_command, fmt::join(run.output.marks, "\n"));
-    const std::string path = (std::filesystem::path(folder) / kFolderMark).string();
-    std::ifstream stored(path, std::ios::binary);
-    const bool is_same = std::string{std::istreambuf_iterator<char>(stored), {}} == mark;
+    const std::string head = head_of(run.needs.stored_command, run.output.marks), of_run = lines_of_run(run);
+    const std::string path = folder_mark(folder);
+    const bool is_same = folder_mark_text(path).starts_with(head);
     std::error_code failure;
     for (const LabelPart& part : parts) {
       if (is_same || run.common.force || !std::filesystem::exists(part.path, failure)) continue;
@@ -310,7 +420,13 @@ void begin_label_folders(const PointsRun& run) {
       const std::filesystem::path parent = std::filesystem::path(part.path).parent_path();
       if (!std::filesystem::exists(parent, failure)) std::filesystem::create_directories(parent, failure);
     }
-    data::write_text_file(path, {.force = true, .endings = {kFolderMark}}, mark);
+    std::string mark = head + of_run;
+    if (!of_run.empty() && !run.common.force) {
+      for (const std::string& line : finished_lines(path, head + of_run)) mark += line;
+    }
+    data::write_text_file(path, {.force = true}, mark);
+    std::filesystem::permissions(path, std::filesystem::perms::group_write | std::filesystem::perms::others_write,
+                                 std::filesystem::perm_options::remove, failure);
   }
 }
 

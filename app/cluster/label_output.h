@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "app/cli/common_options.h"
 #include "app/run/points_run.h"
@@ -31,13 +32,22 @@ std::vector<std::string> label_endings(const CommonOptions& common, const std::s
 /// Whether --output contains only labels, because of its ending or of --write-obs.
 bool is_label_output(const CommonOptions& common, const std::string& write_obs);
 
+/// Files of points whose labels are in the folder of the output since an earlier run.
+struct FinishedLabels {
+  std::vector<std::string> files;
+  bool are_all = false;
+};
+/// Before begin() of a run that only writes a folder of labels: those that need not be computed again, since an earlier
+/// run of the same command, with the same inputs, has listed each with its checksum. Says what is kept.
+FinishedLabels finished_labels(PointsRun& run, const std::string& stored_command);
+
 /// Before the work of a run that writes such folders: makes them, and says in each which run its files are of. Throws
 /// Error(output) if a file in its place is of another run, and --force is not given.
-void begin_label_folders(const PointsRun& run);
+void begin_label_folders(PointsRun& run);
 
-/// Throws Error(data) if the labels of these points cannot become the column `write_obs`, which may be empty, or be
+/// Throws Error(data) if the labels of the points cannot become the column `write_obs`, which may be empty, or be
 /// appended to their table.
-void check_label_output(const CommonOptions& common, const std::string& write_obs, const data::PointSource& points);
+void check_label_output(const PointsRun& run, const std::string& write_obs);
 
 /// Writes the file of --labels, if there is one, and the result by `write_result` if there is an output: the labels get
 /// their name last, when both files are complete.

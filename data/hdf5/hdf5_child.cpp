@@ -55,7 +55,10 @@ std::shared_ptr<Hdf5Child> Hdf5Child::of(const std::string& file) {
   static std::mutex mutex;
   static std::shared_ptr<Hdf5Child> last;
   const std::lock_guard lock(mutex);
-  if (last == nullptr || last->file_ != file) last = std::make_shared<Hdf5Child>(file);
+  if (last == nullptr || last->file_ != file) {
+    last.reset();  // first, so that at most one process has no file that is open
+    last = std::make_shared<Hdf5Child>(file);
+  }
   return last;
 }
 

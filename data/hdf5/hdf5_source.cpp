@@ -118,6 +118,7 @@ class Hdf5Source final : public PointSource {
         missing_(options.missing),
         remarks_(remarks_on(rows_, options)) {
     file_.require_state(rows_.state);
+    if (rows_.begin) child_.reset();  // their bytes are read without the library, so that many files take one process
     if (!rows_.steps) return;
     const auto find = [this](std::int64_t first, std::int64_t count) {
       return child_->call(name_, &find_chunks, rows_.id, first, count);
@@ -127,7 +128,7 @@ class Hdf5Source final : public PointSource {
   }
   ~Hdf5Source() override {
     try {
-      if (rows_.id >= 0) child_->call(name_, &close_dataset, rows_.id);
+      if (child_ != nullptr && rows_.id >= 0) child_->call(name_, &close_dataset, rows_.id);
     } catch (...) {  // the process has died: the dataset is closed
     }
   }

@@ -429,6 +429,8 @@ TEST_CASE("labels become a further column of the Parquet file of the points") {
   });
   write_bytes(folder / "t.csv", "x\n1\n2\n");
   refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "-o", "x.parquet"}, {"t.csv is text", "-o TABLE.csv"}, there);
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "--labels", "x.parquet"},
+          {"t.csv is text", "--labels TABLE.csv"}, there);
 }
 
 TEST_CASE("centroids are saved as a table that a vector database loads") {

@@ -1,14 +1,19 @@
 // Many files as one set of points: folders, patterns, lists and several names; labels in folders.
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <thread>
 
 #include "data/results/stored_result.h"
 #include "tests/support/checkpoint_trial.h"
+#include "tests/support/hdf5_files.h"
 #include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
 #include "tests/support/streamed_runs.h"
@@ -298,7 +303,25 @@ TEST_CASE("-o FOLDER/ writes a file of labels for each file of points") {
   check();
   // Finished files are kept, the others are written.
   std::filesystem::remove(labels + "part-2.npy");
-  CHECK(done(run).says("2 of them kept from an earlier run"));
+  const Outcome rest = done(run);
+  CHECK(rest.says("2 of 3 files in"));
+  CHECK(rest.says("kept from an earlier run: part-1.npy, part-10.npy"));
+  CHECK(rest.says("1 files in"));
+  check();
+  CHECK(done(run).says("3 of 3 files in"));
+  // If they may not be its own, they are computed again, and compared.
+  const std::string mark = labels + ".kith-labels";
+  const auto write_by_group = std::filesystem::perms::group_write;
+  std::filesystem::permissions(mark, write_by_group, std::filesystem::perm_options::add);
+  CHECK(done(run).says("3 of them kept from an earlier run"));
+  CHECK(done(run + Words{"--threads", "1"}).says("3 of 3 files in"));
+  std::filesystem::last_write_time(folder / "set/part-1.npy", std::filesystem::file_time_type::clock::now());
+  CHECK(done(run).says("3 of them kept from an earlier run"));
+  CHECK(done(run).says("3 of 3 files in"));
+  const std::string changed = labels + "part-10.npy", right = bytes_of(changed);
+  write_bytes(changed, right.substr(0, right.size() - 1) + "\1");
+  refuses(5, run, {"part-10.npy: exists, with other bytes"});
+  write_bytes(changed, right);
   check();
   // They are not those of another run.
   refuses(5, {"cluster", folder / "set", "-k", "2", "-o", labels}, {"part-1.npy: exists", "-f/--force"});
@@ -341,6 +364,67 @@ TEST_CASE("a killed folder of labels has whole files only, and the same command 
   CHECK(files("parts") == whole);
   for (const auto& entry : std::filesystem::directory_iterator(folder / "parts")) {
     CHECK(!entry.path().string().ends_with(".part"));
+  }
+}
+
+namespace {
+
+/// The open descriptors of a process and of all that it has started.
+std::int64_t descriptors_of(pid_t process) {
+  namespace fs = std::filesystem;
+  std::multimap<pid_t, pid_t> children;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);  // nothing, if the process has ended
+    const std::size_t command_end = stat.rfind(") ");
+    if (command_end != stat.npos) children.emplace(std::atoi(stat.c_str() + command_end + 4), std::atoi(name.c_str()));
+  }
+  std::int64_t sum = 0;
+  for (std::vector<pid_t> all{process}; !all.empty();) {
+    const pid_t one = all.back();
+    all.pop_back();
+    std::error_code failure;
+    for (fs::directory_iterator entry("/proc/" + std::to_string(one) + "/fd", failure), end; !failure && entry != end;
+         entry.increment(failure)) {
+      ++sum;
+    }
+    for (auto [child, last] = children.equal_range(one); child != last; ++child) all.push_back(child->second);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("many files take few descriptors") {
+  const bool has_arrow = done({"devices", "--json"}).json().at("arrow") == true;
+  const Scratch folder;
+  for (const std::string ending : {".npy", ".csv", ".h5", ".parquet"}) {
+    if (ending == ".parquet" && !has_arrow) continue;
+    INFO(ending);
+    const std::string first = folder / ("0" + ending), set = folder / ("set" + ending);
+    if (ending == ".h5") {  // compressed chunks, for which the library stays open
+      FileMaker(first).floats("points", {20, 3}, rows_of(0, 20), {.chunk = {5, 3}, .deflate = 1});
+    } else if (ending == ".parquet") {
+      done({"cluster", folder / "0.csv", "-k", "1", "-q", "--save-distances", "-o", first});
+    } else {
+      write_part(first, 0, 20);
+    }
+    std::filesystem::create_directory(set);
+    for (int i = 0; i < 150; ++i) std::filesystem::copy_file(first, set + "/" + std::to_string(i) + ending);
+    Running process(
+        {"cluster", set, "-k", "2", "-q", "--no-advice", "--max-iterations", "3", "-o", folder / "x.h5", "-f"});
+    std::int64_t most = 0;
+    siginfo_t ended{};
+    while (waitid(P_PID, static_cast<id_t>(process.process()), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid == 0) {
+      most = std::max(most, descriptors_of(process.process()));
+    }
+    CHECK(process.wait().code == 0);
+    CHECK(most > 3);
+    CHECK(most <= 64);
   }
 }
 
