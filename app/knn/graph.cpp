@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 #include "app/cli/terminal.h"
 #include "app/knn/knn.h"
@@ -21,6 +19,7 @@ namespace kith::app {
 namespace {
 
 constexpr std::int64_t kEdgeBytes = 16;  // a row and its D
+constexpr std::int64_t kUsualLine = 20;  // bytes of an edge in text, or more
 
 /// work(row, its part of the edges) for each row of a part.
 template <class Work>
@@ -316,8 +315,7 @@ class GraphArchive final : public GraphOutput {
  public:
   GraphArchive(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
       : unit_(request.unit),
-        file_(request.path, request.options, {begin.begin(), begin.end()}, request.base->rows(),
-              data::numpy_type<T>()) {}
+        file_(request.path, request.options, {begin.begin(), begin.end()}, request.base->rows(), sizeof(T)) {}
   void append(std::int64_t first_row, const NeighborGraph& part) override {
     const std::vector<T> numbers = numbers_of<T>(first_row, part, unit_);
     file_.append(part.row.data(), numbers.data(), part.edges());
@@ -365,140 +363,41 @@ class AnnDataGraph final : public GraphOutput {
   data::ObspMatrix file_;
 };
 
-/// A NumPy array of records: source and target as int64, distance as T.
+/// A row for each edge.
 template <class T>
-class EdgeRecords final : public GraphOutput {
+class EdgeRows final : public GraphOutput {
  public:
-  explicit EdgeRecords(const GraphOutputRequest& request)
-      : unit_(request.unit),
-        once_(request.each_once),
-        weighted_(!request.weights.empty()),
-        file_(request.path, request.options) {
-    file_.seek(std::ssize(head()));
-  }
-  void append(std::int64_t first_row, const NeighborGraph& part) override {
-    for_edges<T>(first_row, part, unit_,
-                 [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances,
-                     std::span<const T> weights) {
-                   std::string bytes;
-                   for (std::size_t e = 0; e < to.size(); ++e) {
-                     if (once_ && to[e] < row) continue;
-                     data::append_record(bytes, row, to[e], distances[e]);
-                     if (weighted_) data::append_record(bytes, weights[e]);
-                     ++edges_;
-                   }
-                   file_.write(bytes);
-                 });
-  }
-  void finish() override {
-    file_.seek(0);
-    file_.write(head());
-    file_.publish();
-  }
-
- private:
-  std::string head() const {
-    using Place = std::int64_t;
-    return data::numpy_head(weighted_
-                                ? data::record_type<Place, Place, T, T>({"source", "target", "distance", "weight"})
-                                : data::record_type<Place, Place, T>({"source", "target", "distance"}),
-                            {edges_});
-  }
-
-  Unit unit_;
-  bool once_, weighted_;
-  std::int64_t edges_ = 0;
-  data::OutputBytes file_;
-};
-
-/// A line for each edge: comma-separated in a file with a header, tab-separated on standard output, or in the format
-/// MatrixMarket, which counts rows from 1.
-template <class T>
-class EdgeLines final : public GraphOutput {
- public:
-  EdgeLines(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
-      : unit_(request.unit),
-        matrix_(data::has_ending(request.path, ".mtx")),
-        once_(request.each_once && !matrix_),
-        ids_(request.ids) {
-    const std::string weight = request.weights.empty() ? "" : ",weight";
-    const std::string names = request.are_pairs
-                                  ? fmt::format("{},{},distance{}", ids_.base_name("_a"), ids_.base_name("_b"), weight)
-                                  : "source,target,distance" + weight;
-    if (request.path.empty()) return;
-    constexpr std::int64_t kUsualLine = 20;  // bytes, or more
-    const std::int64_t edges = begin.back();
-    file_ = std::make_unique<data::OutputBytes>(request.path, request.options);
-    file_->require_space(kUsualLine * (once_ ? edges / 2 : edges));
-    file_->write(matrix_ ? fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", begin.size() - 1,
-                                       request.base->rows(), edges)
-                         : fmt::format("{}{}\n", names, ids_.joined_header(request.are_pairs)));
-  }
-  void append(std::int64_t first_row, const NeighborGraph& part) override {
-    const char between = file_ ? ',' : '\t';
-    for_edges<T>(first_row, part, unit_,
-                 [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances,
-                     std::span<const T> weights) {
-                   std::string text;
-                   for (std::size_t e = 0; matrix_ && e < to.size(); ++e) {
-                     text += fmt::format("{} {} {}\n", row + 1, to[e] + 1, weights.empty() ? distances[e] : weights[e]);
-                   }
-                   if (matrix_) return file_->write(text);
-                   const std::string source = ids_.query_row(row, between);
-                   for (std::size_t e = 0; e < to.size(); ++e) {
-                     if (once_ && to[e] < row) continue;
-                     text += fmt::format("{}{}{}{}{}", source, between, ids_.base_row(to[e], between), between,
-                                         distances[e]);
-                     if (!weights.empty()) text += fmt::format("{}{}", between, weights[e]);
-                     ids_.append_joined(text, row, to[e], between);
-                     text += '\n';
-                   }
-                   file_ ? file_->write(text) : print_out(text);
-                 });
-  }
-  void finish() override {
-    if (file_) file_->publish();
-  }
-
- private:
-  Unit unit_;
-  bool matrix_, once_;
-  const RowIds& ids_;
-  std::unique_ptr<data::OutputBytes> file_;
-};
-
-/// A Parquet or Arrow file with a row for each edge, as EdgeLines writes them.
-template <class T>
-class EdgeTable final : public GraphOutput {
- public:
-  explicit EdgeTable(const GraphOutputRequest& request)
+  EdgeRows(const GraphOutputRequest& request, std::int64_t edges)
       : unit_(request.unit),
         once_(request.each_once),
         ids_(request.ids),
-        file_(request.path, request.options, fields_of(request)) {}
+        out_(request.path, request.options, fields_of(request)) {
+    if (data::has_ending(request.path, ".csv")) out_.require_space(kUsualLine * (once_ ? edges / 2 : edges));
+  }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
-    std::vector<data::TableColumn>& columns = file_.columns();
     for_edges<T>(first_row, part, unit_,
                  [&](std::int64_t row, std::span<const std::int64_t> to, std::span<const T> distances,
                      std::span<const T> weights) {
                    for (std::size_t e = 0; e < to.size(); ++e) {
                      if (once_ && to[e] < row) continue;
-                     ids_.add_rows(columns, 0, weights.empty() ? 3 : 4, row, to[e]);
-                     columns[2].add(distances[e]);
-                     if (!weights.empty()) columns[3].add(weights[e]);
+                     ids_.add_query(out_, row);
+                     ids_.add_base(out_, to[e]);
+                     out_.add(distances[e]);
+                     if (!weights.empty()) out_.add(weights[e]);
+                     ids_.add_joined(out_, row, to[e]);
+                     out_.end_row();
                    }
-                   if (columns[0].rows >= kFlushedRows) file_.flush();
                  });
+    out_.flush();
   }
-  void finish() override { file_.finish(); }
+  void finish() override { out_.finish(); }
 
  private:
-  static constexpr std::int64_t kFlushedRows = std::int64_t{1} << 20;
   static std::vector<data::ArrowField> fields_of(const GraphOutputRequest& request) {
     const RowIds& ids = request.ids;
-    const std::string name = ids.plain_base_name();
-    std::vector<data::ArrowField> fields{ids.row_field(request.are_pairs ? name + "_a" : "source"),
-                                         ids.row_field(request.are_pairs ? name + "_b" : "target"),
+    const bool are_pairs = request.are_pairs && !RowOutput::makes_records(request.path);
+    std::vector<data::ArrowField> fields{ids.row_field(are_pairs ? ids.base_name() + "_a" : "source"),
+                                         ids.row_field(are_pairs ? ids.base_name() + "_b" : "target"),
                                          {"distance", data::arrow_type<T>()}};
     if (!request.weights.empty()) fields.push_back({"weight", data::arrow_type<T>()});
     const auto joined = ids.joined_fields(request.are_pairs);
@@ -509,62 +408,66 @@ class EdgeTable final : public GraphOutput {
   Unit unit_;
   bool once_;
   const RowIds& ids_;
-  data::TableFile file_;
+  RowOutput out_;
+};
+
+/// A line for each edge in the format MatrixMarket, which counts rows from 1.
+template <class T>
+class MatrixLines final : public GraphOutput {
+ public:
+  MatrixLines(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
+      : unit_(request.unit), file_(request.path, request.options) {
+    file_.require_space(kUsualLine * begin.back());
+    file_.write(fmt::format("%%MatrixMarket matrix coordinate real general\n{} {} {}\n", begin.size() - 1,
+                            request.base->rows(), begin.back()));
+  }
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
+    const std::vector<T> numbers = numbers_of<T>(first_row, part, unit_);
+    for_rows(first_row, part, [&](std::int64_t row, std::int64_t begin, std::int64_t count) {
+      std::string text;
+      for (std::int64_t e = begin; e < begin + count; ++e) {
+        text += fmt::format("{} {} {}\n", row + 1, part.row[e] + 1, numbers[e]);
+      }
+      file_.write(text);
+    });
+  }
+  void finish() override { file_.publish(); }
+
+ private:
+  Unit unit_;
+  data::OutputBytes file_;
 };
 
 template <class T>
 std::unique_ptr<GraphOutput> open_as(const GraphOutputRequest& request, std::span<const std::int64_t> begin) {
   if (!request.write_obsp.empty()) return std::make_unique<AnnDataGraph<T>>(request, begin);
   const auto ends = [&request](const char* ending) { return data::has_ending(request.path, ending); };
-  if (request.path.empty() || ends(".csv") || ends(".mtx")) return std::make_unique<EdgeLines<T>>(request, begin);
-  if (data::is_table_file(request.path)) return std::make_unique<EdgeTable<T>>(request);
-  if (ends(".npy")) return std::make_unique<EdgeRecords<T>>(request);
+  if (request.path.empty() || data::label_format(request.path) != data::LabelFormat::none) {
+    return std::make_unique<EdgeRows<T>>(request, begin.back());
+  }
+  if (ends(".mtx")) return std::make_unique<MatrixLines<T>>(request, begin);
   if (ends(".npz")) return std::make_unique<GraphArchive<T>>(request, begin);
   return std::make_unique<GraphFile<T>>(request, begin);
 }
 
-/// The same as a Parquet or Arrow file.
-void write_component_table(const GraphOutputRequest& request, std::span<const std::int64_t> labels) {
+/// For each row its component and, in a file, whether it is the lowest row of it. Records have no row numbers.
+void write_component_rows(const GraphOutputRequest& request, std::span<const std::int64_t> labels) {
   const RowIds& ids = request.ids;
-  std::vector<data::ArrowField> fields{
-      ids.row_field(ids.plain_base_name()), ids.row_field("component"), {"keep", data::ArrowType::flag}};
-  const auto joined = ids.joined_fields();
-  fields.insert(fields.end(), joined.begin(), joined.end());
-  data::TableFile file(request.path, request.options, fields);
+  const bool is_file = !request.path.empty(), names_rows = !RowOutput::makes_records(request.path);
+  std::vector<data::ArrowField> fields = ids.joined_fields();
+  if (is_file) fields.insert(fields.begin(), {"keep", data::ArrowType::flag});
+  fields.insert(fields.begin(), ids.row_field("component"));
+  if (names_rows) fields.insert(fields.begin(), ids.row_field(ids.base_name()));
+  RowOutput out(request.path, request.options, fields);
   for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
     const std::int64_t component = labels[static_cast<std::size_t>(i)];
-    ids.add_base_row(file.columns()[0], i);
-    ids.add_base_row(file.columns()[1], component);
-    file.columns()[2].add(component == i);
-    ids.add_joined(file.columns(), 3, i);
-    if (i % (std::int64_t{1} << 20) == 0) file.flush();
+    if (names_rows) ids.add_base(out, i);
+    ids.add_base(out, component);
+    if (is_file) out.add(component == i);
+    ids.add_joined(out, i);
+    out.end_row();
   }
-  file.finish();
-}
-
-/// For each row its component, and whether it is the lowest row of it: lines of CSV, or a NumPy array of records.
-void write_component_rows(const GraphOutputRequest& request, std::span<const std::int64_t> labels,
-                          data::LabelFormat format) {
-  if (format == data::LabelFormat::table) return write_component_table(request, labels);
-  data::OutputBytes file(request.path, request.options);
-  const bool csv = format == data::LabelFormat::csv;
-  file.write(
-      csv ? fmt::format("{},component,keep{}\n", request.ids.base_name(), request.ids.joined_header())
-          : data::numpy_head(data::record_type<std::int64_t, bool>({"component", "keep"}), {std::ssize(labels)}));
-  for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
-    const std::int64_t component = labels[static_cast<std::size_t>(i)];
-    std::string record;
-    if (csv) {
-      record =
-          fmt::format("{},{},{:d}", request.ids.base_row(i, ','), request.ids.base_row(component, ','), component == i);
-      request.ids.append_joined(record, i, ',');
-      record += '\n';
-    } else {
-      data::append_record(record, component, component == i);
-    }
-    file.write(record);
-  }
-  file.publish();
+  out.finish();
 }
 
 }  // namespace
@@ -600,8 +503,8 @@ std::int64_t write_components(const GraphOutputRequest& request, std::span<const
     }
     ++counts[place[labels[i]]];
   }
-  if (const data::LabelFormat format = data::label_format(request.path); format != data::LabelFormat::none) {
-    write_component_rows(request, labels, format);
+  if (request.path.empty() ? shown : data::label_format(request.path) != data::LabelFormat::none) {
+    write_component_rows(request, labels);
   } else if (!request.path.empty()) {
     data::ResultFile file(request.path, request.options);
     write_head(file, request.head, *request.base);
@@ -611,17 +514,6 @@ std::int64_t write_components(const GraphOutputRequest& request, std::span<const
     file.dataset("keep", keep);
     file.dataset("counts", counts);
     file.finish();
-  } else if (shown) {
-    std::string text;
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      text += fmt::format("{}\t{}", request.ids.base_row(static_cast<std::int64_t>(i), '\t'),
-                          request.ids.base_row(labels[i], '\t'));
-      request.ids.append_joined(text, static_cast<std::int64_t>(i), '\t');
-      text += '\n';
-      if (text.size() < (1U << 16) && i + 1 < labels.size()) continue;
-      print_out(text);
-      text.clear();
-    }
   }
   return std::ssize(keep);
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "app/cli/terminal.h"
@@ -121,117 +120,55 @@ class BenchmarkLists final : public NeighborOutput {
   data::NeighborFile file_;
 };
 
-/// A line for each neighbour: comma-separated in a file with a header, or tab-separated on standard output. Dropped
-/// queries have the neighbour -1, at a distance that is an empty field in a file.
+/// A row for each neighbour. Dropped queries have the neighbour -1, at no distance. Records are a matrix with a row for
+/// each query.
 template <class T>
-class ListLines final : public NeighborOutput {
+class ListRows final : public NeighborOutput {
  public:
-  explicit ListLines(const NeighborOutputRequest& request, bool to_file) : unit_(request.unit), ids_(request.ids) {
-    if (!to_file) return;
-    file_ = std::make_unique<data::OutputBytes>(request.path, request.options);
-    file_->write(fmt::format("query,neighbor,distance{}\n", ids_.joined_header(false)));
-  }
-  void append(std::int64_t first, const NeighborLists& lists) override {
-    const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
-    const char between = file_ ? ',' : '\t';
-    for (std::int64_t i = 0; i < distances.rows(); ++i) {
-      const std::string query = ids_.query_row(first + i, between);
-      std::string text;
-      for (std::int64_t j = 0; j < distances.columns(); ++j) {
-        const std::int64_t row = lists.index(i, j);
-        text += file_ && row < 0
-                    ? fmt::format("{},-1,", query)
-                    : fmt::format("{}{}{}{}{}", query, between, ids_.base_row(row, between), between, distances(i, j));
-        ids_.append_joined(text, first + i, row, between);
-        text += '\n';
-      }
-      file_ ? file_->write(text) : print_out(text);
-    }
-  }
-  void finish() override {
-    if (file_) file_->publish();
-  }
-
- private:
-  Unit unit_;
-  const RowIds& ids_;
-  std::unique_ptr<data::OutputBytes> file_;
-};
-
-/// A NumPy array of records (q, k), each the row of a neighbour as int64 and its distance as T.
-template <class T>
-class ListRecords final : public NeighborOutput {
- public:
-  explicit ListRecords(const NeighborOutputRequest& request)
-      : unit_(request.unit), file_(request.path, request.options) {
+  explicit ListRows(const NeighborOutputRequest& request)
+      : unit_(request.unit),
+        ids_(request.ids),
+        out_(request.path, request.options, fields_of(request), request.neighbors) {
+    if (!out_.are_records()) return;
     const std::int64_t lists = (request.queries != nullptr ? request.queries : request.base)->rows();
-    file_.require_space(data::RecordBytes<std::int64_t, T>::size * lists * request.neighbors);
-    file_.write(
-        data::numpy_head(data::record_type<std::int64_t, T>({"neighbor", "distance"}), {lists, request.neighbors}));
+    out_.require_space(std::int64_t{sizeof(std::int64_t) + sizeof(T)} * lists * request.neighbors);
   }
   void append(std::int64_t first, const NeighborLists& lists) override {
     const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
-    std::string bytes;
-    for (std::int64_t i = 0; i < distances.size(); ++i) {
-      data::append_record(bytes, lists.index.data()[i], distances.data()[i]);
-    }
-    file_.write(bytes);
-  }
-  void finish() override { file_.publish(); }
-
- private:
-  Unit unit_;
-  data::OutputBytes file_;
-};
-
-/// A Parquet or Arrow file with a row for each neighbour, as ListLines writes them. Dropped queries have no distance.
-template <class T>
-class ListTable final : public NeighborOutput {
- public:
-  explicit ListTable(const NeighborOutputRequest& request)
-      : unit_(request.unit), ids_(request.ids), file_(request.path, request.options, fields_of(request.ids)) {}
-  void append(std::int64_t first, const NeighborLists& lists) override {
-    const Matrix<T> distances = convert_distances<T>(lists.distance.view(), unit_, first);
-    std::vector<data::TableColumn>& columns = file_.columns();
     for (std::int64_t i = 0; i < distances.rows(); ++i) {
       for (std::int64_t j = 0; j < distances.columns(); ++j) {
         const std::int64_t row = lists.index(i, j);
-        ids_.add_rows(columns, 0, 3, first + i, row);
-        row < 0 ? columns[2].add_missing() : columns[2].add(distances(i, j));
+        if (!out_.are_records()) ids_.add_query(out_, first + i);
+        ids_.add_base(out_, row);
+        out_.add_known(distances(i, j), row >= 0);
+        ids_.add_joined(out_, first + i, row);
+        out_.end_row();
       }
     }
-    file_.flush();
+    out_.flush();
   }
-  void finish() override { file_.finish(); }
+  void finish() override { out_.finish(); }
 
  private:
-  static std::vector<data::ArrowField> fields_of(const RowIds& ids) {
-    std::vector<data::ArrowField> fields{
-        ids.row_field("query"), ids.row_field("neighbor"), {"distance", data::arrow_type<T>()}};
-    const auto joined = ids.joined_fields(false);
-    fields.insert(fields.end(), joined.begin(), joined.end());
+  static std::vector<data::ArrowField> fields_of(const NeighborOutputRequest& request) {
+    std::vector<data::ArrowField> fields = request.ids.joined_fields(false);
+    fields.insert(fields.begin(), {request.ids.row_field("neighbor"), {"distance", data::arrow_type<T>()}});
+    if (!RowOutput::makes_records(request.path)) fields.insert(fields.begin(), request.ids.row_field("query"));
     return fields;
   }
 
   Unit unit_;
   const RowIds& ids_;
-  data::TableFile file_;
+  RowOutput out_;
 };
 
 /// Lists in kith's own formats, by the ending of the name; without a name, lines on standard output.
 template <class T>
 std::unique_ptr<NeighborOutput> open_lists(const NeighborOutputRequest& request) {
-  if (request.path.empty()) return std::make_unique<ListLines<T>>(request, false);
-  switch (data::label_format(request.path)) {
-    case data::LabelFormat::csv:
-      return std::make_unique<ListLines<T>>(request, true);
-    case data::LabelFormat::numpy:
-      return std::make_unique<ListRecords<T>>(request);
-    case data::LabelFormat::table:
-      return std::make_unique<ListTable<T>>(request);
-    default:
-      return std::make_unique<ResultLists<T>>(request);
+  if (request.path.empty() || data::label_format(request.path) != data::LabelFormat::none) {
+    return std::make_unique<ListRows<T>>(request);
   }
+  return std::make_unique<ResultLists<T>>(request);
 }
 
 void write_ids(data::ResultFile& file, const std::string& name, const std::vector<std::string>& ids) {
@@ -287,6 +224,83 @@ std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const Ne
   }
 }
 
+/// NumPy's types of the fields of records, in the order of data::ArrowType; texts are row numbers there.
+constexpr const char* kRecordTypes[] = {"<i4", "<i8", "<f4", "<f8", "|b1", "<i8"};
+
+RowOutput::RowOutput(const std::string& path, const data::OutputOptions& options,
+                     const std::vector<data::ArrowField>& fields, std::int64_t columns)
+    : delimiter_(path.empty() ? '\t' : ','), columns_(columns) {
+  if (path.empty()) return;
+  if (data::is_table_file(path)) {
+    table_.emplace(path, options, fields);
+    return;
+  }
+  file_ = std::make_unique<data::OutputBytes>(path, options);
+  for (const data::ArrowField& field : fields) {
+    if (makes_records(path)) {
+      record_ += fmt::format("{}('{}', '{}')", record_.empty() ? "[" : ", ", field.name,
+                             kRecordTypes[static_cast<std::size_t>(field.type)]);
+    } else {
+      begin_field();
+      buffer_ += data::csv_field(field.name);
+    }
+  }
+  if (are_records()) {
+    record_ += "]";
+    file_->seek(std::ssize(head()));
+  } else {
+    buffer_ += '\n';
+    field_ = 0;
+  }
+}
+
+std::string RowOutput::head() const {
+  if (columns_ == 0) return data::numpy_head(record_, {rows_});
+  return data::numpy_head(record_, {rows_ / columns_, columns_});
+}
+
+void RowOutput::begin_field() {
+  if (field_++ > 0) buffer_ += delimiter_;
+}
+
+void RowOutput::add(const std::string& text) {
+  if (table_) return table_->columns()[field_++].add(text);
+  begin_field();
+  buffer_ += delimiter_ == ',' ? data::csv_field(text) : quoted(text, text.size());
+}
+
+void RowOutput::add_missing(const char* shown) {
+  if (table_) return table_->columns()[field_++].add_missing();
+  begin_field();
+  buffer_ += shown;
+}
+
+void RowOutput::end_row() {
+  constexpr std::size_t kBuffer = std::size_t{1} << 16;
+  constexpr std::int64_t kTableRows = std::int64_t{1} << 20;
+  field_ = 0;
+  ++rows_;
+  if (!table_ && !are_records()) buffer_ += '\n';
+  if (buffer_.size() >= kBuffer || (table_ && rows_ % kTableRows == 0)) flush();
+}
+
+void RowOutput::flush() {
+  if (table_) return table_->flush();
+  file_ ? file_->write(buffer_) : print_out(buffer_);
+  buffer_.clear();
+}
+
+void RowOutput::finish() {
+  flush();
+  if (table_) return table_->finish();
+  if (!file_) return;
+  if (are_records()) {
+    file_->seek(0);
+    file_->write(head());
+  }
+  file_->publish();
+}
+
 RowIds::RowIds(const data::PointSource& base, const data::PointSource* queries, bool named,
                const std::vector<std::string>& joined)
     : are_same_(queries == nullptr) {
@@ -321,47 +335,19 @@ std::vector<data::ArrowField> RowIds::joined_fields() const {
   return fields;
 }
 
-namespace {
-
-std::string header_of(const std::vector<data::ArrowField>& fields) {
-  std::string header;
-  for (const data::ArrowField& field : fields) header += "," + data::csv_field(field.name);
-  return header;
-}
-
-}  // namespace
-
-std::string RowIds::joined_header(bool are_pairs) const { return header_of(joined_fields(are_pairs)); }
-
 data::ArrowField RowIds::row_field(const std::string& name) const {
   return {name, base_.empty() ? data::ArrowType::int64 : data::ArrowType::text};
 }
 
-void RowIds::add_row(data::TableColumn& column, const std::vector<std::string>& ids, std::int64_t row) {
-  if (column.field.type != data::ArrowType::text) return column.add(row);
-  row < 0 ? column.add_missing() : column.add(ids.empty() ? std::to_string(row) : ids[static_cast<std::size_t>(row)]);
+void RowIds::add_row(RowOutput& out, const std::vector<std::string>& ids, std::int64_t row) const {
+  if (out.are_records() || (out.is_table() ? base_ : ids).empty()) return out.add(row);
+  if (row < 0) return out.add_missing("-1");
+  out.add(ids.empty() ? std::to_string(row) : ids[static_cast<std::size_t>(row)]);
 }
 
-void RowIds::add_rows(std::vector<data::TableColumn>& columns, std::size_t at, std::size_t joined, std::int64_t query,
-                      std::int64_t row) const {
-  add_row(columns[at], are_same_ ? base_ : queries_, query);
-  add_row(columns[at + 1], base_, row);
-  for (const Joined& column : joined_) {
-    if (are_same_ || column.has_queries) {
-      add_row(columns[joined++], column.has_queries ? column.queries : column.base, query);
-    }
-    add_row(columns[joined++], column.base, row);
-  }
-}
-
-void RowIds::add_joined(std::vector<data::TableColumn>& columns, std::size_t at, std::int64_t row) const {
-  for (const Joined& column : joined_) add_row(columns[at++], column.base, row);
-}
-
-void RowIds::append_joined(std::string& line, std::int64_t query, std::int64_t row, char delimiter) const {
-  const auto add = [&](const std::vector<std::string>& texts, std::int64_t at) {
-    line += delimiter;
-    if (at >= 0) line += text_of(texts, at, delimiter);
+void RowIds::add_joined(RowOutput& out, std::int64_t query, std::int64_t row) const {
+  const auto add = [&out](const std::vector<std::string>& texts, std::int64_t at) {
+    at < 0 ? out.add_missing() : out.add(texts[static_cast<std::size_t>(at)]);
   };
   for (const Joined& column : joined_) {
     if (are_same_ || column.has_queries) add(column.has_queries ? column.queries : column.base, query);
@@ -369,10 +355,8 @@ void RowIds::append_joined(std::string& line, std::int64_t query, std::int64_t r
   }
 }
 
-std::string RowIds::joined_header() const { return header_of(joined_fields()); }
-
-void RowIds::append_joined(std::string& line, std::int64_t row, char delimiter) const {
-  for (const Joined& column : joined_) (line += delimiter) += text_of(column.base, row, delimiter);
+void RowIds::add_joined(RowOutput& out, std::int64_t row) const {
+  for (const Joined& column : joined_) out.add(column.base[static_cast<std::size_t>(row)]);
 }
 
 void RowIds::write(data::ResultFile& file) const {

@@ -1,19 +1,72 @@
-// Outputs of kith knn's lists: a result file, a file for benchmarks of vector search, standard output.
+// Outputs of kith knn: rows of answers in text and tables, and lists in a result file or one of other programs.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "app/run/results.h"
-#include "core/points/backend.h"
+#include "data/io/output_file.h"
 #include "data/results/other_formats.h"
 #include "data/results/result.h"
 #include "data/results/table_file.h"
-#include "data/source.h"
 
 namespace kith::app {
+
+/// Rows of answers, each of the same fields, which are added one after another: lines of CSV with a header, lines
+/// between tabs on standard output, records of a NumPy array, or a Parquet or Arrow file.
+class RowOutput {
+ public:
+  /// path: ends with .csv, .npy, .parquet or .arrow; empty: standard output. Records are those of a matrix with
+  /// `columns` of them in a row, or of a vector if that is 0; fields of text are row numbers in them.
+  RowOutput(const std::string& path, const data::OutputOptions& options, const std::vector<data::ArrowField>& fields,
+            std::int64_t columns = 0);
+  static bool makes_records(const std::string& path) { return data::label_format(path) == data::LabelFormat::numpy; }
+
+  bool are_records() const { return !record_.empty(); }
+  bool is_table() const { return table_.has_value(); }
+  void require_space(std::int64_t bytes) const { file_->require_space(bytes); }
+
+  template <class T>
+  void add(T number) {
+    if (table_) return table_->columns()[field_++].add(number);
+    if (are_records()) return void(buffer_.append(reinterpret_cast<const char*>(&number), sizeof(T)));
+    begin_field();
+    fmt::format_to(std::back_inserter(buffer_), std::is_same_v<T, bool> ? "{:d}" : "{}", number);
+  }
+  void add(const std::string& text);
+  /// What lines show is `shown`.
+  void add_missing(const char* shown = "");
+  /// A number that may be missing, which records and standard output show as it is.
+  template <class T>
+  void add_known(T number, bool is_known) {
+    is_known || are_records() || delimiter_ == '\t' ? add(number) : add_missing();
+  }
+  void end_row();
+  /// Writes the rows so far, of a table those of whole groups.
+  void flush();
+  /// Makes the output appear.
+  void finish();
+
+ private:
+  void begin_field();
+  std::string head() const;  // of records
+
+  char delimiter_;      // of lines
+  std::string record_;  // NumPy's descr of records; empty: there are none
+  std::int64_t columns_;
+  std::size_t field_ = 0;  // of the current row
+  std::int64_t rows_ = 0;
+  std::string buffer_;
+  std::unique_ptr<data::OutputBytes> file_;  // of lines and records; null: standard output
+  std::optional<data::TableFile> table_;
+};
 
 /// How results name rows: by the texts of --id-column or --ids, or by their numbers; and the columns of --join beside
 /// them.
@@ -26,36 +79,25 @@ class RowIds {
   RowIds(const data::PointSource& base, const data::PointSource* queries, bool named,
          const std::vector<std::string>& joined);
 
-  /// What CSV calls the column of the rows of the base: the name of --id-column, "id", or "row" without ids; followed
-  /// by `suffix`.
-  std::string base_name(const std::string& suffix = "") const { return data::csv_field(plain_base_name() + suffix); }
-  std::string plain_base_name() const { return base_.empty() ? "row" : base_name_.empty() ? "id" : base_name_; }
-  bool empty() const { return base_.empty(); }
+  /// What outputs call the column of the rows of the base: the name of --id-column, "id", or "row" without ids.
+  std::string base_name() const { return base_.empty() ? "row" : base_name_.empty() ? "id" : base_name_; }
   /// A row of the base or of the queries as a field of CSV, or between tabs; its number if there are no ids, or if the
   /// row is -1.
   std::string base_row(std::int64_t row, char delimiter) const { return text_of(base_, row, delimiter); }
   std::string query_row(std::int64_t row, char delimiter) const {
     return text_of(are_same_ ? base_ : queries_, row, delimiter);
   }
-  /// The joined columns as further columns of CSV: their names with "query_" and "neighbor_" in front, or with "_a" and
-  /// "_b" behind for pairs, and their texts.
-  std::string joined_header(bool are_pairs) const;
-  /// A row that is -1 has empty texts.
-  void append_joined(std::string& line, std::int64_t query, std::int64_t row, char delimiter) const;
-  /// The same for single rows of the base.
-  std::string joined_header() const;
-  void append_joined(std::string& line, std::int64_t row, char delimiter) const;
-  // The same as columns of a Parquet or Arrow file: texts, or numbers if there are no ids.
+  /// A field that names rows: texts, or numbers if there are no ids.
   data::ArrowField row_field(const std::string& name) const;
+  /// The joined columns, with "query_" and "neighbor_" in front of their names, or with "_a" and "_b" behind for pairs.
   std::vector<data::ArrowField> joined_fields(bool are_pairs) const;
-  /// Adds a row of the queries and one of the base to the columns from this one on, and their texts to those that
-  /// begin at `joined`. A row that is -1 is missing where rows have texts.
-  void add_rows(std::vector<data::TableColumn>& columns, std::size_t at, std::size_t joined, std::int64_t query,
-                std::int64_t row) const;
-  void add_base_row(data::TableColumn& column, std::int64_t row) const { add_row(column, base_, row); }
-  /// The joined columns of a single row of the base, from the column `at` on.
-  void add_joined(std::vector<data::TableColumn>& columns, std::size_t at, std::int64_t row) const;
+  /// The same of single rows of the base.
   std::vector<data::ArrowField> joined_fields() const;
+  /// Adds the values of these fields. A row that is -1 is missing where rows have texts.
+  void add_query(RowOutput& out, std::int64_t row) const { add_row(out, are_same_ ? base_ : queries_, row); }
+  void add_base(RowOutput& out, std::int64_t row) const { add_row(out, base_, row); }
+  void add_joined(RowOutput& out, std::int64_t query, std::int64_t row) const;
+  void add_joined(RowOutput& out, std::int64_t row) const;
   /// Datasets `ids` and, with queries, `query_ids`, if there are ids.
   void write(data::ResultFile& file) const;
 
@@ -66,7 +108,7 @@ class RowIds {
     std::vector<std::string> base, queries;
     bool has_queries = false;
   };
-  static void add_row(data::TableColumn& column, const std::vector<std::string>& ids, std::int64_t row);
+  void add_row(RowOutput& out, const std::vector<std::string>& ids, std::int64_t row) const;
   static std::string text_of(const std::vector<std::string>& ids, std::int64_t row, char delimiter);
 
   std::vector<std::string> base_, queries_;

@@ -158,12 +158,11 @@ struct SparseArchive::State {
 };
 
 SparseArchive::SparseArchive(const std::string& path, const OutputOptions& options,
-                             const std::vector<std::int64_t>& begin, std::int64_t columns,
-                             const std::string& value_type)
+                             const std::vector<std::int64_t>& begin, std::int64_t columns, std::int64_t value_bytes)
     : state_(std::make_unique<State>(path, options)) {
-  const std::int64_t edges = begin.back(), value = value_type.back() - '0';
+  const std::int64_t edges = begin.back();
   state_->add("indices", numpy_head("'<i8'", {edges}), 8 * edges);
-  state_->add("data", numpy_head(fmt::format("'{}'", value_type), {edges}), value * edges);
+  state_->add("data", numpy_head(fmt::format("'<f{}'", value_bytes), {edges}), value_bytes * edges);
   state_->add("indptr", numpy_head("'<i8'", {std::ssize(begin)}), 8 * std::ssize(begin));
   state_->add("format", numpy_head("'|S3'", {}), 3);
   state_->add("shape", numpy_head("'<i8'", {2}), 16);
