@@ -270,20 +270,10 @@ void apply_mask(Labels& labels, const std::string& mask) {
                                    labels.codes.size(), source->rows(), source->columns()));
   }
   const auto values = std::get<Matrix<double>>(read_all(*source));
-  std::vector<std::int32_t> places(labels.values.size(), kNone);
   for (std::size_t i = 0; i < labels.codes.size(); ++i) {
-    std::int32_t& code = labels.codes[i];
-    if (values(static_cast<std::int64_t>(i), 0) != 0.0) code = kNone;
-    if (code >= 0) places[static_cast<std::size_t>(code)] = 0;
+    if (values(static_cast<std::int64_t>(i), 0) != 0.0) labels.codes[i] = kNone;
   }
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (places[i] < 0) continue;
-    places[i] = static_cast<std::int32_t>(names.size());
-    names.push_back(std::move(labels.values[i]));
-  }
-  for (std::int32_t& code : labels.codes) code = code < 0 ? code : places[static_cast<std::size_t>(code)];
-  labels.values = std::move(names);
+  drop_unused_values(labels);
 }
 
 Labels labels_of_hdf5(const Location& location) {
@@ -390,6 +380,21 @@ void reorder(std::vector<T>& values, const std::vector<std::int64_t>& rows) {
 }
 
 }  // namespace
+
+void drop_unused_values(Labels& labels) {
+  std::vector<std::int32_t> places(labels.values.size(), kNone);
+  for (const std::int32_t code : labels.codes) {
+    if (code >= 0) places[static_cast<std::size_t>(code)] = 0;
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] < 0) continue;
+    places[i] = static_cast<std::int32_t>(names.size());
+    names.push_back(std::move(labels.values[i]));
+  }
+  for (std::int32_t& code : labels.codes) code = code < 0 ? code : places[static_cast<std::size_t>(code)];
+  labels.values = std::move(names);
+}
 
 Labels read_labels(const std::string& name, const ReadOptions& options, Unlabelled unlabelled, const std::string& of) {
   Location location = parse_location(name);

@@ -19,6 +19,9 @@ struct Labels {
   std::string matched_by = {};  // the column of identifiers that gave the order of the rows; empty: that of the file
 };
 
+/// Removes the values that no row has; the others keep their order.
+void drop_unused_values(Labels& labels);
+
 /// How to treat rows without a label: an empty field or text, NaN, a missing category, or a masked value.
 enum class Unlabelled { refuse, keep };
 

@@ -69,20 +69,10 @@ void ignore_unlabelled(const data::Labels& labels, const char* none, std::option
 
 /// Removes labels without rows that count. Rows that do not count have the code -1.
 void keep_counted(data::Labels& labels, const std::optional<Weighting>& weighting) {
-  std::vector<std::int32_t> code(labels.values.size(), -1);
   for (std::size_t i = 0; i < labels.codes.size(); ++i) {
-    if (counts(weighting, i)) code[static_cast<std::size_t>(labels.codes[i])] = 0;
+    if (!counts(weighting, i)) labels.codes[i] = -1;
   }
-  std::vector<std::string> values;
-  for (std::size_t c = 0; c < code.size(); ++c) {
-    if (code[c] < 0) continue;
-    code[c] = static_cast<std::int32_t>(values.size());
-    values.push_back(labels.values[c]);
-  }
-  for (std::size_t i = 0; i < labels.codes.size(); ++i) {
-    labels.codes[i] = counts(weighting, i) ? code[static_cast<std::size_t>(labels.codes[i])] : -1;
-  }
-  labels.values = std::move(values);
+  drop_unused_values(labels);
 }
 
 /// The table of the rows that count; a row of weight w counts as w rows. Throws Error(usage) for weights that are not

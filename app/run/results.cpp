@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <numeric>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +27,11 @@
 
 namespace kith::app {
 namespace {
+
+/// Names of units, in the order of the enumeration.
+constexpr const char* kUnits[] = {"euclidean",   "squared-euclidean", "cosine-distance", "cosine",
+                                  "correlation", "kilometers",        "inner-product",   "manhattan",
+                                  "chebyshev",   "hamming",           "jaccard"};
 
 double in_unit(double d, Unit unit) {
   switch (unit) {
@@ -130,52 +136,13 @@ constexpr Score kScores[] = {
 
 }  // namespace
 
-const char* name_of(Unit unit) {
-  switch (unit) {
-    case Unit::root:
-      return "euclidean";
-    case Unit::squared:
-      return "squared-euclidean";
-    case Unit::cosine_distance:
-      return "cosine-distance";
-    case Unit::cosine:
-      return "cosine";
-    case Unit::correlation:
-      return name_of(Metric::correlation);
-    case Unit::kilometers:
-      return "kilometers";
-    case Unit::inner_product:
-      return name_of(Metric::inner_product);
-    case Unit::manhattan:
-      return name_of(Metric::manhattan);
-    case Unit::hamming:
-      return name_of(Metric::hamming);
-    case Unit::jaccard:
-      return name_of(Metric::jaccard);
-    default:
-      return name_of(Metric::chebyshev);
-  }
-}
+const char* name_of(Unit unit) { return kUnits[static_cast<std::size_t>(unit)]; }
 
 Unit unit_of(Metric metric, bool squared) {
-  switch (metric) {
-    case Metric::inner_product:
-      return Unit::inner_product;
-    case Metric::manhattan:
-      return Unit::manhattan;
-    case Metric::chebyshev:
-      return Unit::chebyshev;
-    case Metric::hamming:
-      return Unit::hamming;
-    case Metric::jaccard:
-      return Unit::jaccard;
-    case Metric::correlation:
-      return Unit::correlation;
-    case Metric::haversine:
-      return Unit::kilometers;
-    default:
-      return squared ? Unit::squared : Unit::root;
-  }
+  if (metric == Metric::euclidean || metric == Metric::cosine) return squared ? Unit::squared : Unit::root;
+  if (metric == Metric::haversine) return Unit::kilometers;
+  // The others are units of their own.
+  return static_cast<Unit>(std::ranges::find(kUnits, std::string_view(name_of(metric))) - std::begin(kUnits));
 }
 
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command) {
