@@ -11,6 +11,7 @@
 #include "app/run/processes.h"
 #include "app/version.h"
 #include "core/error.h"
+#include "data/hdf5/hdf5_child.h"
 
 namespace kith::app {
 namespace {
@@ -66,7 +67,9 @@ std::string short_help(HelpForm form) {
 
 std::span<const Command> commands() { return kCommands; }
 
-int run_program(const Arguments& words) {
+int run_program(const Arguments& given) {
+  const Arguments words = planned(given);
+  data::prepare_hdf5_children(words);
   if (words.empty()) {
     print_out(kFirstLines);
     return 0;
