@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,15 +11,13 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
-#include "app/column_profiles.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/freshness.h"
 #include "app/run/job.h"
 #include "app/run/report.h"
 #include "app/run/results.h"
-#include "app/set_summary.h"
-#include "app/statistics.h"
+#include "app/summaries.h"
 #include "core/error.h"
 #include "data/file_set.h"
 #include "data/format/column_choice.h"

@@ -9,7 +9,6 @@
 #include "app/cli/failure.h"
 #include "app/cli/selftest.h"
 #include "app/cli/terminal.h"
-#include "app/processes/launch.h"
 #include "app/run/checkpointing.h"
 #include "app/run/points_run.h"
 #include "core/error.h"

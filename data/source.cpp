@@ -9,7 +9,6 @@
 #include "data/arrays/numpy.h"
 #include "data/arrow/arrow_table.h"
 #include "data/file_set.h"
-#include "data/format/column_choice.h"
 #include "data/format/filters.h"
 #include "data/format/formats.h"
 #include "data/format/table_model.h"

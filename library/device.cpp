@@ -10,7 +10,6 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "core/kmeans/bisecting.h"

@@ -11,7 +11,6 @@
 #include "core/preparation/preparation.h"
 #include "core/runtime/threads.h"
 #include "data/results/stored_model.h"
-#include "data/results/stored_preparation.h"
 #include "data/results/stored_result.h"
 #include "library/held_points.h"
 

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "core/kmeans/start.h"

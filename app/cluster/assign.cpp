@@ -10,7 +10,6 @@
 
 #include "app/cli/common_options.h"
 #include "app/cli/terminal.h"
-#include "app/cli/units.h"
 #include "app/cli/words.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"

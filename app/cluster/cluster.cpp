@@ -30,6 +30,7 @@
 #include "core/kmeans/kmeans.h"
 #include "core/kmeans/result.h"
 #include "data/results/other_formats.h"
+#include "kernels/cpu/memory.h"
 
 namespace kith::app {
 namespace {
@@ -331,14 +332,14 @@ Needs needs_of(const ClusterOptions& options, const ClusterInputs& inputs, const
                 checkpoint_bytes(options.checkpoint, inputs.clusters, points.columns());
   // The search for the rows nearest to the centroids may make cells if few rows are far from all others.
   const std::int64_t least = needs.bytes - points.rows() * needs.held_row_bytes;
-  const MemoryUse search = search_memory({.rows = points.rows(),
-                                          .columns = prepared_columns(points, run.common),
-                                          .is_wide = data::size_of(points.held_as()) == 8,
-                                          .queries = inputs.clusters,
-                                          .block = inputs.clusters,
-                                          .neighbors = 1,
-                                          .threads = planned_threads(run.common),
-                                          .spare = spare_bytes(run, needs.bytes)});
+  const cpu::SearchBytes search = cpu::search_bytes({.rows = points.rows(),
+                                                     .columns = prepared_columns(points, run.common),
+                                                     .is_wide = data::size_of(points.held_as()) == 8,
+                                                     .queries = inputs.clusters,
+                                                     .block = inputs.clusters,
+                                                     .neighbors = 1,
+                                                     .threads = planned_threads(run.common),
+                                                     .spare = spare_bytes(run, needs.bytes)});
   needs.use = {least, std::max(needs.bytes, least + search.most), "by the screens that the data allow"};
   if (options.profiles() || options.orders_by_column()) needs.bytes += profile_bytes(points, inputs.clusters);
   needs.all_rows = options.explain              ? "--explain needs all rows in memory"

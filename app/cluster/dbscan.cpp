@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "app/cli/layout.h"
 #include "app/cli/words.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "app/cli/options.h"
-#include "app/plan/work.h"
 #include "app/run/held_points.h"
 #include "core/kmeans/balance.h"
 #include "core/kmeans/bisecting.h"

@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
-#include "core/scores/cluster_number.h"
+#include "core/scores/internal_scores.h"
 
 namespace kith::app {
 namespace {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,7 +28,6 @@
 #include "core/kmeans/kmeans.h"
 #include "core/kmeans/start.h"
 #include "core/numbers/metric.h"
-#include "core/scores/cluster_number.h"
 #include "core/scores/internal_scores.h"
 #include "core/scores/silhouette.h"
 #include "data/io/file_kind.h"

@@ -317,4 +317,8 @@ ColorClusters cluster_colors(const Matrix<float>& rows, const std::vector<double
   return out;
 }
 
+ColorSpace color_space(const ImageOptions& options) {
+  return options.space == "lab" ? ColorSpace::lab : options.space == "linear" ? ColorSpace::linear : ColorSpace::srgb;
+}
+
 }  // namespace kith::app

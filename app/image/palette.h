@@ -5,14 +5,33 @@
 #include <string>
 #include <vector>
 
-#include "app/image/image_options.h"
-#include "app/run/job.h"
+#include "app/cli/common_options.h"
 #include "core/kmeans/kmeans.h"
 #include "core/numbers/color.h"
 #include "data/io/output_file.h"
 #include "kernels/cpu/picture/colors.h"
 
 namespace kith::app {
+
+/// The options of kith image.
+struct ImageOptions {
+  std::vector<std::string> pictures;
+  std::int64_t colors = 0;
+  std::string space = "lab";
+  bool dither = false;
+  double spatial = 0.0;
+  std::string edges = "none";
+  bool palette_of_all = false;
+  std::string palette, palette_from, labels, page;
+  CommonOptions common;
+
+  bool is_sobel() const { return edges == "sobel"; }
+  bool has_several() const { return pictures.size() > 1; }
+  /// Whether all pictures get the colours of one palette.
+  bool has_common_palette() const { return !has_several() || palette_of_all || !palette_from.empty(); }
+};
+
+ColorSpace color_space(const ImageOptions& options);
 
 struct PaletteColor {
   Pixel color;

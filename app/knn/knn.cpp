@@ -23,6 +23,7 @@
 #include "data/format/column_choice.h"
 #include "data/results/anndata_copy.h"
 #include "data/results/other_formats.h"
+#include "kernels/cpu/memory.h"
 
 namespace kith::app {
 namespace {
@@ -40,8 +41,8 @@ std::vector<std::string> endings_of(const KnnOptions& options) {
 }
 
 /// The search, in blocks of queries whose size core/neighbors/neighbors.cpp chooses.
-PlannedSearch planned_search(const KnnOptions& options, const data::PointSource& base,
-                             const data::PointSource& queries) {
+cpu::SearchShape planned_search(const KnnOptions& options, const data::PointSource& base,
+                                const data::PointSource& queries) {
   const std::int64_t usual = kQueryBlockBytes / bytes_per_query(options.neighbors, queries.columns());
   const std::int64_t block = options.common.block_rows > 0 ? options.common.block_rows : usual;
   return {.rows = base.rows(),
@@ -168,16 +169,17 @@ std::int64_t used_bytes(const KnnOptions& options, const KnnInputs& inputs) {
 
 /// The host bytes of a run that needs so many for certain: graphs vary by their edges, searches by the data.
 MemoryUse memory_use(std::int64_t bytes, const KnnOptions& options, const KnnInputs& inputs, std::int64_t spare) {
-  PlannedSearch search = planned_search(options, inputs.base, inputs.queries);
+  cpu::SearchShape search = planned_search(options, inputs.base, inputs.queries);
   search.spare = spare / 2;  // as search_options() has it
-  const std::int64_t besides = bytes - block_search_bytes(search);
-  const MemoryUse use = search_memory(search);
+  const std::int64_t besides = bytes - cpu::block_search_bytes(search);
+  const cpu::SearchBytes use = cpu::search_bytes(search);
   const std::int64_t graph = graph_bytes(options, inputs.queries.rows());
   if (options.has_radius()) {  // a block may have few pairs, and all of them are kept if they fit
     const std::int64_t most = options.components ? besides + use.most : std::max(besides + use.most, bytes + spare);
     return {besides - graph + use.least, most, "by the number of pairs within the radius"};
   }
-  if (options.edges() == GraphEdges::directed) return {besides + use.least, besides + use.most, use.reason};
+  if (options.edges() == GraphEdges::directed)
+    return {besides + use.least, besides + use.most, "by the search that the data allow"};
   // Edges are made of the lists when the search has ended; at least of both lists and their transpose.
   return {besides - graph + std::max(use.least, graph / 4 * 3), besides + use.most,
           "by how many rows are neighbours of each other"};
@@ -204,8 +206,8 @@ Needs needs_of(const KnnOptions& options, const KnnInputs& inputs, const PointsR
   const std::int64_t count = inputs.queries.rows();
   Needs needs{.stored_command = stored_command(options, run), .writes_result = !run.target.empty()};
   needs.bytes = (inputs.truth ? inputs.truth->bytes() : 0) + row_state_bytes(inputs.base) +
-                block_search_bytes(planned_search(options, inputs.base, inputs.queries)) + graph_bytes(options, count) +
-                kept_bytes(options, count) + used_bytes(options, inputs) +
+                cpu::block_search_bytes(planned_search(options, inputs.base, inputs.queries)) +
+                graph_bytes(options, count) + kept_bytes(options, count) + used_bytes(options, inputs) +
                 (inputs.reads_base_again ? value_bytes(inputs.base) : 0);
   needs.use = memory_use(needs.bytes, options, inputs, spare_bytes(run, needs.bytes));
   if (!has_queries && processes().is_alone()) {

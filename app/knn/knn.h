@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "app/cli/common_options.h"
 #include "app/knn/neighbor_output.h"

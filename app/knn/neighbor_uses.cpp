@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <iterator>
 #include <numeric>
 #include <optional>

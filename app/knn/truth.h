@@ -10,7 +10,6 @@
 #include "core/numbers/distance.h"
 #include "core/points/backend.h"
 #include "core/points/matrix.h"
-#include "data/source.h"
 
 namespace kith::app {
 

@@ -1,7 +1,7 @@
 // kith: one process.
 #include "app/cli/failure.h"
 #include "app/cli/signals.h"
-#include "app/processes/launch.h"
+#include "app/program.h"
 
 namespace kith::app {
 

@@ -19,7 +19,7 @@
 #include "app/cli/failure.h"
 #include "app/cli/signals.h"
 #include "app/cli/terminal.h"
-#include "app/processes/launch.h"
+#include "app/program.h"
 #include "app/run/processes.h"
 #include "core/runtime/clock.h"
 #include "data/io/quoted.h"

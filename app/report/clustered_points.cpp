@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <numeric>
 
 #include "app/cli/units.h"
 #include "app/cli/words.h"

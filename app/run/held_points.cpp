@@ -11,7 +11,6 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
-#include "app/cli/units.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/processes.h"

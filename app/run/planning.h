@@ -3,15 +3,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/plan/plan.h"
-#include "app/plan/search_memory.h"
 #include "app/plan/work.h"
 #include "app/run/job.h"
 #include "app/run/memory.h"
 
 namespace kith::app {
+
+/// Host bytes of a run at its peak.
+struct MemoryUse {
+  std::int64_t least = 0, most = 0;  // by the values of the points
+  std::string reason;                // what the difference depends on, as in "by the search that the data allow"
+};
 
 /// A run before it reads values; its backend is open.
 struct PlanRequest {

@@ -20,7 +20,6 @@
 #include "data/format/table_model.h"
 #include "data/io/quoted.h"
 #include "data/results/stored_model.h"
-#include "data/results/stored_preparation.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {

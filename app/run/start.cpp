@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <utility>
 
 #include "app/cli/common_options.h"
 #include "app/cli/words.h"

@@ -1,6 +1,5 @@
 // Searches of points made of points: lists are merged by (D, row), counts and sums added.
 #include <algorithm>
-#include <utility>
 
 #include "core/neighbors/merge_lists.h"
 #include "core/neighbors/neighbors.h"

@@ -1,14 +1,20 @@
-// Internal scores of a clustering, which need no true classes: computed from cluster means and distances to them.
+// Internal scores of a clustering, which need no true classes, from cluster means and distances to them; and what
+// chooses a number of clusters: the knee of a curve, and the gap statistic with its reference data sets.
 //
 // T. Calinski, J. Harabasz: A dendrite method for cluster analysis (1974). D. L. Davies, D. W. Bouldin: A cluster
-// separation measure (1979). D. Pelleg, A. Moore: X-means (2000).
+// separation measure (1979). D. Pelleg, A. Moore: X-means (2000). V. Satopaa, J. Albrecht, D. Irwin, B. Raghavan:
+// Finding a "kneedle" in a haystack: detecting knee points in system behavior (2011). R. Tibshirani, G. Walther,
+// T. Hastie: Estimating the number of clusters in a data set via the gap statistic (2001).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/points/backend.h"
+#include "core/points/data_plan.h"
+#include "core/points/matrix.h"
 
 namespace kith {
 
@@ -50,5 +56,27 @@ double davies_bouldin(const LabelledClusters& clusters);
 ///   p = (k - 1) + k d + 1
 /// as in Pelleg and Moore, with the variance per column. Larger is better. NaN if within is 0 or k >= n.
 double bayesian_information(const LabelledClusters& clusters);
+
+/// The index of the knee of a decreasing convex curve: Kneedle with sensitivity 1 and no smoothing; of several knees
+/// the one farthest from the chord. x: ascending; y: as many values. None for fewer than three points, for a curve that
+/// does not decrease, and if no point lies far enough from the chord.
+std::optional<std::size_t> knee(std::span<const double> x, std::span<const double> y);
+
+/// The gap for one number of clusters: the mean of log(inertia) over B reference sets minus log(inertia) of the points,
+/// and the standard deviation of the reference logarithms x sqrt(1 + 1 / B).
+struct Gap {
+  double value = 0.0;
+  double error = 0.0;
+};
+
+/// inertia: of the points; of_references: (B) of the reference sets. NaN unless B >= 1 and all are above 0.
+Gap gap_statistic(double inertia, std::span<const double> of_references);
+
+/// The first index whose gap is at least the next gap minus the error of the next gap; none if there is no such index.
+std::optional<std::size_t> gap_rule(std::span<const Gap> gaps);
+
+/// Reference set `number` of the gap statistic: as many rows as the points. Each value is uniform over the range of its
+/// column, from Philox with stream 2^63 + number and draw row x d + column, rounded to the class.
+PointsMatrix reference_points(const DataPlan& plan, ValueClass value_class, std::uint64_t seed, std::int64_t number);
 
 }  // namespace kith

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <png.h>
 
-#include <algorithm>
 #include <bit>
 #include <csetjmp>
 #include <cstring>

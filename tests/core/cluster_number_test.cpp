@@ -1,5 +1,5 @@
 // The knee of a curve, the gap statistic, and its reference data sets.
-#include "core/scores/cluster_number.h"
+#include "core/scores/internal_scores.h"
 
 #include <cmath>
 #include <limits>

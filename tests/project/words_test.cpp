@@ -132,6 +132,6 @@ TEST_CASE("private words are found with their lines, at word boundaries, in the 
         std::vector<std::string>{"app/a.h:2: 'Room': say module, CUDA support, workspace, buffer, capacity or memory"});
   CHECK(findings_in("docs/a.md", "A broom, a mushroom, cardinality, discarded rows and half_sq_norm.").empty());
   CHECK(findings_in("kernels/a.h", "the gap of a row").size() == 1);
-  CHECK(findings_in("core/scores/cluster_number.h", "the gap statistic").empty());
+  CHECK(findings_in("core/scores/internal_scores.h", "the gap statistic").empty());
   CHECK(findings_in("core/a.h", "two graphics cards, rechecked by hand").size() == 2);
 }

@@ -1,8 +1,11 @@
-// kith resume: continues a run from its checkpoint, by the command line that the checkpoint holds.
+// Commands that become another one: resume, plan, and bench, which is a program of its own.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -79,6 +82,68 @@ int run_resume(const Arguments& arguments) {
                  file);
   set.parse(arguments);
   return 0;
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 7> kPlanned{"cluster",   "sweep",    "assign", "knn",
+                                                   "distances", "evaluate", "resume"};
+
+}  // namespace
+
+Arguments planned(const Arguments& words) {
+  const bool plans = words.size() >= 2 && words[0] == "plan" && !words[1].starts_with('-');
+  if (!plans) return resumed(words);
+  if (std::find(kPlanned.begin(), kPlanned.end(), words[1]) == kPlanned.end()) {
+    throw Error(ExitCode::usage, fmt::format("plan {}: expected {}; kith COMMAND --dry-run checks the others", words[1],
+                                             fmt::join(kPlanned, ", ")));
+  }
+  Arguments command = resumed({words.begin() + 1, words.end()});
+  command.insert(command.begin() + 1, "--dry-run");
+  return command;
+}
+
+/// Its help; planned() has replaced every other use by the command.
+int run_plan(const Arguments& arguments) {
+  std::string command;
+  OptionSet set({.command = "plan",
+                 .summary =
+                     "where the rows of a run will be, its passes over them, memory and time, from headers alone. "
+                     "The same as COMMAND with --dry-run.",
+                 .usage = "COMMAND ARGUMENTS",
+                 .examples = {"kith plan cluster points.h5:/train -k 256 --memory 300MB",
+                              "kith plan knn base.fbin --queries queries.fbin -k 10 --json"}});
+  set.positional({.names = "COMMAND",
+                  .help = "cluster, sweep, assign, knn, distances, evaluate or resume, with its arguments.",
+                  .required = "the command to plan"},
+                 command);
+  set.parse(arguments);
+  return 0;
+}
+
+namespace {
+
+constexpr const char* kProgram = "kith-bench";
+
+}  // namespace
+
+/// Starts the program kith-bench, as git starts git-NAME: what measures is no part of kith itself.
+int run_bench(const Arguments& arguments) {
+  Arguments all = arguments;
+  all.insert(all.begin(), kProgram);
+  std::vector<char*> words;
+  for (std::string& word : all) words.push_back(word.data());
+  words.push_back(nullptr);
+  std::error_code failure;
+  const auto beside = std::filesystem::read_symlink("/proc/self/exe", failure).replace_filename(kProgram);
+  execv(beside.c_str(), words.data());
+  if (errno == ENOENT) execvp(kProgram, words.data());
+  throw Error(
+      ExitCode::usage,
+      fmt::format("bench: the program {} cannot be started, beside {} or on PATH: {}; the packages kith and "
+                  "kith-cuda have it, and so do the wheel and the tarball; a build makes it with: cmake --build "
+                  "build --target programs",
+                  kProgram, beside.parent_path().string(), std::strerror(errno)));
 }
 
 }  // namespace kith::app
