@@ -1,7 +1,6 @@
 // --nan drop: rows that are not among the points still have an entry in the results.
 #pragma once
 
-
 #include "app/cli/common_options.h"
 #include "app/run/progress.h"
 #include "core/kmeans/kmeans.h"
