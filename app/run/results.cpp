@@ -29,9 +29,9 @@ namespace kith::app {
 namespace {
 
 /// Names of units, in the order of the enumeration.
-constexpr const char* kUnits[] = {"euclidean",   "squared-euclidean", "cosine-distance", "cosine",
-                                  "correlation", "kilometers",        "inner-product",   "manhattan",
-                                  "chebyshev",   "hamming",           "jaccard"};
+constexpr const char* kUnitNames[] = {"euclidean",   "squared-euclidean", "cosine-distance", "cosine",
+                                      "correlation", "kilometers",        "inner-product",   "manhattan",
+                                      "chebyshev",   "hamming",           "jaccard"};
 
 double in_unit(double d, Unit unit) {
   switch (unit) {
@@ -136,13 +136,13 @@ constexpr Score kScores[] = {
 
 }  // namespace
 
-const char* name_of(Unit unit) { return kUnits[static_cast<std::size_t>(unit)]; }
+const char* name_of(Unit unit) { return kUnitNames[static_cast<std::size_t>(unit)]; }
 
 Unit unit_of(Metric metric, bool squared) {
   if (metric == Metric::euclidean || metric == Metric::cosine) return squared ? Unit::squared : Unit::root;
   if (metric == Metric::haversine) return Unit::kilometers;
   // The others are units of their own.
-  return static_cast<Unit>(std::ranges::find(kUnits, std::string_view(name_of(metric))) - std::begin(kUnits));
+  return static_cast<Unit>(std::ranges::find(kUnitNames, std::string_view(name_of(metric))) - std::begin(kUnitNames));
 }
 
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command) {

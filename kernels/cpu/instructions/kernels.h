@@ -29,15 +29,20 @@ struct FusedScalars {
 
 }  // namespace
 
-/// Distances other than Euclidean by their definition (core/numbers/distance.h).
+/// Distances by their definition (core/numbers/distance.h).
 template <class V, Measure M>
 struct Measures {
   using D = typename V::D;
 
-  /// D by the definition: its 32 accumulators are 32 / V::doubles vectors; the first steps of the tree join whole
-  /// vectors.
+  /// The 32 accumulators are 32 / V::doubles vectors; the first steps of the tree join whole vectors.
   template <class T>
   static double distance(const T* x, const double* c, std::int64_t d) {
+    if constexpr (M == Measure::squared_euclidean) {
+      if (d <= V::doubles) {  // one vector holds all accumulators that are not zero
+        const D t = V::subtract_d(V::load_first_d(x, static_cast<int>(d)), V::load_first_d(c, static_cast<int>(d)));
+        return V::tree_d(V::multiply_d(t, t));
+      }
+    }
     constexpr int kVectors = 32 / V::doubles;
     D lane[kVectors];
     for (int v = 0; v < kVectors; ++v) lane[v] = V::zero_d();
@@ -47,7 +52,7 @@ struct Measures {
         lane[v] = accumulate(V::load_d(x + j + v * V::doubles), V::load_d(c + j + v * V::doubles), lane[v]);
       }
     }
-    for (int v = 0; j < d; ++v, j += V::doubles) {  // missing columns are zero
+    for (int v = 0; j < d; ++v, j += V::doubles) {  // missing columns count as zeros
       const int left = static_cast<int>(d - j < V::doubles ? d - j : V::doubles);
       lane[v] = accumulate(V::load_first_d(x + j, left), V::load_first_d(c + j, left), lane[v]);
     }
@@ -67,6 +72,9 @@ struct Measures {
   static D accumulate(D x, D c, D lane) {
     if constexpr (M == Measure::inner_product) {
       return V::multiply_add_d(x, c, lane);
+    } else if constexpr (M == Measure::squared_euclidean) {
+      const D t = V::subtract_d(x, c);
+      return V::multiply_add_d(t, t, lane);
     } else {
       return join(lane, V::absolute_d(V::subtract_d(x, c)));
     }
@@ -414,35 +422,6 @@ struct Kernels {
     return norms;
   }
 
-  /// D by the definition: its 32 accumulators are 32 / V::doubles vectors; the first steps of the tree add whole
-  /// vectors.
-  template <class T>
-  static double distance(const T* x, const double* c, std::int64_t d) {
-    if (d <= V::doubles) {  // one vector holds all accumulators that are not zero
-      const D t = V::subtract_d(V::load_first_d(x, static_cast<int>(d)), V::load_first_d(c, static_cast<int>(d)));
-      return V::tree_d(V::multiply_d(t, t));
-    }
-    constexpr int kVectors = 32 / V::doubles;
-    D lane[kVectors];
-    for (int v = 0; v < kVectors; ++v) lane[v] = V::zero_d();
-    std::int64_t j = 0;
-    for (; j + 32 <= d; j += 32) {
-      for (int v = 0; v < kVectors; ++v) {
-        const D t = V::subtract_d(V::load_d(x + j + v * V::doubles), V::load_d(c + j + v * V::doubles));
-        lane[v] = V::multiply_add_d(t, t, lane[v]);
-      }
-    }
-    for (int v = 0; j < d; ++v, j += V::doubles) {  // missing columns count as zero differences
-      const int left = static_cast<int>(d - j < V::doubles ? d - j : V::doubles);
-      const D t = V::subtract_d(V::load_first_d(x + j, left), V::load_first_d(c + j, left));
-      lane[v] = V::multiply_add_d(t, t, lane[v]);
-    }
-    for (int w = kVectors / 2; w > 0; w /= 2) {
-      for (int v = 0; v < w; ++v) lane[v] = V::add_d(lane[v], lane[v + w]);
-    }
-    return V::tree_d(lane[0]);
-  }
-
   static void to_grid(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                       std::int64_t* low) {
     const D first = V::broadcast_d(scale.first), second = V::broadcast_d(scale.second),
@@ -588,7 +567,7 @@ template <class V, class T>
 constexpr RowKernels<T> row_kernels_of() {
   using K = Kernels<V>;
   return {.centre = K::template centre<T>,
-          .distance = K::template distance<T>,
+          .distance = Measures<V, Measure::squared_euclidean>::template distance<T>,
           .inner_product = Measures<V, Measure::inner_product>::template distance<T>,
           .manhattan = Measures<V, Measure::manhattan>::template distance<T>,
           .chebyshev = Measures<V, Measure::chebyshev>::template distance<T>,

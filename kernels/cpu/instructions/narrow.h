@@ -12,8 +12,8 @@
 
 namespace kith::cpu {
 
-template <class V>
-struct Kernels;  // kernels.h
+template <class V, Measure M>
+struct Measures;  // kernels.h
 
 template <class V>
 struct Narrow {
@@ -93,7 +93,8 @@ struct Narrow {
                               const std::int32_t* label, double* out) {
     with_columns(d, [&]<int kColumns>(ColumnCount<kColumns>) {
       if constexpr (kColumns > 0) return gathered_distances<kColumns>(rows, count, centroids, label, out);
-      for (std::int64_t i = 0; i < count; ++i) out[i] = Kernels<V>::distance(rows + i * d, centroids + label[i] * d, d);
+      for (std::int64_t i = 0; i < count; ++i)
+        out[i] = Measures<V, Measure::squared_euclidean>::distance(rows + i * d, centroids + label[i] * d, d);
     });
   }
 
@@ -301,7 +302,8 @@ struct Narrow {
       V::store_d(out + i, sum);
     }
     for (; i < count; ++i)
-      out[i] = Kernels<V>::distance(rows + i * Columns, centroids + std::int64_t{label[i]} * Columns, Columns);
+      out[i] = Measures<V, Measure::squared_euclidean>::distance(rows + i * Columns,
+                                                                 centroids + std::int64_t{label[i]} * Columns, Columns);
   }
 
   template <class T>
