@@ -161,13 +161,14 @@ class TextSource final : public PointSource {
   void take_fills(const TableModel& model);
   /// Whether there are values in place of missing ones in a column of the file.
   bool fills(std::int64_t column) const { return !fill_.empty() && !fill_[static_cast<std::size_t>(column)].empty(); }
-  /// Notes the marks of a number that was read as this value.
+  /// Notes the marks of a number that was read as this value, unless an option or a model says what they mean.
   void note_marks(std::int64_t column, const char* begin, const char* end, double value) const {
+    if (marks_.empty()) return;
     std::atomic<std::uint16_t>& seen = marks_[static_cast<std::size_t>(column)];
-    const std::uint16_t before = seen.load(std::memory_order_relaxed);
-    NumberMarks marks = NumberMarks::of(before);
+    NumberMarks marks = NumberMarks::of(seen.load(std::memory_order_relaxed));
+    if (marks.knows(begin, end)) return;
     marks.add_plain(begin, end, value);
-    if (marks.bits() != before) seen.fetch_or(static_cast<std::uint16_t>(marks.bits()), std::memory_order_relaxed);
+    seen.fetch_or(static_cast<std::uint16_t>(marks.bits()), std::memory_order_relaxed);
   }
   /// Asks, once all rows have been read, whether points separate thousands where the rows suggest it.
   void check_marks() const;
@@ -349,7 +350,7 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
       *features = std::numeric_limits<T>::quiet_NaN();
       return 0;
     }
-    if (encoding.how() == Encode::unit && !marks_.empty()) {
+    if (encoding.how() == Encode::unit) {
       const std::string plain = split_unit(text).number;
       note_marks(place.column, plain.data(), plain.data() + plain.size(), *number);
     }
@@ -387,7 +388,7 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
   const std::string number = plain_number(text, head_.numbers);
   if (!number.empty()) {
     parse_number(number.data(), number.data() + number.size(), value);
-    if (!marks_.empty()) note_marks(place.column, number.data(), number.data() + number.size(), value);
+    note_marks(place.column, number.data(), number.data() + number.size(), value);
     return value;
   }
   if (missing_ == Missing::keep || fills(place.column)) {
@@ -439,7 +440,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
       is_read = plain_ && stop != begin && cursor.finish(stop);
     }
     if (is_read) {
-      if (!marks_.empty()) note_marks(j, begin, stop, value);
+      note_marks(j, begin, stop, value);
     } else {
       const std::optional<double> taken = take_number(cursor, {line, j, record});
       if (!taken) {
@@ -515,7 +516,9 @@ void TextSource::check_marks() const {
   for (std::size_t j = 0; j < marks_.size(); ++j) {
     if (NumberMarks::of(marks_[j]).may_be_thousands('.')) columns.push_back(static_cast<std::int64_t>(j));
   }
-  if (!columns.empty()) refuse_unclear_points(input_, head_, index_, columns);
+  if (columns.empty()) return;
+  refuse_unclear_points(input_, head_, index_, columns);
+  for (const std::int64_t column : columns) marks_[static_cast<std::size_t>(column)] = 0xffff;  // not again
 }
 
 std::vector<std::string> TextSource::kept(Kept which) const {

@@ -242,6 +242,23 @@ constexpr std::uint32_t kDecimalCommas = 0b0111001;  // bits of the styles with 
 
 }  // namespace
 
+void NumberMarks::add_plain(const char* begin, const char* end, double value) {
+  if (is_settled() || !(value > -1e300 && value < 1e300)) return;
+  if (*begin == '-' || *begin == '+') ++begin;
+  const auto length = end - begin;
+  if (length > 4 && end[-4] == '.') {
+    seen_ |= length <= 7 && *begin != '0' ? either('.') : decimal('.');
+  } else {
+    const double size = value < 0 ? -value : value;
+    const bool is_whole = length < 3 || (length == 3 && end[-2] != '.');
+    if (!is_whole || size > 999 || size != static_cast<double>(static_cast<int>(size))) {
+      seen_ |= decimal('.');  // or a whole number from 1000 on, which settles it as well
+    } else if (size >= 1) {
+      seen_ |= size < 10 ? one_digit : short_whole;
+    }
+  }
+}
+
 void NumberMarks::add(std::string_view text) {
   const std::string number = with_plain_marks(without_blanks(text));
   const std::size_t begin = number.find_first_not_of("+- "), stop = number.find_first_not_of("0123456789.,' ", begin);

@@ -98,8 +98,14 @@ class NumberMarks {
   /// A number of any style, without its unit.
   void add(std::string_view number);
   void add(const NumberMarks& others) { seen_ |= others.seen_; }
-  /// A number that parse_number() read as this value; in a few instructions, since it is called for every field.
-  [[gnu::always_inline]] void add_plain(const char* begin, const char* end, double value);
+  /// A number that parse_number() read as this value.
+  void add_plain(const char* begin, const char* end, double value);
+  /// Whether that adds nothing that matters, in a few instructions, since it is called for every field.
+  [[gnu::always_inline]] bool knows(const char* begin, const char* end) const {
+    if (end - begin > 4) return is_settled() || (has(either('.')) && end[-4] == '.');
+    if (has(short_whole | decimal('.') | long_whole)) return true;
+    return end - begin == 1 && (has(one_digit) || *begin == '0');
+  }
   void add_currency() { seen_ |= currency; }
   /// Whether such numbers stand beside whole ones from 10 to 999 alone, as thousands do, or from 1 to 9 alone; and no
   /// other sign is there.
@@ -129,23 +135,6 @@ class NumberMarks {
 
   unsigned seen_ = 0;
 };
-
-inline void NumberMarks::add_plain(const char* begin, const char* end, double value) {
-  if (is_settled() || !(value > -1e300 && value < 1e300)) return;
-  if (*begin == '-' || *begin == '+') ++begin;
-  const auto length = end - begin;
-  if (length > 4 && end[-4] == '.') {
-    seen_ |= length <= 7 && *begin != '0' ? either('.') : decimal('.');
-  } else {
-    const double size = value < 0 ? -value : value;
-    const bool is_whole = length < 3 || (length == 3 && end[-2] != '.');
-    if (!is_whole || size > 999 || size != static_cast<double>(static_cast<int>(size))) {
-      seen_ |= decimal('.');  // or a whole number from 1000 on, which settles it as well
-    } else if (size >= 1) {
-      seen_ |= size < 10 ? one_digit : short_whole;
-    }
-  }
-}
 
 /// The styles of numbers that read all of some texts, and the marks of these numbers.
 class StyleChoice {
