@@ -209,6 +209,7 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
   }
   for (const data::Location& table : tables) {
     if (data::is_read_as_text(table.file) && data::is_text_table(table.file)) continue;
+    data::open_points(table.file, read_options(common));  // refuses UTF-16, for instance, in better words
     throw Error(ExitCode::usage, fmt::format("--prepare auto: expected a text table, whose columns have types, found "
                                              "{}; use --scale zscore, and choose columns with --columns",
                                              table.file));

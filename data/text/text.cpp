@@ -171,7 +171,7 @@ class TextSource final : public PointSource {
     seen.fetch_or(static_cast<std::uint16_t>(marks.bits()), std::memory_order_relaxed);
   }
   /// Asks, once all rows have been read, whether points separate thousands where the rows suggest it.
-  void check_marks() const;
+  void check_marks();
   /// Counts a row with a value that the model does not know.
   void keep_unknown(const Place& place, const std::string& text) const;
 
@@ -187,6 +187,7 @@ class TextSource final : public PointSource {
   std::int64_t columns_ = 0;  // of the points
   /// NumberMarks of the columns of the file; empty: the user, or a model, says what marks mean.
   mutable std::vector<std::atomic<std::uint16_t>> marks_;
+  std::vector<std::int64_t> doubtful_;  // columns of which only others say that points do not separate thousands
   ValueClass class_;
   bool plain_;  // the style of numbers
   Missing missing_;
@@ -250,13 +251,15 @@ void TextSource::keep_unknown(const Place& place, const std::string& text) const
 
 std::vector<std::string> TextSource::remarks() const {
   std::vector<std::string> remarks = head_.remarks;
+  std::vector<std::int64_t> doubtful = doubtful_;
   for (std::size_t j = 0; j < marks_.size(); ++j) {
-    if (!NumberMarks::of(marks_[j]).is_beside_digits('.')) continue;
+    if (NumberMarks::of(marks_[j]).is_beside_digits('.')) doubtful.push_back(static_cast<std::int64_t>(j));
+  }
+  if (!doubtful.empty()) {
     remarks.push_back(fmt::format(
         "{} holds whole numbers, and numbers such as 1.234, which were read as decimals; say --decimal comma "
         "--thousands point if points separate thousands, or --decimal point",
-        show_column(head_.names, static_cast<std::int64_t>(j))));
-    break;
+        show_column(head_.names, doubtful.front())));
   }
   const std::lock_guard lock(unknown_.mutex);
   if (unknown_.open_end.first > 0) {
@@ -511,13 +514,13 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
   if (first + out.rows == index_.rows) check_marks();
 }
 
-void TextSource::check_marks() const {
+void TextSource::check_marks() {
   std::vector<std::int64_t> columns;
   for (std::size_t j = 0; j < marks_.size(); ++j) {
     if (NumberMarks::of(marks_[j]).may_be_thousands('.')) columns.push_back(static_cast<std::int64_t>(j));
   }
   if (columns.empty()) return;
-  refuse_unclear_points(input_, head_, index_, columns);
+  doubtful_ = refuse_unclear_points(input_, head_, index_, columns);
   for (const std::int64_t column : columns) marks_[static_cast<std::size_t>(column)] = 0xffff;  // not again
 }
 

@@ -120,6 +120,11 @@ class Judge {
     read_rows();
     has_new_texts_ = has_text_ && has_names_above_texts();
     FirstLineChoice choice = has_numbers_ ? of_numbers() : of_words();
+    const bool is_apart = has_new_texts_ && line_.is_monotone() && fields_.rows.size() + line_.length >= 6 &&
+                          all_numeric([](const HeadColumn& column) {
+                            return column.first.kind == CellKind::whole && column.is_outside();
+                          });
+    if (choice.is == FirstLine::row && is_apart) choice = unclear("has numbers beyond all that are below it");
     if (choice.is == FirstLine::names || !counts_up()) return choice;
     // A long line that counts up, as the generated names of pandas and R do, is never a row without a question.
     return choice.is == FirstLine::unclear || line_.length >= 3 ? unclear(counting()) : choice;
@@ -278,7 +283,7 @@ class Judge {
     const bool outside = all_numeric([](const HeadColumn& column) { return column.is_outside(); });
     if (counts_up() && line_.start == 0.0) return of_counting(above_fractions, outside);
     if (line_.length >= 3 && line_.is_even()) return of_even_steps(above_fractions, outside);
-    if (line_.length >= (has_new_texts_ ? 3 : kLongRow) && line_.is_monotone()) {
+    if (line_.length >= kLongRow && line_.is_monotone()) {
       return outside && 2 * like_ < rows ? unclear("is in order, as no row below it is") : FirstLineChoice{};
     }
     const bool apart = are_years() && outside && rows >= kEnoughRows;
@@ -315,7 +320,7 @@ class Judge {
     const std::string why = "has equally spaced numbers, as no row below it has";
     const bool continues = any([](const HeadColumn& column) { return column.continues(); });
     if (above_fractions || are_years() || (is_long && outside && !continues)) return names(why);
-    const bool apart = outside && (has_new_texts_ || (!continues && rows >= kLongRow));
+    const bool apart = outside && !continues && rows >= kLongRow;
     return is_long || apart ? unclear(why) : FirstLineChoice{};
   }
 

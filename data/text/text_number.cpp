@@ -192,7 +192,9 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 std::string plain_number(std::string_view text, const NumberStyle& style) {
+  constexpr std::string_view kMinus = "\xe2\x88\x92";  // the sign of typography, as locales of R and Excel write it
   text = without_blanks(text);
+  if (text.starts_with(kMinus)) return plain_number("-" + std::string(text.substr(kMinus.size())), style);
   if (!text.empty() && std::string_view("TtFf").find(text[0]) != std::string_view::npos) {
     if (text == "True" || text == "TRUE" || text == "true") return "1";
     if (text == "False" || text == "FALSE" || text == "false") return "0";

@@ -136,6 +136,10 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
   const bool dates = date == columns.begin(), all = columns.size() == points;
   const std::string units = unit_options(head, columns[0], text);
   const bool keeps = !dates && units.empty() && !text.starts_with('[');  // the last remedy is a list of some
+  const bool may_prepare = !all || std::any_of(columns.begin(), columns.end(), [&](std::int64_t column) {
+    const std::string& field = row.fields[static_cast<std::size_t>(column)];
+    return is_date_text(field) || !unit_options(head, column, field).empty();
+  });
   const std::string leave_out = all ? ""
                                     : fmt::format("leave {} out with {}, {}", several ? "them" : "it",
                                                   drop_option(head, columns), !keeps || several ? "or " : "");
@@ -146,17 +150,17 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
                         remedy_for_dates(head, *date, row.fields[static_cast<std::size_t>(*date)]));
   refuse_input(
       name,
-      fmt::format("expected numbers, found {} in {} (such as '{}' in line {}); {}{}{}{}{}", dates ? "dates" : "text",
-                  show_list(shown, kShown), quoted(text, 40), row.line, all ? "" : or_prepare(head.options), leave_out,
-                  dates                                          ? remedy_for_dates(head, columns[0], text)
-                  : !units.empty()                               ? units + " makes numbers of them"
-                  : text.starts_with('[') && text.ends_with(']') ? remedy_for_lists(head, columns[0])
-                  : all                                          ? "make features of the texts with --encode onehot"
-                  : several
-                      ? "make features of their texts with --encode onehot"
-                      : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
-                        "--id-column",
-                  others, or_header(head, row.line)));
+      fmt::format(
+          "expected numbers, found {} in {} (such as '{}' in line {}); {}{}{}{}{}", dates ? "dates" : "text",
+          show_list(shown, kShown), quoted(text, 40), row.line, may_prepare ? or_prepare(head.options) : "", leave_out,
+          dates                                          ? remedy_for_dates(head, columns[0], text)
+          : !units.empty()                               ? units + " makes numbers of them"
+          : text.starts_with('[') && text.ends_with(']') ? remedy_for_lists(head, columns[0])
+          : all                                          ? "make features of the texts with --encode onehot"
+          : several                                      ? "make features of their texts with --encode onehot"
+                    : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
+                      "--id-column",
+          others, or_header(head, row.line)));
 }
 
 std::string_view without_surplus(const TextHead& head, std::string_view record) {
@@ -671,15 +675,20 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
                            reads ? "this reads it:" : "choose other columns, or correct them", reads ? remedy : ""));
 }
 
-void refuse_unclear_points(const InputBytes& input, const TextHead& head, const TextIndex& index,
-                           const std::vector<std::int64_t>& columns) {
+std::vector<std::int64_t> refuse_unclear_points(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                                                const std::vector<std::int64_t>& columns) {
   RowCount rows;
+  std::vector<std::int64_t> doubtful;
   for (const Faults& faults : faults_of(input, head, index, columns, true, rows)) {
-    const auto meaning = faults.styles.marks().meaning_of('.', rows.marks, head.syntax.delimiter);
-    if (meaning == NumberMarks::Meaning::decimal) continue;
+    const NumberMarks& marks = faults.styles.marks();
+    if (marks.meaning_of('.', rows.marks, head.syntax.delimiter) == NumberMarks::Meaning::decimal) {
+      if (marks.may_be_thousands('.')) doubtful.push_back(faults.column);
+      continue;
+    }
     refuse_input(input.name(),
                  question_about('.', faults.either_text, head.names, faults.column) + options_for_either('.', ""));
   }
+  return doubtful;
 }
 
 }  // namespace kith::data

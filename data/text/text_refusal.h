@@ -48,9 +48,10 @@ std::string question_about(char mark, const std::string& text, const std::vector
                            std::int64_t column);
 
 /// Throws Error(data) that asks about a column of `columns` in which points may separate thousands, unless other
-/// columns of the table say that they do not; in the part of the table that refuse_faulty_columns() reads.
-void refuse_unclear_points(const InputBytes& input, const TextHead& head, const TextIndex& index,
-                           const std::vector<std::int64_t>& columns);
+/// columns of the table say that they do not; in the part of the table that refuse_faulty_columns() reads. Returns
+/// those of which only other columns say it.
+std::vector<std::int64_t> refuse_unclear_points(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                                                const std::vector<std::int64_t>& columns);
 
 /// "; if line 1 names the columns, say --header yes", for messages about the first line where that is not decided;
 /// empty for other lines.

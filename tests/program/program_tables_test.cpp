@@ -105,6 +105,7 @@ TEST_CASE("a mark before three digits is what the other numbers of the table say
   write_bytes(folder / "t.csv", "umsatz;quote\n4.255;2.8\n1.984;4.5\n746;4.0\n9.410;3.0\n604;6.6\n");
   CHECK(first_of({}) > 600.0);
   CHECK(first_of({}) < 1000.0);
+  CHECK(done(cluster({}), there).says("which were read as decimals"));
   CHECK(first_of({"--prepare", "auto", "--scale", "none"}) < 1000.0);
   // A currency does, and a comma in quotes where commas are delimiters.
   write_bytes(folder / "t.csv", "p;q\n1.200 \xe2\x82\xac;1\n750 \xe2\x82\xac;2\n2.400 \xe2\x82\xac;3\n");
@@ -155,6 +156,11 @@ TEST_CASE("blanks around numbers in quotes, of any kind, are no part of them") {
   done({"cluster", "t.csv", "-k", "1", "-q", "-o", "o.h5"}, there);
   CHECK(values(folder / "o.h5:/centroids") == std::vector<double>{4.0, 5.125});
   done({"cluster", "t.csv", "-k", "2", "--prepare", "auto", "-q"}, there);
+  write_bytes(folder / "t.csv",
+              "a\n\xe2\x88\x92"
+              "5\n3\n");  // a minus sign of typography
+  done({"cluster", "t.csv", "-k", "1", "-q", "-f", "-o", "o.h5"}, there);
+  CHECK(values(folder / "o.h5:/centroids") == std::vector<double>{-1.0});
 }
 
 TEST_CASE("units, lists and dates that stand for none are named with what reads them") {
@@ -163,6 +169,8 @@ TEST_CASE("units, lists and dates that stand for none are named with what reads 
   write_bytes(folder / "t.csv", "a,b\n10%,1\n20%,2\n35%,7\n");
   refuses(3, {"cluster", "t.csv", "-k", "1"}, {"or --encode a=unit makes numbers of them"}, there);
   proposes_what_works({"cluster", "t.csv", "-k", "1"}, 3, there);
+  write_bytes(folder / "t.csv", "k;p\nx;\xe2\x82\xac 1.200,50\ny;\xe2\x82\xac 2,5\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"say --prepare auto"}, there);
   write_bytes(folder / "t.csv", "p\n\"$1,200\"\n\"$2,400.50\"\n");
   proposes_what_works({"cluster", "t.csv", "-k", "1", "--delimiter", "comma"}, 1, there);
   write_bytes(folder / "t.csv", "id,emb\n1,\"[0.1, 0.2]\"\n2,\"[0.3, 0.4]\"\n");

@@ -165,6 +165,8 @@ TEST_CASE("a first line that may be either is asked about, with both commands") 
            {"0,1,label"s, "0.25,1.5,a\n0.75,2.5,b\n9.5,8.25,a\n"s},
            {"gene,1,2,3"s, "g1,5,0,3\ng2,4,1,3\ng3,0,5,1\n"s},
            {"user,101,205,309"s, "u1,5,0,3\nu2,4,1,3\nu3,0,5,1\n"s},
+           {"user,1001,1002,1003"s, "u1,1,2,3\nu2,4,1,3\nu3,0,5,1\nu4,3,3,3\n"s},
+           {"77,99,kind"s, "1,2,a\n4,1,b\n0,5,a\n3,3,b\n"s},
        }) {
     INFO(first);
     write_bytes(file, first + "\n" + rows);
