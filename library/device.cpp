@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <iterator>
@@ -20,6 +21,7 @@
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
 #include "core/numbers/metric.h"
+#include "core/numbers/places.h"
 #include "core/points/backend.h"
 #include "core/points/data_plan.h"
 #include "core/points/observer.h"
@@ -67,10 +69,22 @@ struct Session {
   std::unique_ptr<Backend> backend;
 };
 
+/// What becomes of rows before they are compared.
+enum class Form { as_given, directions, deviations, places, bits };
+constexpr std::size_t kForms = 5;
+
+Form form_of(Metric metric) {
+  if (is_of_bits(measure_of(metric))) return Form::bits;
+  return metric == Metric::cosine        ? Form::directions
+         : metric == Metric::correlation ? Form::deviations
+         : metric == Metric::haversine   ? Form::places
+                                         : Form::as_given;
+}
+
 /// Points of a session.
 struct PreparedPoints {
   Session* session = nullptr;
-  Matrix<double> directions;  // of the points, for cosine
+  PointsMatrix made;  // the rows in their form, unless they are those that were given
   PointsView view;
   std::unique_ptr<Points> points;
   DataPlan plan;
@@ -109,24 +123,65 @@ class Reporter final : public Observer {
   Interruption between_;
 };
 
-/// The values or, for cosine, their directions, which are written to `directions`.
-PointsView values_for(const PointsView& view, Metric metric, Matrix<double>& directions, const char* name) {
-  if (metric != Metric::cosine) return view;
-  directions = Matrix<double>(rows_of(view), columns_of(view));
-  const auto write = [&]<class T>(MatrixView<const T> rows) {
-    return write_directions(rows, directions.view(), {.name = name});
-  };
+/// Packs rows of 0 and 1 as numpy.packbits does.
+template <class T>
+Matrix<std::uint8_t> packed(MatrixView<const T> rows, const char* name) {
+  constexpr std::int64_t kOfByte = 8;
+  Matrix<std::uint8_t> bits(rows.rows, (rows.columns + kOfByte - 1) / kOfByte);
+  std::fill(bits.data(), bits.data() + bits.size(), std::uint8_t{0});
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    for (std::int64_t j = 0; j < rows.columns; ++j) {
+      const T value = rows(i, j);
+      if (value != T{0} && value != T{1}) {
+        throw Error(
+            ExitCode::data,
+            fmt::format("{}: row {}, column {} (counted from 1): expected a bit, 0 or 1, found {}; give bits, or "
+                        "bytes of eight bits as numpy.packbits makes them",
+                        name, i + 1, j + 1, static_cast<double>(value)),
+            Cause::value);
+      }
+      if (value == T{1})
+        bits(i, j / kOfByte) = static_cast<std::uint8_t>(bits(i, j / kOfByte) | 0x80U >> (j % kOfByte));
+    }
+  }
+  return bits;
+}
+
+/// The rows in the form that the metric compares. New ones are written to `made`.
+PointsView values_for(const PointsView& view, Metric metric, PointsMatrix& made, const char* name) {
+  const Form form = form_of(metric);
+  const bool are_packed = std::holds_alternative<MatrixView<const std::uint8_t>>(view);
+  if (form == Form::as_given || (form == Form::bits && are_packed)) return view;
   std::visit(
       [&]<class T>(MatrixView<const T> rows) {
+        if (form == Form::bits) {
+          made = packed(rows, name);
+          return;
+        }
+        const auto write = [&](const auto& from) {
+          Matrix<double> out(rows.rows, form == Form::places ? kPlaceColumns : rows.columns);
+          if (form == Form::places) {
+            write_places(from, out.view(), {.name = name});
+          } else {
+            write_directions(from, out.view(), {.name = name}, {.deviates = form == Form::deviations});
+          }
+          made = std::move(out);
+        };
+        if (form == Form::places && rows.columns != 2) {
+          throw Error(ExitCode::data, fmt::format("{}: expected 2 columns, latitude and longitude, found {}; leave out "
+                                                  "the others",
+                                                  name, rows.columns));
+        }
         if constexpr (std::is_floating_point_v<T>) {
           write(rows);
         } else {
-          std::copy(rows.data, rows.data + rows.size(), directions.data());
-          write(std::as_const(directions).view());
+          Matrix<double> wide(rows.rows, rows.columns);
+          std::copy(rows.data, rows.data + rows.size(), wide.data());
+          write(std::as_const(wide).view());
         }
       },
       view);
-  return std::as_const(directions).view();
+  return view_of(made);
 }
 
 /// An owned copy of a matrix.
@@ -138,6 +193,8 @@ OwnedMatrix<T> copied(const Matrix<T>& matrix) {
 /// A distance as the command line shows it.
 double shown(double d, Metric metric, bool squared = false) {
   if (metric == Metric::inner_product) return 0.0 - d;  // no -0
+  if (metric == Metric::correlation) return d / 2;
+  if (metric == Metric::haversine) return great_circle(d);
   return measure_of(metric) == Measure::squared_euclidean && !squared ? std::sqrt(d) : d;
 }
 
@@ -207,19 +264,21 @@ struct HeldPoints::State {
     Session* const session = device->current;
     const bool is_current = session->fork == forks;
     const std::unique_lock lock = is_current ? std::unique_lock(session->mutex) : std::unique_lock<std::mutex>();
-    for (PreparedPoints* prepared : {&plain, &directed}) {
-      if (!is_current || prepared->session != session) leave(*prepared);
-      prepared->points.reset();
+    for (PreparedPoints& prepared : forms_) {
+      if (!is_current || prepared.session != session) leave(prepared);
+      prepared.points.reset();
     }
   }
 
   /// Calls work(prepared points, reporter), alone on the device.
   template <class Work>
-  auto compute(const RunOptions& run, Metric metric, const Work& work) {
+  auto compute(const RunOptions& run, Metric metric, const Work& work)
+      -> decltype(work(std::declval<PreparedPoints&>(), std::declval<Observer&>())) {
+    if (form_of(metric) == Form::bits && device->entry.has_gpus) return on_processor(metric).compute(run, metric, work);
     Session& session = device->session();
     const std::lock_guard lock(session.mutex);
     Reporter reporter(run);
-    PreparedPoints& prepared = metric == Metric::cosine ? directed : plain;
+    PreparedPoints& prepared = forms_[static_cast<std::size_t>(form_of(metric))];
     try {
       if (prepared.session != &session) prepare(prepared, session, metric, reporter);
       require_digits(prepared.plan.range, measure_of(metric));
@@ -241,7 +300,7 @@ struct HeldPoints::State {
   void prepare(PreparedPoints& prepared, Session& session, Metric metric, Observer& observer) {
     leave(prepared);
     observer.phase("prepare", 0);
-    prepared.view = values_for(data.held().view, metric, prepared.directions, "points");
+    prepared.view = values_for(data.held().view, metric, prepared.made, "points");
     prepared.points = session.backend->hold({.values = prepared.view});
     prepared.plan = make_plan(*prepared.points);
     prepared.points->prepare(prepared.plan);
@@ -258,7 +317,24 @@ struct HeldPoints::State {
     prepared.session = nullptr;
   }
 
-  PreparedPoints plain, directed;
+  /// The same points on the CPU, which compares rows of bits.
+  State& on_processor(Metric metric) {
+    if (device->options.backend != "auto") {
+      throw Error(ExitCode::usage,
+                  fmt::format("metric {}: the CPU compares rows of bits; open a device with the backend "
+                              "cpu or auto, found {}",
+                              name_of(metric), device->name));
+    }
+    std::call_once(processor_opened_, [this] {
+      const RunOptions options{.backend = "cpu", .threads = device->options.threads};
+      processor_ = std::make_unique<State>(std::make_shared<OpenDevice::State>(options), data);
+    });
+    return *processor_;
+  }
+
+  std::array<PreparedPoints, kForms> forms_;  // by Form
+  std::once_flag processor_opened_;
+  std::unique_ptr<State> processor_;
 };
 
 OpenDevice open(const RunOptions& options) {
@@ -350,8 +426,8 @@ ClusterResult HeldPoints::assign(const OwnedMatrix<double>& centroids, const Ass
 OwnedMatrix<double> HeldPoints::distances(const PointData& others, const SearchOptions& options) const {
   constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // of queries or distances at a time
   const Metric metric = metric_named(options.metric, false);
-  Matrix<double> directions;
-  const PointsView from = values_for(others.held().view, metric, directions, "others");
+  PointsMatrix made;
+  const PointsView from = values_for(others.held().view, metric, made, "others");
   return state_->compute(options.run, metric, [&](PreparedPoints& prepared, Observer& observer) {
     check_queries(*prepared.points, from, measure_of(metric));
     const std::int64_t count = rows_of(from), n = prepared.points->rows(), d = prepared.points->columns();
@@ -376,7 +452,7 @@ DensityClusters HeldPoints::dbscan(double radius, std::int64_t min_points, const
   const Metric metric = metric_named(options.metric, false);
   if (metric == Metric::inner_product || min_points < 1) {
     throw Error(ExitCode::usage, fmt::format("dbscan: expected a distance and 1 or more points, found the metric {} "
-                                             "and {}; give euclidean, cosine, manhattan or chebyshev",
+                                             "and {}; give another metric, such as euclidean",
                                              options.metric, min_points));
   }
   const double limit = limit_of_radius(radius, metric);
@@ -442,9 +518,9 @@ namespace {
 NeighborTable find(HeldPoints::State& base, const PointData* queries, std::int64_t k, const SearchOptions& options,
                    const RunOptions& run) {
   const Metric metric = metric_named(options.metric, false);
-  Matrix<double> directions;
+  PointsMatrix made;
   PointsView values;
-  if (queries != nullptr) values = values_for(queries->held().view, metric, directions, "queries");
+  if (queries != nullptr) values = values_for(queries->held().view, metric, made, "queries");
   return base.compute(run, metric, [&](PreparedPoints& prepared, Observer& observer) {
     if (queries == nullptr) values = prepared.view;
     NeighborTable table;
@@ -472,9 +548,9 @@ RadiusTable find_within(HeldPoints::State& base, const PointData* queries, doubl
                         const RunOptions& run) {
   const Metric metric = metric_named(options.metric, false);
   const double limit = limit_of_radius(radius, metric);
-  Matrix<double> directions;
+  PointsMatrix made;
   PointsView values;
-  if (queries != nullptr) values = values_for(queries->held().view, metric, directions, "queries");
+  if (queries != nullptr) values = values_for(queries->held().view, metric, made, "queries");
   return base.compute(run, metric, [&](PreparedPoints& prepared, Observer& observer) {
     if (queries == nullptr) values = prepared.view;
     RadiusTable table{.begin = {0}, .rows = {}, .distances = {}};

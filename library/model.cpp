@@ -13,6 +13,7 @@
 #include "data/results/stored_model.h"
 #include "data/results/stored_result.h"
 #include "library/held_points.h"
+#include "library/option_checks.h"
 
 namespace kith {
 
@@ -79,7 +80,7 @@ ClusterResult Model::assign(const PointData& points, const OpenDevice& device, c
   const AssignOptions assigning{.metric = contents_->metric, .run = options};
   if (!contents_->preparation) return device.hold(points).assign(contents_->centroids, assigning);
   auto held = std::make_shared<PointData::Held>();
-  held->own = copied(points.held().view, contents_->metric == name_of(Metric::cosine));
+  held->own = copied(points.held().view, takes_directions(metric_named(contents_->metric, true)));
   auto& values = std::get<PointsMatrix>(held->own);
   Threads threads(options.threads);
   apply_preparation({values, "points"}, *contents_->preparation, threads);

@@ -15,8 +15,9 @@ namespace kith {
 Metric metric_named(const std::string& name, bool means) {
   std::vector<std::string> known;
   for (const Metric metric :
-       {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan, Metric::chebyshev}) {
-    if (means && known.size() == 2) break;
+       {Metric::euclidean, Metric::cosine, Metric::correlation, Metric::inner_product, Metric::manhattan,
+        Metric::chebyshev, Metric::hamming, Metric::jaccard, Metric::haversine}) {
+    if (means && !has_means(metric)) continue;
     if (name == name_of(metric)) return metric;
     known.emplace_back(name_of(metric));
   }
@@ -31,7 +32,7 @@ Matrix<double> checked_centroids(const OwnedMatrix<double>& centroids, Metric me
   }
   require_finite("centroids", std::span(centroids.values), centroids.columns);
   std::copy(centroids.values.begin(), centroids.values.end(), given.data());
-  if (metric == Metric::cosine) normalize_centroids(given.view(), "centroids");
+  if (takes_directions(metric)) normalize_centroids(given.view(), "centroids");
   return given;
 }
 

@@ -119,7 +119,7 @@ def _preparation(file: h5py.File) -> str:
     done = [f"scale='{_text(file, 'scale')}'"] if "scale" in file.attrs else []
     done += [f"pca={int(file.attrs['pca'])}"] if "pca" in file.attrs else []
     metric = _text(file, "metric")
-    done += [f"metric='{metric}'"] if metric in ("cosine", "correlation") else []
+    done += [_direction(metric)] if _direction(metric) else []
     return ", ".join(done)
 
 
@@ -150,7 +150,11 @@ def _clusters_of(found: Any, points: Any, **more: Any) -> Clusters:
     """What _native found."""
     names = ("labels", "centroids", "counts", "inertia", "iterations", "stopped_by", "medoids", "changed")
     fields = {name: getattr(found, name) for name in names}
-    return Clusters(**{**fields, "distances": rounded(found.distances, points), **more})
+    return Clusters(**{**fields, "distances": rounded(found.distances, more["metric"], points), **more})
+
+
+def _direction(metric: str) -> str:
+    return f"metric='{metric}'" if metric in ("cosine", "correlation") else ""
 
 
 def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
@@ -162,7 +166,7 @@ def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
         own, names = held(points, "points", taken), column_names(points)
         found = _native.cluster(own, whole("clusters", clusters), **taken)
         metric = taken.get("metric", "euclidean")
-        centroids = _marked(found.centroids, "metric='cosine'" if metric == "cosine" else "")
+        centroids = _marked(found.centroids, _direction(metric))
         return _clusters_of(found, own, centroids=centroids, columns=names, metric=metric)
 
     def read(file: h5py.File, path: str) -> Clusters:
@@ -204,7 +208,7 @@ def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[s
     taken = in_process("assign", options, points, centroids) if model is None else None
     if taken is not None:
         own, metric = held(points, "points", taken), taken.get("metric", "euclidean")
-        of_given = _marked(np.asarray(centroids, dtype=np.float64), "metric='cosine'" if metric == "cosine" else "")
+        of_given = _marked(np.asarray(centroids, dtype=np.float64), _direction(metric))
         return _clusters_of(_native.assign(own, centroids, **taken), own, centroids=of_given, metric=metric)
 
     def words(folder: str) -> list[str]:
@@ -247,7 +251,7 @@ def neighbors(base: ArrayLike, k: int, queries: ArrayLike | None = None, **optio
     if (taken := in_process("knn", options, base, queries)) is not None:
         search, asked, points = _index(base, queries, taken)
         rows, distances = search.search(asked, whole("k", k), **taken)
-        return Neighbors(rows=rows, distances=rounded(distances, *points))
+        return Neighbors(rows=rows, distances=rounded(distances, search.metric, *points))
     return call(
         "knn",
         _search(base, ["-k", str(whole("k", k))], queries),
@@ -263,7 +267,7 @@ def within(
     if (taken := in_process("knn", options, base, queries)) is not None:
         search, asked, points = _index(base, queries, taken)
         begins, rows, distances = search.within(asked, float(number("radius", radius)), **taken)
-        return begins, rows, rounded(distances, *points)
+        return begins, rows, rounded(distances, search.metric, *points)
     return call(
         "knn",
         _search(base, [f"--radius={number('radius', radius)}"], queries),

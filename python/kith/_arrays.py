@@ -108,7 +108,7 @@ def _held_type(kind: np.dtype[Any]) -> np.dtype[Any] | None:
         return np.dtype(np.float32 if kind.itemsize <= 4 else np.float64)
     if kind.kind in "iu":
         return np.dtype(kind.char if kind.itemsize == 1 else np.float32 if kind.itemsize == 2 else np.float64)
-    return np.dtype(np.uint8) if kind.kind == "b" else None
+    return np.dtype(np.int8) if kind.kind == "b" else None  # bytes of uint8 are eight bits each for hamming and jaccard
 
 
 def values(given: Any, argument: str) -> np.ndarray[Any, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import is_table
+from ._arrays import column_names, is_table
 from ._program import number
 
 try:
@@ -25,7 +25,6 @@ OPTIONS: dict[str, dict[str, type]] = {
     "assign": {"metric": str, "weights": object, "save_distances": bool, **WHERE},
     "knn": {"metric": str, "include_self": bool, "squared": bool, **WHERE},
 }  # fmt: skip
-PROGRAM_METRICS = ("correlation", "haversine")  # that _native does not have
 STARTS = {"k-means++", "k-means||", "random", "first", "farthest"}
 
 OTHER_VARIABLES = {"KITH_CPU", "KITH_HDF5"}  # of the environment, which set no options
@@ -43,6 +42,8 @@ def in_process(command: str, options: dict[str, Any], *arrays: Any) -> dict[str,
         return None
     if any(is_table(array) or hasattr(array, "tocsr") or isinstance(array, (str, os.PathLike)) for array in arrays):
         return None
+    if options.get("metric") == "haversine" and any(column_names(array) for array in arrays):
+        return None  # the program finds latitude and longitude by their names
     taken: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -50,7 +51,7 @@ def in_process(command: str, options: dict[str, Any], *arrays: Any) -> dict[str,
         if value is None or (isinstance(value, (bool, np.bool_)) and not value):
             continue
         kind = OPTIONS[command].get(name)
-        if kind is None or not _is_number(kind, value) or (name == "metric" and value in PROGRAM_METRICS):
+        if kind is None or not _is_number(kind, value):
             return None
         if kind is object:
             is_result = getattr(value, "_file", None) is not None or getattr(value, "preparation", "")
@@ -76,7 +77,7 @@ def held(values: Any, name: str, options: dict[str, Any]) -> Any:
     return _native.Points(values, name=name, **where)
 
 
-def rounded(distances: Any, *points: Any) -> Any:
-    """Distances as the program writes them: of points of class f32 as float32."""
-    is_narrow = distances is not None and all(held.value_class == "f32" for held in points)
-    return distances.astype(np.float32) if is_narrow else distances
+def rounded(distances: Any, metric: str, *points: Any) -> Any:
+    """Distances as the program writes them: of points of class f32, and of bits, as float32; km as float64."""
+    is_narrow = metric in ("hamming", "jaccard") or all(held.value_class == "f32" for held in points)
+    return distances.astype(np.float32) if is_narrow and metric != "haversine" and distances is not None else distances

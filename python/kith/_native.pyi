@@ -3,7 +3,7 @@
 Points are held where they are computed with, once, and then searched and clustered as often as wanted. Every function
 takes held Points, or values that it holds for the call: an array of rows x columns, or what kith._arrays.values() makes
 one of. Arrays of NumPy in row order of float32, float64, uint8 and int8 are borrowed: they must not change while they
-are held. Everything else is converted once, as the program converts it: bool to uint8, float16 and 16-bit integers
+are held. Everything else is converted once, as the program converts it: bool to int8, float16 and 16-bit integers
 to float32, other integers to float64. Arrays in the memory of a GPU are copied to the host first.
 
 Results are the bytes of the command line, on any number of threads. Names of options are those of the command line.
@@ -38,7 +38,10 @@ class Points:
         """"f32" or "f64": the class in which the program writes distances between these points."""
 
 class Index:
-    """Exact neighbours among `base`. metric: "euclidean", "cosine", "inner-product", "manhattan" or "chebyshev"."""
+    """Exact neighbours among `base`. metric: "euclidean", "cosine", "correlation", "inner-product", "manhattan" or
+    "chebyshev"; "haversine" for two columns, latitude and longitude in degrees, in this order, in km; "hamming" or
+    "jaccard" for rows of bits: eight in each uint8, as numpy.packbits makes them, or columns of 0 and 1 of any other
+    type, such as bool."""
 
     def __init__(
         self, base: Values, metric: str = "euclidean", *, backend: str = "auto", device: int = 0, threads: int = 0
@@ -81,7 +84,7 @@ def cluster(
     max_iterations: int = 300,
     tolerance: float = 1e-4,
     seed: int = 0,
-    metric: str = "euclidean",  # or "cosine"
+    metric: str = "euclidean",  # or "cosine", "correlation"
     weights: Any = None,  # (n) at least 0
     batch: int = 0,
     epochs: int = 3,

@@ -11,6 +11,7 @@
 #include <limits>
 #include <thread>
 
+#include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 
@@ -82,6 +83,68 @@ TEST_CASE("points from memory are those from a file, for queries too") {
   CHECK(kith::neighbors(wide_points, points, 3).distances.values == expected.distances.values);
   CHECK(kith::cluster(points, 5).centroids.values == kith::cluster(digits, 5).centroids.values);
   CHECK(expected.rows(7, 0) == 7);
+}
+
+TEST_CASE("places, correlations and rows of bits are compared as the command line compares them") {
+  const Scratch folder;
+  std::vector<std::uint8_t> bytes;
+  std::vector<double> bits, places;
+  for (std::uint32_t i = 0, state = 1; i < 300 * 13; ++i) {
+    state = state * 1664525 + 1013904223;
+    bytes.push_back(static_cast<std::uint8_t>(state >> 24 & (i % 13 == 12 ? 0xf0U : 0xffU)));  // 100 bits a row
+    for (unsigned b = 0; b < (i % 13 == 12 ? 4U : 8U); ++b) bits.push_back(bytes.back() >> (7 - b) & 1U);
+    if (i % 13 < 2) places.push_back(i % 13 == 0 ? bytes.back() / 3.0 - 40.0 : bytes.back() * 1.4 - 180.0);
+  }
+  write_bytes(folder / "bits.npy", npy("'|u1'", false, "(300, 13)", {bytes.begin(), bytes.end()}));
+  std::string text = "latitude,longitude\n";
+  for (std::size_t i = 0; i < places.size(); i += 2) {
+    text += std::to_string(places[i]) + "," + std::to_string(places[i + 1]) + "\n";
+    places[i] = std::stod(std::to_string(places[i]));
+    places[i + 1] = std::stod(std::to_string(places[i + 1]));
+  }
+  write_bytes(folder / "places.csv", text);
+  const auto digits = kith::PointData::from_file(kDigits + ":/train");
+  const kith::PointData packed(bytes, 13), columns(bits, 100), on_earth(places, 2);
+  struct {
+    std::string metric, file, radius;
+    const kith::PointData& points;
+    bool is_wide;
+  } const cases[] = {{"hamming", folder / "bits.npy", "45", packed, false},
+                     {"hamming", folder / "bits.npy", "45", columns, false},
+                     {"jaccard", folder / "bits.npy", "0.6", packed, false},
+                     {"jaccard", folder / "bits.npy", "0.6", columns, false},
+                     {"correlation", kDigits, "0.1", digits, false},
+                     {"haversine", folder / "places.csv", "900", on_earth, true}};
+  for (const auto& one : cases) {
+    INFO(one.metric);
+    const std::string lists = folder / "lists.h5", graph = folder / "graph.h5";
+    done({"knn", one.file, "-k", "4", "--metric", one.metric, "-f", "-o", lists, "-q"});
+    done({"knn", one.file, "--radius", one.radius, "--metric", one.metric, "-f", "-o", graph, "-q"});
+    const auto shown = [&one](const std::vector<double>& all) { return one.is_wide ? all : rounded(all); };
+    const kith::Index index(kith::open().hold(one.points), {.metric = one.metric});
+    const auto table = index.search(4);
+    CHECK(wide(table.rows.values) == values(lists + ":/neighbors"));
+    CHECK(shown(table.distances.values) == values(lists + ":/distances"));
+    const auto within = index.within(std::stod(one.radius));
+    CHECK(within.rows.size() > 300);
+    CHECK(wide(within.begin) == values(graph + ":/indptr"));
+    CHECK(wide(within.rows) == values(graph + ":/indices"));
+    CHECK(shown(within.distances) == values(graph + ":/distances"));
+    const auto all = index.points().distances(one.points, {.metric = one.metric});
+    CHECK(all(0, table.rows(0, 0)) == table.distances(0, 0));
+    CHECK(index.points().dbscan(std::stod(one.radius), 5, {.metric = one.metric}).core_rows.size() > 0);
+  }
+  const std::string clusters = folder / "c.h5";
+  done({"cluster", kDigits, "-k", "5", "--metric", "correlation", "-o", clusters, "-q"});
+  const auto found = kith::cluster(digits, 5, {.metric = "correlation"});
+  CHECK(found.centroids.values == values(clusters + ":/centroids"));
+  CHECK(kith::Model::from_file(clusters).assign(digits).labels == found.labels);
+  CHECK(code_of([&] { kith::neighbors(on_earth, 4, {.metric = "jaccard"}); }, "points: row 1, column 1") ==
+        kith::ExitCode::data);
+  CHECK(code_of([&] { kith::neighbors(digits, 4, {.metric = "haversine"}); }, "latitude and longitude") ==
+        kith::ExitCode::data);
+  CHECK(code_of([&] { kith::cluster(packed, 2, {.metric = "hamming"}); }, "euclidean, cosine, correlation") ==
+        kith::ExitCode::usage);
 }
 
 TEST_CASE("the C++ interface reports errors and progress, and stops when asked to") {

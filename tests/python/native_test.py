@@ -212,6 +212,13 @@ def test_one_place_decides():
     ]
     for call, here in decided:
         assert (kith._choice.in_process(*call) is not None) == here, call[:2]
+    packed = rng.integers(0, 256, (400, 7), dtype=np.uint8)
+    bits = np.unpackbits(packed, axis=1)
+    lists = Index(packed, "jaccard").search(None, 3)
+    for form in (bits.astype(bool), bits.astype(np.float32), bits.astype(np.int8)):
+        for one, other in zip(Index(form, "jaccard").search(None, 3), lists):
+            assert np.array_equal(one, other), form.dtype
+    fails(lambda: Index(points, "hamming").search(None, 3), ValueError, "points: row 1, column 1", "0 or 1")
     calls = (
         lambda: kith.cluster(points, 4, metric="cosine", save_distances=True, medoids=True),
         lambda: kith.cluster(points.astype(np.float64), 4, weights=np.arange(700), init=points[:4]),
@@ -219,6 +226,12 @@ def test_one_place_decides():
         lambda: kith.assign(queries, kith.cluster(points, 4, metric="cosine")),
         lambda: kith.neighbors(points, 3, queries=queries, metric="cosine"),
         lambda: kith.within(points, 1.5),
+        lambda: kith.cluster(points, 4, metric="correlation", save_distances=True),
+        lambda: kith.neighbors(points, 3, queries=queries, metric="correlation"),
+        lambda: kith.neighbors(packed, 3, metric="hamming"),
+        lambda: kith.neighbors(packed.astype(np.float64) % 2, 3, metric="jaccard"),
+        lambda: kith.within(packed, 0.5, metric="jaccard"),
+        lambda: kith.neighbors(points[:, :2] * 10, 3, queries=queries[:, :2], metric="haversine"),
     )
     here = [call() for call in calls]
     os.environ["KITH_THREADS"] = "1"  # which only the program reads

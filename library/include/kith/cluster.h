@@ -27,7 +27,7 @@ struct ClusterResult {
 
 /// As the options of `kith cluster`, with the same defaults.
 struct ClusterOptions {
-  std::string metric = "euclidean";  // or "cosine"
+  std::string metric = "euclidean";  // or "cosine", "correlation"
   std::string init = "";             // "k-means++", "k-means||", "random", "first", "farthest"; "": as the command line
   int runs = 1;                      // the one with the smallest inertia wins
   int max_iterations = 300;
@@ -52,7 +52,7 @@ ClusterResult cluster(const PointData& points, std::int64_t clusters, const Clus
 
 /// As the options of `kith assign`.
 struct AssignOptions {
-  std::string metric = "euclidean";  // or "cosine"
+  std::string metric = "euclidean";  // or "cosine", "correlation"
   RunOptions run = {};
   std::span<const double> weights = {};  // (n) of the points, which count for the inertia; none: 1
   bool keep_distances = false;           // fills ClusterResult::distances

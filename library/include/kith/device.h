@@ -32,13 +32,14 @@ struct LabelScores {
 
 /// As the options of `kith evaluate`.
 struct ScoreOptions {
-  std::string metric = "euclidean";  // or "cosine"
+  std::string metric = "euclidean";  // or "cosine", "correlation"
   std::string silhouette = "exact";  // or "simplified", "none"
   RunOptions run = {};
 };
 
 /// Points that a device holds. Copies share them. Any thread may use them: calls take turns, and each computes with all
-/// threads of the device. `run` of the options of a call has its callbacks; the device is that of the points.
+/// threads of the device. `run` of the options of a call has its callbacks; the device is that of the points. Rows of
+/// bits are compared by the CPU, also where another device was opened as "auto".
 class HeldPoints {
  public:
   std::int64_t rows() const;

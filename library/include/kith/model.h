@@ -40,7 +40,7 @@ class Model {
   /// Number of columns of points for assign().
   std::int64_t width() const;
   std::int64_t clusters() const;
-  const std::string& metric() const;  // "euclidean" or "cosine"
+  const std::string& metric() const;  // "euclidean", "cosine" or "correlation"
 
   struct Contents;  // defined by the library
 

@@ -12,14 +12,17 @@ namespace kith {
 
 /// As the options of `kith knn`.
 struct SearchOptions {
-  std::string metric = "euclidean";  // or "cosine", "inner-product", "manhattan", "chebyshev"
-  bool include_self = false;         // without queries: keep each row in its own list
+  /// Or "cosine", "correlation", "inner-product", "manhattan", "chebyshev"; "haversine" between rows of latitude and
+  /// longitude in degrees, in km; "hamming" or "jaccard" between rows of bits: bytes (uint8) hold eight of them each,
+  /// the first in the most significant place, and 0 behind the last one; values of other types are columns of 0 and 1.
+  std::string metric = "euclidean";
+  bool include_self = false;  // without queries: keep each row in its own list
   RunOptions run = {};
   bool squared = false;  // Euclidean and cosine distances are squares, not roots
 };
 
 /// Lists ordered by (distance, row). The distances are those of `kith knn` before they are rounded to the class of the
-/// points: Euclidean distances are roots, inner products the products.
+/// points: Euclidean distances are roots, inner products the products, and those of correlation 1 less the correlation.
 struct NeighborTable {
   OwnedMatrix<std::int64_t> rows;  // (q, k)
   OwnedMatrix<double> distances;   // (q, k)
