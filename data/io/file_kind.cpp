@@ -367,7 +367,6 @@ std::vector<std::string> member_names(const std::string& file) {
 /// Of an archive without a kind of its own: the command that passes its table on.
 std::string unzip_command(const std::string& file) {
   const std::vector<std::string> names = member_names(file);
-  if (names.size() < 2) return "unzip -p IN | kith COMMAND -";
   const auto is_plain = [](const std::string& name) {
     return std::all_of(name.begin(), name.end(), [](unsigned char c) {
       return std::isalnum(c) != 0 || "._-/ "sv.find(c) != std::string_view::npos;
@@ -378,7 +377,7 @@ std::string unzip_command(const std::string& file) {
                           has_ending(name, ".data") || has_ending(name, ".tab") || has_ending(name, ".dat");
     if (is_table && is_plain(name)) return fmt::format("unzip -p IN '{}' | kith COMMAND -", name);
   }
-  return "unzip IN";
+  return names.size() < 2 ? "unzip -p IN | kith COMMAND -" : "unzip IN";
 }
 
 /// Of a compressed file whose content is of another kind.

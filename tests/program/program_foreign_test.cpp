@@ -162,12 +162,14 @@ TEST_CASE("the command that a message about a compressed table proposes works") 
   for (const auto& [program, make, file, propose] :
        {std::tuple{"xz", "xz -k t.csv", "t.csv.xz", "xz -dc IN | kith COMMAND -"},
         std::tuple{"bzip2", "bzip2 -k t.csv", "t.csv.bz2", "bzip2 -dc IN | kith COMMAND -"},
-        std::tuple{"unzip", "true", "one.zip", "unzip -p IN | kith COMMAND -"},
+        std::tuple{"unzip", "true", "one.zip", "unzip -p IN 't.csv' | kith COMMAND -"},
+        std::tuple{"unzip", "true", "mac.zip", "unzip -p IN 't.csv' | kith COMMAND -"},
         std::tuple{"unzip", "true", "two.zip", "unzip -p IN 'b/t.csv' | kith COMMAND -"},
         std::tuple{"tar", "tar -cf t.tar t.csv", "t.tar", "tar -xOf IN | kith COMMAND -"},
         std::tuple{"tar", "tar -czf t.tar.gz t.csv", "t.tar.gz", "gzip -dc IN | tar -xOf - | kith COMMAND -"}}) {
     INFO(file);
     write_bytes(folder / "one.zip", zip({{"t.csv", table, true}}));
+    write_bytes(folder / "mac.zip", zip({{"__MACOSX/._t.csv", "text"}, {"t.csv", table, true}}));
     write_bytes(folder / "two.zip", zip({{"a.md", "text"}, {"b/t.csv", table, true}}));
     if (!has_program(program) || in_folder(make) != 0) {
       WARN("skipped: " << program << " is not installed");
