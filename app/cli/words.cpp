@@ -10,6 +10,7 @@
 
 #include "data/io/location.h"
 #include "data/io/nearest_name.h"
+#include "data/io/quoted.h"
 
 namespace kith::app {
 namespace {
@@ -135,6 +136,14 @@ std::string shell_word(const std::string& word) {
   });
   if (plain) return word;
   std::string inner;
+  if (kith::quoted(word, word.size()) != word) {  // with a line end, or what else would be shown as an escape sequence
+    for (const char c : word) {
+      const auto byte = static_cast<unsigned char>(c);
+      const bool is_escaped = byte < 0x20 || byte >= 0x7f || c == '\'' || c == '\\';
+      inner += c == '\n' ? "\\n" : is_escaped ? fmt::format("\\{:03o}", byte) : std::string(1, c);
+    }
+    return fmt::format("$'{}'", inner);
+  }
   for (const char c : word) inner += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return fmt::format("'{}'", inner);
 }

@@ -367,8 +367,9 @@ std::string summary(const Report& report, const std::string& next) {
   }
   if (report.clusters) {
     const ClusterReport& c = *report.clusters;
-    line("clusters", fmt::format("{}; {} to {} points each, {} empty, imbalance {:.3g}", c.clusters, c.smallest,
-                                 c.largest, c.empty, c.imbalance));
+    const std::string imbalance = c.largest == 0 ? "" : fmt::format(", imbalance {:.3g}", c.imbalance);
+    line("clusters",
+         fmt::format("{}; {} to {} points each, {} empty{}", c.clusters, c.smallest, c.largest, c.empty, imbalance));
   }
   if (report.density) {
     const DensityReport& d = *report.density;

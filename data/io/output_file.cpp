@@ -22,6 +22,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
 #include "data/io/location.h"
+#include "data/io/memory_limit.h"
 
 namespace kith::data {
 namespace {
@@ -190,8 +191,8 @@ void OutputFile::require_space(std::int64_t bytes) const {
   if (static_cast<double>(bytes) <= free) return;
   refuse_file(
       name_,
-      fmt::format("needs {:.1f} MB of disk space, but {:.1f} MB are free in {}; free some or choose another place",
-                  static_cast<double>(bytes) / 1e6, free / 1e6, target_.directory_name));
+      fmt::format("needs {} of disk space, {} more than is free in {}; free some or choose another place",
+                  show_bytes(bytes), show_bytes(bytes - static_cast<std::int64_t>(free)), target_.directory_name));
 }
 
 void OutputFile::set_mode(mode_t mode) const {

@@ -40,8 +40,8 @@ void ScratchFile::require_space(std::int64_t bytes) const {
   if (fstatvfs(file_.get(), &space) != 0 || space.f_blocks == 0) return;
   const auto free = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
   if (static_cast<double>(bytes) <= free) return;
-  fail(fmt::format("needs {} of disk space, but {} are free there; free some or choose another folder",
-                   show_bytes(bytes), show_bytes(static_cast<std::int64_t>(free))));
+  fail(fmt::format("needs {} of disk space, {} more than is free there; free some or choose another folder",
+                   show_bytes(bytes), show_bytes(bytes - static_cast<std::int64_t>(free))));
 }
 
 void ScratchFile::write(std::int64_t at, const void* bytes, std::int64_t count) {

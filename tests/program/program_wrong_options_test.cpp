@@ -210,7 +210,7 @@ const Wrong kFiles[] = {
     {5, "cluster p.csv -k 2 --weights l5.csv -o l5.csv -f",
      "l5.csv | | never overwritten | is the input l5.csv | choose another name"},
     {5, "generate y.h5 --kind uniform -n 1099511627776 -d 4000",
-     "y.h5 | | needs 17592186044.4 MB of disk | are free in | free some or choose another place"},
+     "y.h5 | | of disk space, | more than is free in | free some or choose another place"},
 };
 
 }  // namespace
