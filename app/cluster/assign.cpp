@@ -337,10 +337,6 @@ int follow_points(AssignOptions& options, PointsRun& run) {
                         .names = centroids.columns.names,
                         .preparation = run.given ? &*run.given : nullptr,
                         .answer = {}};
-  if (centroids.expected.model && centroids.expected.model->has_names()) {
-    request.names.clear();
-    for (const data::ColumnModel& column : centroids.expected.model->columns) request.names.push_back(column.name);
-  }
   request.answer = [&](const NeighborLists& nearest, std::int64_t i, std::string& line) {
     const double squared = i < 0 ? std::numeric_limits<double>::quiet_NaN() : nearest.distance(i, 0);
     line += std::to_string(squared <= limit ? nearest.index(i, 0) : -1);

@@ -95,6 +95,12 @@ class Following {
     may_have_header_ = options_.header != data::Header::no;
     if (!options_.quotes) options_.quotes = true;
     if (!options_.delimiter.empty()) is_form_known_ = true;
+    // A line has the columns of the table, of which encodings make more features.
+    const data::TableModel* model = options_.model.get();
+    fields_ = model != nullptr && model->has_encodings() ? std::ssize(model->columns) : request_.columns;
+    if (model == nullptr || !model->has_names()) return;
+    request_.names.clear();
+    for (const data::ColumnModel& column : model->columns) request_.names.push_back(column.name);
   }
 
   void run() {
@@ -228,9 +234,11 @@ class Following {
     data::ReadOptions options = options_;
     if (header_.empty()) options.id_column.clear();
     const auto source = data::open_text_lines(kName, text, first, options);
-    if (source->columns() != request_.columns) {
-      throw Error(ExitCode::data, fmt::format("expected {} columns, as {} has, found {}; correct the line",
-                                              request_.columns, request_.of, source->columns()));
+    const std::int64_t fields =
+        fields_ == request_.columns ? source->columns() : std::ssize(data::table_of(*source).columns);
+    if (fields != fields_) {
+      throw Error(ExitCode::data, fmt::format("expected {} columns, as {} has, found {}; correct the line", fields_,
+                                              request_.of, fields));
     }
     if (source->rows() != std::ssize(lines)) {
       throw Error(ExitCode::data, "expected a row, found a quotation mark without its end in the line, or a comment");
@@ -275,7 +283,7 @@ class Following {
   FollowRequest request_;
   Job& job_;
   data::ReadOptions options_;
-  std::int64_t most_ = 0, skip_ = 0, lines_ = 0;
+  std::int64_t most_ = 0, skip_ = 0, lines_ = 0, fields_ = 0;
   bool may_have_header_ = true, is_first_ = true, is_form_known_ = false;
   std::string header_;  // empty: the lines have none
   std::string answers_;

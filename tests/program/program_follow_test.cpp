@@ -172,3 +172,26 @@ TEST_CASE("--follow refuses what it cannot answer line by line") {
   refuses(2, {"knn", "base.csv", "--radius", "1", "--queries", "-", "--follow"}, {"--follow", "--radius"}, there);
   refuses(2, {"assign", "base.csv", "--centroids", "base.csv", "--follow"}, {"give POINTS -"}, there);
 }
+
+TEST_CASE("A line of an encoded table has the columns of the table, not their features") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  save(folder / "t.csv", "id,x,c\n5,1,u\n6,2,v\n7,8,u\n8,9,v\n");
+  const std::string columns = " --drop-columns id --encode c=onehot", kith = std::string(KITH_BINARY) + " ";
+  REQUIRE(shell(kith + "cluster t.csv -k 2 -o m.h5 -q" + columns, there).code == 0);
+  for (const std::string& follow : {kith + "assign - --centroids m.h5 --follow",
+                                    kith + "knn t.csv -k 1 --queries - --follow -q --no-advice" + columns}) {
+    CAPTURE(follow);
+    const Outcome lines = shell("printf '8,1,0\n8,u\n8\n' | " + follow, there);
+    const std::size_t end = lines.out.find('\n') + 1;
+    CHECK(lines.out.substr(0, end) == "error\n");  // indicators are no fields of the table
+    CHECK(lines.says("line 1: expected 2 columns, as"));
+    CHECK(lines.says("line 3: expected 2 columns, as"));
+    const std::string answer = lines.out.substr(end, lines.out.find('\n', end) + 1 - end);
+    CHECK(lines.out == "error\n" + answer + "error\n");
+    CHECK(shell("printf 'c,x\nu,8\n' | " + follow, there).out == answer);
+    const Outcome others = shell("printf 'C,X\nu,8\n' | " + follow, there);  // words, but not those of the table
+    CHECK(others.code == 3);
+    CHECK(others.says("expected a row, or the columns of"));
+  }
+}
