@@ -100,6 +100,30 @@ std::vector<std::string> texts_of_column(const Hdf5InputFile& file, const std::s
 
 }  // namespace
 
+namespace {
+
+/// The path of the coordinates of a matrix's columns, as NetCDF refers to them; empty: there are none.
+std::string coordinates_of_columns(const Hdf5InputFile& file, const std::string& matrix) {
+  constexpr const char* kList = "DIMENSION_LIST";  // for each dimension a list of references
+  const Handle dataset = open_object(file, matrix);
+  if (H5Iget_type(dataset.get()) != H5I_DATASET || !has_attribute(dataset.get(), kList)) return "";
+  const Handle attribute(H5Aopen(dataset.get(), kList, H5P_DEFAULT));
+  const Handle type(H5Aget_type(attribute.get())), space(H5Aget_space(attribute.get()));
+  const bool is_list = H5Tget_class(type.get()) == H5T_VLEN && H5Sget_simple_extent_npoints(space.get()) == 2 &&
+                       H5Tget_class(Handle(H5Tget_super(type.get())).get()) == H5T_REFERENCE;
+  hvl_t lists[2] = {};
+  if (!is_list || H5Aread(attribute.get(), type.get(), lists) < 0) return "";
+  std::string path;
+  if (lists[1].len > 0) {
+    const Handle coordinates(H5Rdereference2(dataset.get(), H5P_DEFAULT, H5R_OBJECT, lists[1].p));
+    if (coordinates) path = hard_link_path(coordinates.get());
+  }
+  H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, lists);
+  return path;
+}
+
+}  // namespace
+
 std::string kinds_of_features(const Hdf5InputFile& file, const std::string& matrix, std::int64_t features) {
   std::string parent = parted(matrix).first;
   if (parent.ends_with("/layers")) parent = parted(parent).first;
@@ -123,8 +147,9 @@ std::vector<std::string> names_of_features(const Hdf5InputFile& file, const std:
       const std::string index = text_attribute(open_object(file, var).get(), "_index");
       places.insert(places.begin(), fmt::format("{}/{}", var, index.empty() ? "_index" : index));
     }
+    places.push_back(coordinates_of_columns(file, matrix));
     for (const std::string& place : places) {
-      if (!exists(file, place)) continue;
+      if (place.empty() || !exists(file, place)) continue;
       std::vector<std::string> names = texts_of(file, place);
       if (std::ssize(names) == features) return names;
     }
@@ -367,6 +392,15 @@ FoundLabels find_labels(const std::string& name, const std::string& named) {
       is_field ? fmt::format("/uns/{}_categories", column) : fmt::format("{}/__categories/{}", folder, column);
   if (exists(file, categories)) found.categories = categories;
   return found;
+}
+
+std::string find_index(const std::string& name) {
+  const Hdf5InputFile file(name);
+  if (!exists(file, "/obs")) return "";
+  const Handle obs = open_object(file, "/obs");
+  const std::string index = text_attribute(obs.get(), "_index");
+  const std::string path = fmt::format("/obs/{}", index.empty() ? "_index" : index);
+  return H5Iget_type(obs.get()) == H5I_GROUP && exists(file, path) ? path : "";
 }
 
 }  // namespace kith::data

@@ -96,6 +96,9 @@ void each_field(Archive& archive, FoundLabels& found) {
 /// Error(data) with the missing name, or with what is at `path`.
 FoundLabels find_labels(const std::string& file, const std::string& named);
 
+/// The path of the names of the rows of AnnData, the index of obs; empty: there is none. Call it with Hdf5Child.
+std::string find_index(const std::string& name);
+
 /// As open_hdf5(), but refuses groups, so that the parts of a sparse matrix cannot be sparse matrices themselves.
 std::unique_ptr<PointSource> open_hdf5_dataset(const Location& location, const ReadOptions& options);
 

@@ -324,6 +324,9 @@ bool is_value_of_octave(const Hdf5InputFile& file, const std::string& path) {
 /// Considers who wrote the dataset. MATLAB, Octave and R store matrices by columns, so HDF5 shows their dimensions
 /// reversed; where AnnData's attributes are, R has already reversed them itself.
 void inspect_writer(const Hdf5InputFile& file, hid_t dataset, DatasetFacts& facts) {
+  if (text_attribute(dataset, "NAME").starts_with("This is a netCDF dimension but not a netCDF variable")) {
+    facts.obstacle = "is a dimension of NetCDF without coordinates, which has no values; name a variable";
+  }
   const std::string matlab = text_attribute(dataset, "MATLAB_class");
   const bool r = has_attribute(dataset, "rhdf5-NA.OK") && !has_attribute(dataset, "encoding-type");
   facts.reversed = !matlab.empty() || r || is_reduction_of_seurat(file, facts.info.path) ||

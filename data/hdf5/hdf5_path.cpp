@@ -387,8 +387,13 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
   if (all.size() == 1 && all[0].type == "compound") {
     refuse_input(fmt::format("{}:{}", file.name(), all[0].path), all[0].unreadable);
   }
-  refuse_input(file.name(), fmt::format("expected a 2-dimensional dataset of numbers, found {}; give a file with one",
-                                        show_datasets(all)));
+  const auto truths =
+      std::ranges::find_if(all, [](const DatasetInfo& info) { return info.type == "bool" && info.shape.size() == 2; });
+  refuse_input(file.name(), fmt::format("expected a 2-dimensional dataset of numbers, found {}; {}", show_datasets(all),
+                                        truths == all.end() ? "give a file with one"
+                                                            : fmt::format("to read truth values as 0 and 1, name them, "
+                                                                          "{}:{}",
+                                                                          file.name(), truths->path)));
 }
 
 std::string hard_link_path(hid_t object) {

@@ -365,3 +365,101 @@ TEST_CASE("a result of kith as --truth names its metric") {
   CHECK(other.says("its lists are by cosine, as the file says; this run is by euclidean"));
   CHECK_FALSE(done({"knn", kDigits, "-k", "3", "--truth", truth, "--metric", "cosine"}).says("its lists are by"));
 }
+
+TEST_CASE("columns of AnnData, 10x, Loom and NetCDF are matched by their names, wherever they stand") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const std::vector<std::vector<float>> columns{{0, 1, 90, 91}, {5, 6, 5, 6}, {700, 100, 300, 200}};
+  const std::vector<const char*> names{"g1", "g2", "g3"};
+  const auto make = [&](const std::string& file, const std::string& kind, const std::vector<std::size_t>& order) {
+    FileMaker maker(folder / file);
+    std::vector<float> rows, across;
+    std::vector<const char*> shown;
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (const std::size_t j : order) rows.push_back(columns[j][i]);
+    }
+    for (const std::size_t j : order) {
+      across.insert(across.end(), columns[j].begin(), columns[j].end());
+      shown.push_back(names[j]);
+    }
+    if (kind == "h5ad") {
+      maker.floats("X", {4, 3}, rows);
+      encoded(maker, "var", "dataframe");
+      attribute(maker, "var", "_index", "gene");
+      texts(maker, "var/gene", shown);
+    } else if (kind == "loom") {
+      for (const char* group : {"row_attrs", "col_attrs"}) maker.group(group);
+      maker.floats("matrix", {3, 4}, across);
+      texts(maker, "row_attrs/Gene", shown);
+    } else {
+      maker.floats("x", {4, 3}, rows);
+      texts(maker, "station", shown);
+      const std::vector<float> none(4);
+      maker.made("time", H5T_IEEE_F32BE, {4}, H5P_DEFAULT);
+      attribute(maker, "time", "NAME", "This is a netCDF dimension but not a netCDF variable.         4");
+      const hid_t dataset = H5Dopen2(maker.id(), "x", H5P_DEFAULT), type = H5Tvlen_create(H5T_STD_REF_OBJ);
+      hobj_ref_t places[2];
+      H5Rcreate(&places[0], maker.id(), "time", H5R_OBJECT, -1);
+      H5Rcreate(&places[1], maker.id(), "station", H5R_OBJECT, -1);
+      const hvl_t lists[] = {{1, &places[0]}, {1, &places[1]}};
+      attribute(maker, "x", "DIMENSION_LIST", type, lists, 2);
+      H5Tclose(type);
+      H5Dclose(dataset);
+    }
+  };
+  for (const std::string kind : {"h5ad", "loom", "nc"}) {
+    CAPTURE(kind);
+    make("a." + kind, kind, {0, 1, 2});
+    make("turned." + kind, kind, {2, 0, 1});
+    const std::string dataset = kind == "loom" ? ":/matrix" : kind == "nc" ? ":/x" : ":/X";
+    done({"cluster", "a." + kind + dataset, "-k", "2", "-f", "-o", "m.h5"}, there);
+    const auto labels = [&](const std::string& file) {
+      return done({"assign", file + kind + dataset, "--centroids", "m.h5", "-o", "-"}, there).out;
+    };
+    CHECK(labels("turned.") == labels("a."));
+    CHECK(done({"knn", "a." + kind + dataset, "--queries", "turned." + kind + dataset, "-k", "1", "-q"}, there).out ==
+          "0\t0\t0\n1\t1\t0\n2\t2\t0\n3\t3\t0\n");
+    CHECK(clustered(folder / ("turned." + kind + dataset), {"--columns", "g1"})["inertia"] == 1.0);
+    refuses(2, {"cluster", "a." + kind + dataset, "-k", "2", "--columns", "g4"}, {"g1, g2, g3"}, there);
+  }
+  const Outcome listed = done({"info", "a.nc", "--stats"}, there);
+  CHECK(listed.out.find("create it again") == std::string::npos);
+  CHECK((listed.out + listed.err).find("is a dimension of NetCDF without coordinates") != std::string::npos);
+}
+
+TEST_CASE("a matrix that Octave saved has the rows of Octave") {
+  const Scratch folder;
+  const std::string octave = folder / "octave.h5", plain = folder / "plain.h5";
+  const std::vector<float> rows{0, 5, 9, 1, 5, 8, 90, 6, 1, 91, 6, 0}, by_columns{0, 1, 90, 91, 5, 5, 6, 6, 9, 8, 1, 0};
+  {
+    FileMaker a(octave), b(plain);
+    a.group("X");
+    const std::int8_t one = 1;
+    attribute(a, "X", "OCTAVE_NEW_FORMAT", H5T_NATIVE_INT8, &one);
+    texts(a, "X/type", {"matrix"});
+    a.floats("X/value", {3, 4}, by_columns);
+    b.floats("X", {4, 3}, rows);
+  }
+  CHECK(labels_of(octave) == labels_of(plain));
+  CHECK(clustered(octave)["points"]["columns"] == 3);
+}
+
+TEST_CASE("matrices that are proposed are those that users mean") {
+  const Scratch folder;
+  const std::string two = folder / "two.h5", lone = folder / "lone.h5";
+  const hid_t boolean = H5Tenum_create(H5T_STD_I8LE);
+  const std::int8_t no = 0, yes = 1, values[] = {0, 1, 1, 1, 0, 0, 1, 0};
+  H5Tenum_insert(boolean, "FALSE", &no);
+  H5Tenum_insert(boolean, "TRUE", &yes);
+  {
+    FileMaker a(two), b(lone);
+    a.dataset("L", boolean, {4, 2}, boolean, values);
+    a.floats("M", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    a.floats("X", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    b.dataset("x", boolean, {4, 2}, boolean, values);
+  }
+  H5Tclose(boolean);
+  refuses(3, {"cluster", two, "-k", "2"}, {"name one, as in " + two + ":/X"});
+  refuses(3, {"cluster", lone, "-k", "2"}, {"to read truth values as 0 and 1, name them, " + lone + ":/x"});
+  CHECK(clustered(lone + ":/x")["points"]["columns"] == 2);
+}
