@@ -303,11 +303,49 @@ Labels labels_of_array(const Location& location) {
       {name, std::move(*texts), static_cast<std::int64_t>(std::filesystem::file_size(location.file))});
 }
 
-/// The names of the columns of a text table; none for anything else.
-std::vector<std::string> names_of_table(const std::string& name, const ReadOptions& options) {
+/// A column that may name the rows of a file.
+struct NamingColumn {
+  std::string name;
+  Location place;
+  bool is_index = false;  // of AnnData, whose name is hardly ever that of a column of another table
+};
+
+/// All columns of a text table, a Parquet or an Arrow file; the index of AnnData; none for anything else.
+std::vector<NamingColumn> naming_columns(const std::string& name, const ReadOptions& options) {
   const std::string file = parse_location(name).file;
-  if (file.empty() || file == "-" || named_set(name) || !is_read_as_text(file)) return {};
-  return read_head(open_text_bytes({file, ""}, options.scratch), options).names;
+  if (file.empty() || file == "-" || named_set(name)) return {};
+  if (is_hdf5(file)) {
+    const std::string index = Hdf5Child::of(file)->call(file, &find_index, file);
+    if (index.empty()) return {};
+    return {{index.substr(index.rfind('/') + 1), {file, index}, true}};
+  }
+  std::vector<std::string> names;
+  if (is_arrow(file)) {
+    names = list_datasets(file).front().columns;
+  } else if (is_read_as_text(file)) {
+    names = read_head(open_text_bytes({file, ""}, options.scratch), options).names;
+  }
+  std::vector<NamingColumn> columns;
+  for (const std::string& column : names) columns.push_back({column, {file, column}});
+  return columns;
+}
+
+/// The texts of such a column; whole numbers as text has them; none if it holds something else.
+std::vector<std::string> texts_of_column(const NamingColumn& column, const ReadOptions& options) {
+  const auto& [file, dataset] = column.place;
+  if (!is_arrow(file) && is_read_as_text(file)) {
+    return read_text_column(column.place, options, {.what = "identifier", .may_be_empty = true}).texts;
+  }
+  std::vector<std::string> texts;
+  try {
+    const Labels labels = read_labels(fmt::format("{}:{}", file, dataset), options, Unlabelled::keep);
+    for (const std::int32_t code : labels.codes) {
+      texts.push_back(code < 0 ? "" : labels.values[static_cast<std::size_t>(code)]);
+    }
+  } catch (const Error&) {  // fractions, or lists
+    texts.clear();
+  }
+  return texts;
 }
 
 /// The places of texts, or nothing if one is empty or occurs twice.
@@ -337,38 +375,43 @@ MatchedRows match_rows(const std::string& name, const std::string& of, const Rea
   const auto [file, own] = parse_location(name);
   const std::string other = of.empty() ? "" : parse_location(of).file;
   if (other.empty() || other == file || file == "-") return {};
-  const std::vector<std::string> names = names_of_table(name, options);
-  std::vector<std::string> others;
+  const std::vector<NamingColumn> mine = naming_columns(name, options);
+  std::vector<NamingColumn> others;
   try {
-    others = names_of_table(of, options);
+    others = naming_columns(of, options);
   } catch (const Error&) {  // who opens that table says what is wrong, or knows how to read it
   }
+  const auto called = [](const std::vector<NamingColumn>& columns, const std::string& column) {
+    return std::ranges::count(columns, column, &NamingColumn::name);
+  };
   MatchedRows matched;
-  for (const std::string& column : names) {
-    const bool is_shared = std::ranges::count(names, column) == 1 && std::ranges::count(others, column) == 1;
-    if (!is_shared || column.empty() || column == own) continue;
-    const auto texts_in = [&](const std::string& table) {
-      return read_text_column({table, column}, options, {.what = "identifier", .may_be_empty = true}).texts;
-    };
-    const std::vector<std::string> here = texts_in(file);
+  for (const NamingColumn& column : mine) {
+    const bool is_shared = called(mine, column.name) == 1 && called(others, column.name) == 1;
+    if (column.name == own || others.empty()) continue;
+    // An index of AnnData is compared with a column of its name, or with the first one.
+    const bool is_first = &column == &mine.front() && (column.is_index || others.front().is_index);
+    if (!is_first && (!is_shared || column.name.empty())) continue;
+    const NamingColumn& same =
+        is_shared ? *std::ranges::find(others, column.name, &NamingColumn::name) : others.front();
+    const std::vector<std::string> here = texts_of_column(column, options);
     const auto places = places_of(here);
     if (places.empty()) continue;  // no identifiers: the other table, often the large one, is not read for them
-    const std::vector<std::string> there = texts_in(other);
+    const std::vector<std::string> there = texts_of_column(same, options);
     if (here.size() != there.size() || here == there || places_of(there).empty()) continue;
     std::vector<std::int64_t> rows;
     for (const std::string& text : there) {
       const auto found = places.find(text);
       if (found != places.end()) {
         rows.push_back(found->second);
-      } else if (are_words(here) && are_words(there)) {
+      } else if (is_shared && are_words(here) && are_words(there)) {
         refuse_input(file, fmt::format("expected the rows of {}, found none whose '{}' is '{}'; give a file with the "
                                        "same rows, or without this column",
-                                       other, quoted(column, 60), quoted(text, 60)));
+                                       other, quoted(column.name, 60), quoted(text, 60)));
       } else {
         break;
       }
     }
-    if (rows.size() == there.size() && matched.by.empty()) matched = {column, std::move(rows)};
+    if (rows.size() == there.size() && matched.by.empty()) matched = {column.name, std::move(rows)};
   }
   return matched;
 }

@@ -212,7 +212,7 @@ void check_init(const ClusterOptions& options, const ClusterInputs& inputs, cons
                             "-k, or give centroids of points like these",
                             options.init, inputs.clusters, columns, rest, run.source->name(), rows, given.columns()));
   }
-  check_same_preparation(given.name(), run.common);
+  check_same_preparation("--init", given.name(), run.common);
 }
 
 void check_clusters(const ClusterOptions& options, const ClusterInputs& inputs, const PointsRun& run) {
@@ -276,7 +276,7 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
   ClusterInputs inputs{.start = open_start(options.init, options.init_labels, run.common, run.source)};
   const Start& start = inputs.start;
   const auto frozen = open_frozen(options.variant, *run.source, prepared_columns(*run.source, run.common), run.common);
-  if (frozen) check_same_preparation(frozen->name(), run.common);
+  if (frozen) check_same_preparation("--freeze", frozen->name(), run.common);
   inputs.centroids = given_centroids(start, metric);
   inputs.frozen = read_frozen(frozen.get(), metric);
   inputs.clusters = number_of_clusters(options, inputs);

@@ -203,6 +203,14 @@ InternalScores internal_scores(const HeldPoints& held, const data::Labels& label
                     "labels of several clusters, or known classes with --truth",
                     labels.name, labelled.rows, labelled.non_empty()));
   }
+  if (names_labels(labels.name) && !job.common.weighted()) {
+    const data::StoredResult result(data::parse_location(labels.name).file);
+    const std::vector<std::int64_t> shape = result.wholes("points_shape");
+    const data::PointSource& points = held.values->source();
+    const bool is_same_space = shape.size() == 2 && shape[1] == points.columns();
+    const std::string doubt = is_same_space ? doubt_of_rows(result, labelled.total_inertia, points.name()) : "";
+    if (!doubt.empty()) job.progress.warning(doubt);
+  }
   scores.counts = labelled.counts;
   if (held.plan.weights.given()) scores.weights = labelled.weights;
   scores.values.calinski_harabasz = calinski_harabasz(labelled);

@@ -279,6 +279,10 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   }
   job.progress.phase("measure", 0);
   points.distances = distances_to_centroids(held.rows(), clustering, points.labels);
+  double squares = 0.0;
+  for (const float distance : points.distances) squares += static_cast<double>(distance) * distance;
+  points.doubt = doubt_of_rows(result, squares, source->name());
+  if (!points.doubt.empty()) job.progress.warning(points.doubt);
   if (with_silhouettes) points.silhouettes = score(held, clustering, points.labels, job);
   job.progress.phase("project", 0);
   points.plane = plane_of(held.rows(), clustering);

@@ -31,6 +31,7 @@ struct ClusteredPoints {
   std::optional<Profile> profile;  // in the units of the file; nothing if the points cannot be read again
   /// Exact, of all rows or of a sample; nothing with one cluster, and of points for which even a sample takes long.
   std::optional<pictures::Silhouettes> silhouettes;
+  std::string doubt;  // why these seem to be other rows than those of the labels; or empty
 };
 
 /// The location of the points of a result: `given` if it is not empty, else the file that the result names, in this

@@ -384,6 +384,7 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   std::optional<ClusteredPoints> points;
   if (const auto location = find_points(result, options.points)) {
     points = read_clustered_points(*location, result, clustering, columns, options.silhouettes.empty(), job);
+    if (!points->doubt.empty()) page.notes.push_back(points->doubt);
   } else {
     page.notes.push_back(
         fmt::format("The points, {}, were not found, so their pictures are missing; --points FILE gives "

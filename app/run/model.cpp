@@ -198,8 +198,13 @@ void take_table_options(const data::TableModel& model, const std::string& given,
     take(kPointOptions[0], model, set, common);
     take(kPointOptions[1], model, set, common);
   }
-  if (set.source("--encode") != Source::none) check_encode(model, given, common);
-  common.encode = model.option("--encode");
+  // What is given can only say the order of day and month in this table.
+  std::string encode = model.option("--encode");
+  if (set.source("--encode") != Source::none) {
+    check_encode(model, given, common);
+    encode += (encode.empty() ? "" : ",") + common.encode;
+  }
+  common.encode = encode;
   // The model finds its columns by name, which a list that repeats its own would prevent.
   for (std::string CommonOptions::*target : {&CommonOptions::columns, &CommonOptions::drop_columns}) {
     const char* name = target == &CommonOptions::columns ? "--columns" : "--drop-columns";
@@ -273,6 +278,16 @@ std::unique_ptr<data::PointSource> open_centroids_for(const data::PointSource& p
   }
   throw Error(ExitCode::data, fmt::format("{} {}: {}; give centroids of points with these columns", given.option,
                                           given.location, difference_of_columns(theirs, names, points.name())));
+}
+
+std::string doubt_of_rows(const data::StoredResult& result, double squares, const std::string& points) {
+  constexpr double kRounding = 1.001;
+  const auto inertia = result.number("inertia");
+  if (!inertia || result.number("total_weight") || !(squares > kRounding * *inertia)) return "";
+  return fmt::format(
+      "the labels of {} do not fit the rows of {}, whose squared distances add up to {:.6g}, and to {:.6g} where they "
+      "were clustered; give those rows, in their order",
+      result.file(), points, squares, *inertia);
 }
 
 data::IndexedColumns indexed_columns_of(const std::string& location, std::int64_t columns) {

@@ -8,6 +8,7 @@
 #include "app/cli/common_options.h"
 #include "app/run/progress.h"
 #include "data/format/table_model.h"
+#include "data/results/stored_result.h"
 
 namespace kith::app {
 
@@ -57,6 +58,10 @@ std::string difference_of_columns(const std::vector<std::string>& names, const s
 /// Throws Error(data) if the names differ. Principal components (--pca) have no names.
 std::unique_ptr<data::PointSource> open_centroids_for(const data::PointSource& points, const Given& given,
                                                       const CommonOptions& common);
+
+/// Why rows with the labels of this result seem to be others than it was made of, if the sum of their squared distances
+/// is `squares`, which other rows, or the same in another order, make larger; empty: they do not.
+std::string doubt_of_rows(const data::StoredResult& result, double squares, const std::string& points);
 
 /// What svmlight files need so that their columns are those of `columns` centroids, or of labelled points: the first
 /// index, if the location names a result that has one.

@@ -249,12 +249,12 @@ std::int64_t columns_before(const Preparation& parameters) {
   return static_cast<std::int64_t>(std::max(parameters.columns.center.size(), parameters.pca.mean.size()));
 }
 
-void check_same_preparation(const std::string& init, const CommonOptions& common) {
-  if (!names_model(init)) return;
-  const auto before = read_preparation(init);
+void check_same_preparation(const char* option, const std::string& centroids, const CommonOptions& common) {
+  if (!names_model(centroids)) return;
+  const auto before = read_preparation(centroids);
   const std::string scale = before ? name_of(before->scaling) : "none";
   const std::int64_t components = before ? before->pca.size() : 0;
-  const auto model = data::read_model(data::StoredResult(data::parse_location(init).file));
+  const auto model = data::read_model(data::StoredResult(data::parse_location(centroids).file));
   const std::string weights = model ? model->option("--column-weights") : "";
   if (scale == common.scale && components == common.pca && weights == common.column_weights) return;
   const auto show = [](const std::string& s, const std::string& w, std::int64_t c) {
@@ -263,9 +263,8 @@ void check_same_preparation(const std::string& init, const CommonOptions& common
   };
   throw Error(
       ExitCode::usage,
-      fmt::format("--init {}: expected centroids of points prepared with {}, found {}; use the options of that "
-                  "run",
-                  init, show(common.scale, common.column_weights, common.pca), show(scale, weights, components)));
+      fmt::format("{} {}: expected centroids of points prepared with {}, found {}; use the options of that run", option,
+                  centroids, show(common.scale, common.column_weights, common.pca), show(scale, weights, components)));
 }
 
 }  // namespace kith::app

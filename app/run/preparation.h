@@ -51,7 +51,8 @@ void write_original_centroids(data::ResultFile& file, MatrixView<const double> c
 std::optional<Preparation> read_preparation(const std::string& location);
 /// Number of columns of points before their preparation; 0: any number.
 std::int64_t columns_before(const Preparation& parameters);
-/// Throws Error(usage) if `init`, the value of --init, is a result whose points were prepared differently.
-void check_same_preparation(const std::string& init, const CommonOptions& common);
+/// Throws Error(usage) if the value of this option, --init or --freeze, is a result whose points were prepared
+/// differently.
+void check_same_preparation(const char* option, const std::string& centroids, const CommonOptions& common);
 
 }  // namespace kith::app

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "data/results/stored_result.h"
+#include "tests/support/container_files.h"
 #include "tests/support/program.h"
 
 using namespace kith::testing;
@@ -190,4 +191,102 @@ TEST_CASE("centroids in the units of prepared points are not compared with the p
   done({"cluster", table, "-k", "2", "--scale", "zscore", "-o", out});
   refuses(3, {"knn", out + ":/centroids", "--queries", table, "-k", "1"}, {"d.h5:/centroids_original"});
   CHECK(done({"distances", table, out + ":/centroids_original"}).code == 0);
+}
+
+TEST_CASE("rows in another order than those of a result are noticed, and matched where both files name them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string head = "id,x,y\n", table = head, turned = head;
+  for (int i = 0; i < 40; ++i) {
+    const std::string row =
+        "p" + std::to_string(i) + "," + std::to_string(i % 7 + 100 * (i % 2)) + "," + std::to_string(i % 5) + "\n";
+    table += row;
+    turned.insert(head.size(), i % 3 == 0 ? "" : row);
+    turned += i % 3 == 0 ? row : "";
+  }
+  write_bytes(folder / "t.csv", table);
+  write_bytes(folder / "turned.csv", turned);
+  done({"cluster", "t.csv", "--id-column", "id", "-k", "2", "-o", "r.h5", "--labels", "r.csv"}, there);
+  for (const std::string command : {"evaluate", "report"}) {
+    CAPTURE(command);
+    const auto run = [&](const char* points) {
+      Words words{command, "r.h5", "--points", points};
+      if (command == "report") words.insert(words.end(), {"-f", "-o", "page.html"});
+      return done(words, there);
+    };
+    CHECK(!run("t.csv").says("do not fit"));
+    const Outcome other = run("turned.csv");
+    CHECK(other.says("the labels of r.h5 do not fit the rows of turned.csv"));
+    CHECK(other.says("give those rows, in their order"));
+  }
+  CHECK(bytes_of(folder / "page.html").find("do not fit the rows of turned.csv") != std::string::npos);
+  // Labels as text name the rows.
+  const auto scores = [&](const char* points) {
+    return done({"evaluate", "r.csv:label", "--points", points, "--drop-columns", "id"}, there).out;
+  };
+  CHECK(scores("turned.csv") == scores("t.csv"));
+}
+
+TEST_CASE("labels are matched with the rows of AnnData by its index") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto make = [&](const char* file, const std::vector<int>& order) {
+    FileMaker maker(folder / file);
+    std::vector<std::string> names;
+    std::vector<const char*> shown;
+    std::vector<float> rows, classes;
+    for (const int i : order) {
+      names.push_back("cell" + std::to_string(i));
+      rows.push_back(static_cast<float>(i + 100 * (i % 2)));
+      classes.push_back(static_cast<float>(i % 2));
+    }
+    for (const std::string& name : names) shown.push_back(name.c_str());
+    maker.floats("X", {order.size(), 1}, rows);
+    encoded(maker, "obs", "dataframe");
+    attribute(maker, "obs", "_index", "barcode");
+    texts(maker, "obs/barcode", shown);
+    maker.floats("obs/class", {order.size()}, classes);
+  };
+  make("a.h5ad", {0, 1, 2, 3, 4, 5});
+  make("turned.h5ad", {4, 5, 1, 0, 3, 2});
+  write_bytes(folder / "l.csv", ",class\ncell0,0\ncell1,1\ncell2,0\ncell3,1\ncell4,0\ncell5,1\n");
+  const auto scores = [&](const char* labels, const char* points) {
+    return done({"evaluate", labels, "--points", points}, there).out;
+  };
+  const std::string expected = scores("a.h5ad:/obs/class", "a.h5ad:/X");
+  CHECK(scores("a.h5ad:/obs/class", "turned.h5ad:/X") == expected);
+  CHECK(scores("l.csv:class", "turned.h5ad:/X") == expected);
+}
+
+TEST_CASE("rows of a --transpose result are its features, in any order") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "g.csv", "gene,s1,s2,s3\ng1,1,2,9\ng2,4,5,6\ng3,7,8,0\n");
+  write_bytes(folder / "turned.csv", "gene,s1,s2,s3\ng3,7,8,0\ng1,1,2,9\ng2,4,5,6\n");
+  write_bytes(folder / "other.csv", "gene,s1,s2,s3\ng3,7,8,0\ng1,1,2,9\ng4,4,5,6\n");
+  const Outcome fitted =
+      done({"cluster", "g.csv", "-k", "2", "--transpose", "--id-column", "gene", "-o", "g.h5"}, there);
+  CHECK(fitted.says("next       kith assign g.csv --centroids g.h5"));
+  const std::string expected = done({"assign", "g.csv", "--centroids", "g.h5", "-o", "-"}, there).out;
+  CHECK(std::count(expected.begin(), expected.end(), '\n') == 3);
+  CHECK(expected[0] != expected[4]);
+  for (const Words& more : {Words{}, Words{"--transpose", "--id-column", "gene"}}) {
+    Words words{"assign", "turned.csv", "--centroids", "g.h5", "-o", "-"};
+    words.insert(words.end(), more.begin(), more.end());
+    CHECK(done(words, there).out == expected);
+  }
+  refuses(3, {"assign", "other.csv", "--centroids", "g.h5"}, {"expected a column 'g2'", "g4"}, there);
+}
+
+TEST_CASE("a file whose name has a line end is named as a word of a shell") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "it's\nnew.csv", "x,y\n1,2\n3,4\n50,60\n51,62\n");
+  const Outcome run = done({"cluster", "it's\nnew.csv", "-k", "2", "-o", "r.h5"}, there);
+  const std::string word = R"($'it\047s\nnew.csv')";
+  CHECK(run.says("next       kith assign " + word + " --centroids r.h5"));
+  Setting shell = there;
+  shell.program = "/bin/bash";
+  CHECK(run_kith({"-c", std::string(KITH_BINARY) + " assign " + word + " --centroids r.h5 -q -o -"}, shell).out ==
+        done({"assign", "it's\nnew.csv", "--centroids", "r.h5", "-o", "-"}, there).out);
 }
