@@ -458,6 +458,7 @@ void FileSet::close(std::size_t i) const {
   File& file = files_[i];
   file.changed_values += open_files_[i]->changed_values();
   file.remarks = open_files_[i]->remarks();
+  file.unknown_rows = std::max(file.unknown_rows, open_files_[i]->unknown_rows());
   open_files_[i].reset();
   last_used_.remove(i);
 }
@@ -525,6 +526,15 @@ std::int64_t FileSet::changed_values() const {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     sum += files_[i].changed_values + (open_files_[i] ? open_files_[i]->changed_values() : 0);
+  }
+  return sum;
+}
+
+std::int64_t FileSet::unknown_rows() const {
+  const std::lock_guard lock(mutex_);
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    sum += std::max(files_[i].unknown_rows, open_files_[i] ? open_files_[i]->unknown_rows() : 0);
   }
   return sum;
 }

@@ -55,6 +55,7 @@ class FileSet final : public PointSource {
     FileStamp stamp = {};
     std::vector<std::string> remarks = {};  // of its source, when it was closed
     std::int64_t changed_values = 0;        // the same
+    std::int64_t unknown_rows = 0;          // the same
   };
 
   /// `name` as for named_set(). Throws Error(data) for the first file whose columns differ from those of the first.
@@ -72,6 +73,7 @@ class FileSet final : public PointSource {
   Number held_as() const override { return held_as_; }
   std::int64_t file_bytes() const override { return file_bytes_; }
   std::int64_t changed_values() const override;
+  std::int64_t unknown_rows() const override;
   std::int64_t held_bytes() const override { return held_bytes_; }
   std::string only_in_order() const override { return only_in_order_; }
   bool is_compressed() const override { return is_compressed_; }

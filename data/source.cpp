@@ -17,6 +17,7 @@
 #include "data/io/stream_bytes.h"
 #include "data/row_texts.h"
 #include "data/text/text_columns.h"
+#include "data/text/text_number.h"
 
 namespace kith::data {
 namespace {
@@ -96,7 +97,11 @@ std::unique_ptr<PointSource> open_file(const std::string& name, const ReadOption
     of_features.like = std::exchange(of_file.like, {});
     of_features.model = std::exchange(of_file.model, nullptr);
   }
+  const std::vector<double> absent =
+      options.missing == Missing::keep ? numbers_among(options.missing_texts) : std::vector<double>();
+  if (!absent.empty()) of_file.keep_bytes = false;  // no byte is NaN
   std::unique_ptr<PointSource> source = with_columns(format.open(location, of_file), of_file);
+  if (!absent.empty() && !source->table_form()) source = without_numbers(std::move(source), absent);
   if (options.transpose) {
     source = with_columns(transposed(std::move(source), options.scratch), of_features);
   }

@@ -353,11 +353,7 @@ data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumn
   if (!common.nan.empty()) options.missing = common.nan == "error" ? data::Missing::offer : data::Missing::keep;
   if (common.nan == "mean") options.fill = data::Fill::mean;
   if (common.nan == "median") options.fill = data::Fill::median;
-  if (!common.na_values.empty()) {
-    for (data::ListItem& item : data::split_list("--na-values", common.na_values)) {
-      options.missing_texts.push_back(std::move(item.text));
-    }
-  }
+  read_missing_texts(common, options);
   if (common.precision == "f32") options.precision = data::Precision::f32;
   if (common.precision == "f64") options.precision = data::Precision::f64;
   // A few threads saturate the memory; the others are free for work on the rows.

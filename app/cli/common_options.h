@@ -81,7 +81,8 @@ void add_points(OptionSet& set, std::string& points, const char* required, const
 void add_precision_option(OptionSet& set, CommonOptions& common);
 /// --columns, --drop-columns, --id-column, --label-column, the form of text files, --transpose
 void add_input_options(OptionSet& set, CommonOptions& common);
-void add_text_options(OptionSet& set, CommonOptions& common);  // the form of text files
+void add_text_options(OptionSet& set, CommonOptions& common);          // the form of text files
+void add_missing_texts_option(OptionSet& set, CommonOptions& common);  // --na-values
 /// Whether degrees of --metric haversine would be scaled, which is refused with this text.
 bool transforms_places(const CommonOptions& common);
 inline constexpr const char* kTransformedPlaces =
@@ -125,6 +126,8 @@ data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumn
 /// Puts --delimiter, --decimal, --thousands, --header, --quote, --skip-lines and --comment into the options of readers.
 /// Throws Error(usage) if they cannot be meant.
 void read_text_options(const CommonOptions& common, data::ReadOptions& options);
+/// The same with --na-values.
+void read_missing_texts(const CommonOptions& common, data::ReadOptions& options);
 /// What --header says.
 data::Header header_of(const CommonOptions& common);
 /// Options for readers of labels, with these alone: labels and classes are separate columns, and --columns applies to

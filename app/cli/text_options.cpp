@@ -181,6 +181,31 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
   set.text(encode, common.encode);
 }
 
+void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
+  const Reason unread =
+      unless_any(set, data::is_read_as_text, "no input is text, and none of its words is a number").front();
+  set.text({.names = "--na-values",
+            .value = "LIST",
+            .help = "More words and numbers that mean a missing value, as in -,unknown,-999. In formats other than "
+                    "text only numbers do.",
+            .section = Section::text,
+            .stored = Stored::if_changed_and_used,
+            .position = position::kMissing,
+            .no_effect = {[&common, unread]() -> std::string {
+              data::ReadOptions options;
+              read_missing_texts(common, options);
+              return data::numbers_among(options.missing_texts).empty() ? unread() : "";
+            }}},
+           common.na_values);
+}
+
+void read_missing_texts(const CommonOptions& common, data::ReadOptions& options) {
+  if (common.na_values.empty()) return;
+  for (data::ListItem& item : data::split_list("--na-values", common.na_values)) {
+    options.missing_texts.push_back(std::move(item.text));
+  }
+}
+
 data::Header header_of(const CommonOptions& common) {
   if (common.header == "auto") return data::Header::automatic;
   return common.header == "yes" ? data::Header::yes : data::Header::no;

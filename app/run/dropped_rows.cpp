@@ -32,31 +32,23 @@ void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, cons
               .position = position::kMissing},
              choices, common.nan);
   add_missing_texts_option(set, common);
-  set["--na-values"].no_effect = {when([&common] { return common.nan == "error"; }, "without --nan they are refused")};
-}
-
-void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
-  set.text({.names = "--na-values",
-            .value = "LIST",
-            .help = "More words and numbers that mean a missing value in text files, as in -,unknown,-999.",
-            .section = Section::text,
-            .stored = Stored::if_changed_and_used,
-            .position = position::kMissing},
-           common.na_values);
+  set["--na-values"].no_effect.push_back(
+      when([&common] { return common.nan == "error"; }, "without --nan they are refused"));
 }
 
 bool may_drop_rows(const CommonOptions& common) { return !common.nan.empty() && common.nan != "error"; }
 
 void warn_of_dropped_rows(const data::Reading& reading, const CommonOptions& common, Progress& progress) {
-  if (reading.dropped_rows() == 0) return;
+  const std::int64_t unknown = reading.source().unknown_rows();
+  if (reading.dropped_rows() == unknown) return;  // a remark on the source has named these rows
   const bool is_cosine = takes_directions(metric_of(common));
   const char* why = common.nan == "drop"
                         ? (is_cosine ? "for NaN, infinity, empty fields or zeros" : "for NaN, infinity or empty fields")
                     : is_cosine ? "since they have no value, or zeros alone"
                                 : "since they have no value at all";
-  progress.warning(fmt::format("{}: {} of {} rows dropped {}; the first is row {} (counted from 1)",
+  progress.warning(fmt::format("{}: {} of {} rows dropped {}{}; the first is row {} (counted from 1)",
                                reading.source().name(), reading.dropped_rows(), reading.source().rows(), why,
-                               reading.first_dropped_row() + 1));
+                               unknown > 0 ? ", or as unknown to the model" : "", reading.first_dropped_row() + 1));
 }
 
 void restore_rows(KMeansResult& result, const data::Reading& reading) {

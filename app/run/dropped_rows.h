@@ -18,8 +18,6 @@ inline constexpr const char* kDroppingHelp =
     "drop ignores them and gives them the label -1.";
 /// fills: whether mean and median are choices. They are where all rows that determine the result are in one file.
 void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, const char* help);
-/// --na-values alone.
-void add_missing_texts_option(OptionSet& set, CommonOptions& common);
 
 /// Whether rows may be dropped: with --nan drop, those with a missing value; with mean and median, those without any
 /// value, of which nothing but replacements would become a point.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -198,6 +199,34 @@ std::unique_ptr<PointSource> in_form(std::unique_ptr<PointSource> source, const 
                             source->name(), source->columns()));
   }
   return std::make_unique<WideRows>(std::move(source), options);
+}
+
+namespace {
+
+class WithoutNumbers final : public SourceFilter {
+ public:
+  WithoutNumbers(std::unique_ptr<PointSource> inner, std::vector<double> numbers)
+      : SourceFilter(std::move(inner)), numbers_(std::move(numbers)) {}
+
+  void read(std::int64_t first, MatrixView<float> out) override { read_as(first, out); }
+  void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
+
+ private:
+  template <class T>
+  void read_as(std::int64_t first, MatrixView<T> out) {
+    inner_->read(first, out);
+    for (const double number : numbers_) {  // -999.9 of float32 values is the float32 nearest to it
+      std::replace(out.data, out.data + out.size(), static_cast<T>(number), std::numeric_limits<T>::quiet_NaN());
+    }
+  }
+
+  std::vector<double> numbers_;
+};
+
+}  // namespace
+
+std::unique_ptr<PointSource> without_numbers(std::unique_ptr<PointSource> source, std::vector<double> numbers) {
+  return std::make_unique<WithoutNumbers>(std::move(source), std::move(numbers));
 }
 
 // Finds what replaces the missing values of each column, in the order of the rows, and replaces them as rows are read.

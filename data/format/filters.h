@@ -37,6 +37,7 @@ class SourceFilter : public PointSource {
   bool is_shared() const override { return inner_->is_shared(); }
   std::vector<std::string> column_names() const override { return inner_->column_names(); }
   SkippedLines skipped_lines() const override { return inner_->skipped_lines(); }
+  std::int64_t unknown_rows() const override { return inner_->unknown_rows(); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
   std::vector<std::string> kept(Kept which) const override { return inner_->kept(which); }
   std::string id_name() const override { return inner_->id_name(); }
@@ -87,6 +88,9 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
 /// but they are held as float64: directions that are rounded to float32 change the order of near-duplicates.
 /// Rows without a direction are refused; with Missing::keep, rows of zeros become NaN, so that they are dropped.
 std::unique_ptr<PointSource> in_form(std::unique_ptr<PointSource> source, const ReadOptions& options);
+
+/// Values equal to one of these numbers become NaN, which the source must keep (Missing::keep).
+std::unique_ptr<PointSource> without_numbers(std::unique_ptr<PointSource> source, std::vector<double> numbers);
 
 /// NaN and infinities become what `fill` says, rounded to the type of the values; in columns of categories, the
 /// commonest one; rows without any value stay as they are. The source must keep them (Missing::keep). The first read()

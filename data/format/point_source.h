@@ -199,6 +199,8 @@ class PointSource {
   /// Whether the options about columns have been applied.
   virtual bool has_chosen_columns() const { return false; }
   virtual SkippedLines skipped_lines() const { return {}; }
+  /// How many of the rows that were read have a value that the model does not know, of which remarks() has a sentence.
+  virtual std::int64_t unknown_rows() const { return 0; }
   /// What a reader of the result should know about the input, one sentence each.
   virtual std::vector<std::string> remarks() const { return {}; }
   /// The text of each row in ReadOptions::id_column, label_column or weight_column; empty if there is no such column.

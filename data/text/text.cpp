@@ -33,7 +33,8 @@ constexpr std::int64_t kSkipped = -1, kEncoded = -2;
 
 class TextSource final : public PointSource {
  public:
-  TextSource(InputBytes input, TextHead head, const ReadOptions& options)
+  /// is_whole: the rows are those of a file, not some of many.
+  TextSource(InputBytes input, TextHead head, const ReadOptions& options, bool is_whole = true)
       : options_(options),
         input_(std::move(input)),
         head_(std::move(head)),
@@ -46,6 +47,7 @@ class TextSource final : public PointSource {
         plain_(head_.numbers.is_plain()),
         missing_(options.missing),
         keeps_unknown_(options.model != nullptr && options.keep_unknown),
+        is_whole_(is_whole),
         threads_(options.threads) {
     const std::vector<std::int64_t> numbers = numbers_of(choice_.points, encodings_);
     const std::vector<std::int64_t> texts = text_columns(head_, numbers, missing_);
@@ -54,10 +56,7 @@ class TextSource final : public PointSource {
       refuse_faulty_columns(input_, head_, index_text(input_, head_), numbers, texts, options_);
       refuse_text_columns(head_, texts, numbers.size(), input_.name());
     }
-    const bool may_miss = missing_ == Missing::keep || options.model;
-    for (const std::string& text : may_miss ? options.missing_texts : std::vector<std::string>()) {
-      if (is_number_text(text)) parse_number(text.data(), text.data() + text.size(), missing_numbers_.emplace_back());
-    }
+    if (missing_ == Missing::keep || options.model) missing_numbers_ = numbers_among(options.missing_texts);
     index_ = index_text(input_, head_);
     if (!encodings_.empty()) find_encoded_texts(input_, head_, index_, names_, options, encodings_);
     std::size_t encoded = 0;
@@ -103,6 +102,10 @@ class TextSource final : public PointSource {
     return {head_.skipped.comments + index_.skipped.comments, head_.skipped.blank + index_.skipped.blank};
   }
   std::vector<std::string> remarks() const override;
+  std::int64_t unknown_rows() const override {
+    const std::lock_guard lock(unknown_.mutex);
+    return std::ssize(unknown_.lines);
+  }
   std::shared_ptr<const TableModel> table() const override;
   bool has_chosen_columns() const override { return true; }
   std::vector<std::string> kept(Kept which) const override;
@@ -172,7 +175,7 @@ class TextSource final : public PointSource {
   }
   /// Asks, once all rows have been read, whether points separate thousands where the rows suggest it.
   void check_marks();
-  /// Counts a row with a value that the model does not know.
+  /// Counts a row with a value that the model does not know. Throws if its whole column is written in another way.
   void keep_unknown(const Place& place, const std::string& text) const;
 
   ReadOptions options_;
@@ -191,14 +194,14 @@ class TextSource final : public PointSource {
   ValueClass class_;
   bool plain_;  // the style of numbers
   Missing missing_;
-  bool keeps_unknown_;
+  bool keeps_unknown_, is_whole_;
   bool all_keep_missing_ = false;          // a missing value is one like others in every column
   std::vector<std::vector<double>> fill_;  // for each column of the file, of its features; empty: none
   /// Rows with values that the model does not know, and the first of them in the file. Blocks of rows are parsed by
   /// several threads, and rows may be read again, so lines are counted once.
   struct Unknown {
     std::mutex mutex;
-    std::set<std::int64_t> lines;
+    std::set<std::int64_t> lines, judged;  // columns whose style has been compared with that of the model
     std::int64_t column = 0;
     std::string text;
     std::pair<std::int64_t, std::string> open_end;  // the first date of 9999-12-31, and its line; 0: none
@@ -247,6 +250,10 @@ void TextSource::keep_unknown(const Place& place, const std::string& text) const
     unknown_.text = text;
   }
   unknown_.lines.insert(place.line);
+  const auto& points = choice_.points;
+  const bool is_judged = !is_whole_ || unknown_.judged.contains(place.column) ||
+                         !refuse_other_style(input_, head_, index_, points, encodings_, place.column, text);
+  if (!is_judged) unknown_.judged.insert(place.column);
 }
 
 std::vector<std::string> TextSource::remarks() const {
@@ -553,7 +560,7 @@ std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptio
 std::unique_ptr<PointSource> open_text_bytes(InputBytes input, std::int64_t first_line, const ReadOptions& options) {
   TextHead head = read_head(input, options);
   head.lines_before = first_line - 1;
-  return std::make_unique<TextSource>(std::move(input), std::move(head), options);
+  return std::make_unique<TextSource>(std::move(input), std::move(head), options, false);
 }
 
 std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {

@@ -203,7 +203,14 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
     for (std::size_t i = 0; i < points.size(); ++i) {
       const ColumnModel* column = model_of(*options.model, head, points, i);
       if (column == nullptr || column->how == Encode::none) continue;
-      encodings.emplace_back(points[i], column->how, false, head.numbers).set_texts(column->texts);
+      Encode how = column->how;
+      for (const EncodeRule& rule : options.encode) {  // the order of dates is that of the table
+        const bool is_order = rule.how == Encode::date_day_first || rule.how == Encode::date_month_first;
+        const bool is_its_own = rule.column.empty() || rule.column == names[static_cast<std::size_t>(points[i])] ||
+                                rule.column == std::to_string(points[i] + 1);
+        if (is_order && is_its_own && kind_of(how) == kind_of(rule.how)) how = rule.how;
+      }
+      encodings.emplace_back(points[i], how, false, head.numbers).set_texts(column->texts);
     }
     return encodings;
   }

@@ -73,6 +73,14 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
                         const std::vector<std::string>& names, const ReadOptions& options,
                         std::vector<ColumnEncoding>& encodings);
 
+/// `text` is a value of a column that the model of other points does not know. Throws Error(data) with the options that
+/// read this table if the whole column is written in another way than that of the model, which misreads some of its
+/// values or does not know many: dates with another order of day and month, or numbers with other marks. False: no way
+/// to write values reads the text, so that nothing was compared.
+bool refuse_other_style(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                        const std::vector<std::int64_t>& points, const std::vector<ColumnEncoding>& encodings,
+                        std::int64_t column, const std::string& text);
+
 /// The columns of the file of which the features `like` are made.
 std::vector<std::string> encoded_columns(const std::vector<std::string>& like, const std::vector<std::string>& names);
 

@@ -2,6 +2,8 @@
 // Numbers Accurately, 1990), the others with std::from_chars.
 #include "data/text/text_number.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -152,6 +154,14 @@ bool is_number_text(std::string_view text) {
   return !text.empty() && parse_number(text.data(), end, value) == end;
 }
 
+std::vector<double> numbers_among(const std::vector<std::string>& texts) {
+  std::vector<double> numbers;
+  for (const std::string& text : texts) {
+    if (is_number_text(text)) parse_number(text.data(), text.data() + text.size(), numbers.emplace_back());
+  }
+  return numbers;
+}
+
 bool has_decimal_comma(std::string_view text) {
   std::string with_point(text);
   std::replace(with_point.begin(), with_point.end(), ',', '.');
@@ -294,6 +304,21 @@ NumberMarks::Meaning NumberMarks::meaning_of(char mark, const NumberMarks& table
   if (has(long_whole)) return Meaning::decimal;
   if (may_be_thousands(mark)) return has(currency) ? Meaning::thousands : Meaning::unclear;
   return mark == '.' || delimiter == ';' ? Meaning::decimal : Meaning::unclear;
+}
+
+std::vector<NumberStyle> number_styles() {
+  std::vector<NumberStyle> styles{NumberStyle{}};
+  for (const auto& [style, options] : kStyles) styles.push_back(style);
+  return styles;
+}
+
+std::string options_of(const NumberStyle& style) {
+  constexpr std::pair<char, const char*> kMarks[] = {
+      {'\0', "none"}, {'.', "point"}, {',', "comma"}, {' ', "blank"}, {'\'', "apostrophe"}};
+  const auto* mark = std::find_if(std::begin(kMarks), std::end(kMarks),
+                                  [&style](const auto& entry) { return entry.first == style.thousands; });
+  return fmt::format("--decimal {} --thousands {}", style.decimal == ',' ? "comma" : "point",
+                     mark == std::end(kMarks) ? std::string(1, style.thousands) : mark->second);
 }
 
 bool StyleChoice::add(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kith::data {
 
@@ -66,6 +67,9 @@ bool is_number_text(std::string_view text);
 
 /// Removes blanks at both ends, no-break, narrow and thin ones too.
 std::string_view without_blanks(std::string_view text);
+
+/// The numbers among these texts.
+std::vector<double> numbers_among(const std::vector<std::string>& texts);
 
 /// Whether the text is one number if its commas are replaced by points.
 bool has_decimal_comma(std::string_view text);
@@ -137,6 +141,13 @@ class NumberMarks {
 };
 
 /// The styles of numbers that read all of some texts, and the marks of these numbers.
+
+/// All styles that options can name in one way, the plain one first.
+std::vector<NumberStyle> number_styles();
+/// "--decimal comma --thousands none"
+std::string options_of(const NumberStyle& style);
+
+/// The styles of numbers, other than the plain one, that read all of some texts.
 class StyleChoice {
  public:
   /// Whether a style other than the plain one reads the text; others are no numbers, and count for nothing.

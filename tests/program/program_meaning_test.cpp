@@ -1,5 +1,8 @@
-// Files whose form says more than one value does: rows without any value, words among labels.
+// Files whose form says more than one value does: rows without any value, words among labels, numbers that mean
+// nothing, columns that another program writes in another way.
+#include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
+#include "tests/support/proposals.h"
 #include "tests/support/result_values.h"
 
 using namespace kith;
@@ -57,4 +60,124 @@ TEST_CASE("words for missing values are no labels, and 1.0 is the label 1") {
   // Codes with leading zeros, and words that are classes elsewhere, are labels.
   write_bytes(folder / "l.csv", "label\n01\n01\n1\n1\nna\nna\n");
   CHECK(done({"evaluate", "truth.csv", "--truth", "l.csv"}, there).says("3 classes"));
+}
+
+TEST_CASE("numbers among --na-values are missing in every format, and words only where there are texts") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const std::vector<float> values{-999.9F, 1, 2, 3, 4, 9, 5, 255};
+  const std::string bytes{"\xff\x01\x02\x03\x04\x09\x05\xff", 8};
+  write_bytes(folder / "x.npy", npy("'<f4'", false, "(4, 2)", raw(values)));
+  write_bytes(folder / "bytes.npy", npy("'|u1'", false, "(4, 2)", bytes));
+  FileMaker(folder / "x.h5").floats("x", {4, 2}, values);
+  write_bytes(folder / "x.csv", "a,b\n-999.9,1\n2,3\n4,9\n5,255\n");
+  const auto labels = [&](const char* file, const char* marks, const char* nan) {
+    const Outcome run = done({"cluster", file, "-k", "1", "--nan", nan, "--na-values", marks, "-o", "-"}, there);
+    CHECK(!run.says("has no effect"));
+    return run.out;
+  };
+  for (const char* file : {"x.npy", "x.h5", "x.csv"}) {
+    CAPTURE(file);
+    CHECK(labels(file, "-999.9", "drop") == "-1\n0\n0\n0\n");
+    CHECK(labels(file, "-,-999.9,255", "drop") == "-1\n0\n0\n-1\n");
+    CHECK(labels(file, "-999.9", "mean") == "0\n0\n0\n0\n");
+  }
+  CHECK(labels("bytes.npy", "255", "drop") == "-1\n0\n0\n-1\n");
+  // The filled value is the mean of the others, and a model knows what was missing.
+  const auto filled =
+      done({"cluster", "x.npy", "-k", "1", "--nan", "mean", "--na-values", "-999.9,255", "-o", "m.h5"}, there);
+  CHECK(filled.says("2 missing values were replaced by the mean"));
+  CHECK(stored(folder / "m.h5:/centroids")[1] == Approx(13.0 / 3.0));
+  done({"cluster", "x.csv", "-k", "2", "--nan", "drop", "--na-values", "-999.9", "-o", "m2.h5"}, there);
+  CHECK(done({"assign", "x.npy", "--centroids", "m2.h5", "-o", "-"}, there).out.starts_with("-1\n"));
+  const Outcome words = done({"cluster", "x.npy", "-k", "1", "--nan", "drop", "--na-values", "-,unknown"}, there);
+  CHECK(words.says("--na-values has no effect: no input is text, and none of its words is a number"));
+  CHECK(done({"cluster", "x.npy", "-k", "1", "--na-values", "255"}, there).says("without --nan they are refused"));
+}
+
+TEST_CASE("a column of new rows in another order of day and month than the model's is refused with the remedy") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string days = "d,v\n", iso = "d,v\n";
+  for (int i = 0; i < 60; ++i) {
+    const std::string day = std::to_string(101 + i % 28).substr(1), month = std::to_string(101 + i % 12).substr(1);
+    days += day + "." + month + ".2024," + std::to_string(i % 5) + "\n";
+    iso += "2024-" + month + "-" + day + "," + std::to_string(i % 5) + "\n";
+  }
+  write_bytes(folder / "days.csv", days);
+  write_bytes(folder / "iso.csv", iso);
+  write_bytes(folder / "us.csv", "d,v\n02/01/2024,1\n12/31/2024,1\n02/12/2024,1\n");
+  write_bytes(folder / "same.csv", "d,v\n2024-02-01,1\n2024-12-31,1\n2024-02-12,1\n");
+  const auto fit = [&](const char* table) {
+    done({"cluster", table, "-k", "3", "--encode", "d=date", "-f", "-o", "m.h5"}, there);
+    return done({"assign", "same.csv", "--centroids", "m.h5", "-o", "-"}, there).out;
+  };
+  const auto assign = [&](Words more) {
+    more.insert(more.begin(), {"assign", "us.csv", "--centroids", "m.h5", "-o", "-"});
+    return more;
+  };
+  std::string expected = fit("days.csv");
+  const Outcome refused = run_kith(assign({}), there);
+  CHECK(refused.code == 3);
+  CHECK(
+      refused.says("us.csv: line 3, column 1 ('d'): expected dates as the model has them, found '12/31/2024', and the "
+                   "whole column is written so; say --encode d=mdy"));
+  for (const Proposal& proposal : proposals_of(refused.err)) {
+    CHECK(done(assign(proposal.options), there).out == expected);
+  }
+  CHECK(done(assign({"--encode", "mdy"}), there).out == expected);
+  // Single values that are impossible concern their rows, also among lines that are followed.
+  write_bytes(folder / "us.csv", "d,v\n02/01/2024,1\n12/31/2024,1\n31/12/2024,1\n");
+  const Outcome single = done(assign({}), there);
+  CHECK(single.out.substr(single.out.find('\n'), 4) == "\n-1\n");
+  CHECK(!single.says("dropped"));  // the warning about unknown values has counted the row
+  CHECK(done({"assign", "-", "--centroids", "m.h5", "--follow"},
+             {.folder = folder / "", .standard_input = folder / "us.csv"})
+            .out == single.out);
+  // Where the fit had the year first, both orders may be meant.
+  expected = fit("iso.csv");
+  write_bytes(folder / "us.csv", "d,v\n02/01/2024,1\n12/11/2024,1\n02/12/2024,1\n");
+  refuses(3, assign({}), {"say --encode d=dmy, or say --encode d=mdy"}, there);
+}
+
+TEST_CASE("numbers of new rows with other marks than the model's are refused with the remedy") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "german.csv", "x;y\n1.010,5;2,25\n2.010,5;3,25\n8.125,25;1,5\n9.125,5;0,5\n");
+  write_bytes(folder / "plain.csv", "x;y\n1010.5;2.25\n2010.5;3.25\n8125.25;1.5\n9125.5;0.5\n");
+  const auto fit = [&](const char* table, const Words& more) {
+    Words words{"cluster", table, "-k", "2", "-f", "-o", "m.h5"};
+    words.insert(words.end(), more.begin(), more.end());
+    done(words, there);
+  };
+  const auto assign = [&](const char* table, Words more = {}) {
+    more.insert(more.begin(), {"assign", table, "--centroids", "m.h5", "-o", "-"});
+    return more;
+  };
+  const auto refused_with = [&](const char* table, const char* options, const std::string& expected) {
+    const Outcome refused = run_kith(assign(table), there);
+    CHECK(refused.code == 3);
+    CHECK(refused.says(std::string("the whole column is written so; say ") + options));
+    REQUIRE(proposals_of(refused.err).size() == 1);
+    CHECK(done(assign(table, proposals_of(refused.err).front().options), there).out == expected);
+  };
+  fit("german.csv", {"--decimal", "comma", "--thousands", "point"});
+  const std::string labels = done(assign("german.csv"), there).out;
+  write_bytes(folder / "new.csv", "x;y\n1010.5;2.25\n2.125;3.25\n8125;1.5\n9125.5;0.5\n");  // 2125 to the model
+  refused_with("new.csv", "--decimal point --thousands none", labels);
+  fit("plain.csv", {});
+  refused_with("german.csv", "--decimal comma --thousands point", done(assign("plain.csv"), there).out);
+  // A comma before three digits may be either mark.
+  write_bytes(folder / "new.csv", "x;y\n1,234;2\n9,125;3\n");
+  refuses(3, assign("new.csv"), {"--decimal comma --thousands none, or say --decimal point --thousands comma"}, there);
+  // No options read a table with both marks.
+  write_bytes(folder / "new.csv", "x;y\n1,5;2.25\n2,5;3.25\n");
+  refuses(3, assign("new.csv"), {"write it as column 2 ('y'), whose numbers are those of the model"}, there);
+  // One value among others, and words, concern their rows alone.
+  write_bytes(folder / "new.csv", "x;y\n1,5;2\n2010.5;3.25\nlow;1\n8125.25;1.5\n");
+  CHECK(done(assign("new.csv"), there).says("2 of 4 rows have a value that the model does not know"));
+  write_bytes(folder / "new.csv", "x;y\nlow;2\nlow;3\n");
+  const Outcome none = done(assign("new.csv"), there);
+  CHECK(none.out == "-1\n-1\n");
+  CHECK(!none.says("imbalance"));
 }

@@ -1,0 +1,153 @@
+// Compares how a table writes the numbers and dates of a column with how the table of a model wrote them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/format/column_choice.h"
+#include "data/io/input_error.h"
+#include "data/io/quoted.h"
+#include "data/text/text_columns.h"
+#include "data/text/text_number.h"
+#include "data/text/text_record.h"
+#include "data/text/text_refusal.h"
+#include "data/text/text_values.h"
+
+namespace kith::data {
+namespace {
+
+/// A way to write the values of a column.
+struct Style {
+  std::function<std::optional<double>(std::string_view)> read;
+  std::string option;
+};
+
+/// What a style makes of the values of a column.
+struct StyleCount {
+  std::int64_t read = 0;     // values
+  std::int64_t lost = 0;     // that the style of the model reads, and this one does not
+  std::int64_t changed = 0;  // that both read as different numbers
+  std::uint64_t values = 0;  // what was read, in a checksum
+};
+
+std::optional<double> number_of(std::string_view text, const ColumnEncoding* unit, const NumberStyle& style) {
+  UnitText parts{std::string(text), ""};
+  if (unit != nullptr) parts = split_unit(text);
+  const std::string number = plain_number(parts.number, style);
+  if (number.empty() || (unit != nullptr && parts.unit != unit->texts().front())) return std::nullopt;
+  double value = 0.0;
+  parse_number(number.data(), number.data() + number.size(), value);
+  return value;
+}
+
+/// All styles of values such as those of the column; empty if there is only one.
+std::vector<Style> styles_of(const TextHead& head, const ColumnEncoding* encoding, std::int64_t column) {
+  std::vector<Style> styles;
+  if (encoding == nullptr || encoding->how() == Encode::unit) {
+    for (const NumberStyle& style : number_styles()) {
+      styles.push_back({[=](std::string_view text) { return number_of(text, encoding, style); }, options_of(style)});
+    }
+  } else if (kind_of(encoding->how()) == std::string_view("date")) {
+    for (const auto& [order, word] : {std::pair{DateOrder::day_first, "dmy"}, {DateOrder::month_first, "mdy"}}) {
+      styles.push_back({[order = order](std::string_view text) { return parse_date(text, order); },
+                        fmt::format("--encode {}={}", option_text(head.names, column), word)});
+    }
+  }
+  return styles;
+}
+
+}  // namespace
+
+bool refuse_other_style(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                        const std::vector<std::int64_t>& points, const std::vector<ColumnEncoding>& encodings,
+                        std::int64_t judged_column, const std::string& text_found) {
+  const auto found = std::ranges::find(encodings, judged_column, &ColumnEncoding::column);
+  const ColumnEncoding* of_judged = found == encodings.end() ? nullptr : &*found;
+  const bool is_date = of_judged != nullptr && of_judged->how() != Encode::unit;
+  const std::vector<Style> possible = styles_of(head, of_judged, judged_column);
+  if (std::ranges::none_of(possible, [&](const Style& style) { return style.read(text_found).has_value(); })) {
+    return false;
+  }
+  struct Column {
+    const ColumnEncoding* encoding = nullptr;  // null: numbers
+    std::vector<Style> styles = {};
+    std::vector<StyleCount> counts = {};
+    std::int64_t known = 0, readable = 0;  // values that the model reads, or any style
+    std::int64_t line = 0;                 // of the first value that the model does not read, but a style; 0: none
+    std::string text = {};
+  };
+  std::vector<Column> columns(static_cast<std::size_t>(head.columns));
+  for (const std::int64_t j : points) columns[static_cast<std::size_t>(j)].styles = {Style{}};
+  for (const ColumnEncoding& encoding : encodings) {
+    columns[static_cast<std::size_t>(encoding.column())].encoding = &encoding;
+  }
+  Column& judged = columns[static_cast<std::size_t>(judged_column)];
+  for (std::int64_t j = 0; j < head.columns; ++j) {
+    Column& column = columns[static_cast<std::size_t>(j)];
+    // The marks of numbers are those of all columns; the order of dates is that of one.
+    const bool counts = !column.styles.empty() && (&column == &judged || !is_date);
+    column.styles = counts ? styles_of(head, column.encoding, j) : std::vector<Style>();
+    column.counts.resize(column.styles.size());
+  }
+  const auto count = [&](Column& column, const std::string& text, std::int64_t line) {
+    const auto known =
+        column.encoding != nullptr ? column.encoding->number(text) : number_of(text, nullptr, head.numbers);
+    bool any = known.has_value();
+    column.known += known ? 1 : 0;
+    for (std::size_t s = 0; s < column.styles.size(); ++s) {
+      const auto value = column.styles[s].read(text);
+      StyleCount& style = column.counts[s];
+      any = any || value;
+      style.read += value ? 1 : 0;
+      style.lost += known && !value ? 1 : 0;
+      style.changed += known && value && *known != *value ? 1 : 0;
+      style.values = 31 * style.values + std::hash<double>{}(value.value_or(0.0));
+    }
+    column.readable += any ? 1 : 0;
+    if (column.line > 0 || known || !any) return;
+    column.line = line;
+    column.text = text;
+  };
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index.blocks) {
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
+      FieldCursor cursor(record, head.syntax);
+      for (Column& column : columns) {
+        if (!cursor.more()) break;
+        const std::string text = text_of(cursor.take());
+        if (!column.styles.empty() && !is_missing(head, text)) count(column, text, line);
+      }
+    });
+  }
+  // One value, or few, may be mistakes.
+  constexpr std::int64_t kMostPercent = 10;
+  const std::int64_t unread = judged.readable - judged.known;
+  const bool is_unread = unread > 1 && 100 * unread > kMostPercent * judged.readable;
+  std::vector<std::size_t> fitting;  // styles that read the whole column, each with other values
+  for (std::size_t s = 0; s < judged.styles.size(); ++s) {
+    const StyleCount& style = judged.counts[s];
+    const bool fits = style.read == judged.readable && (style.changed > 0 || is_unread);
+    const auto is_same = [&](std::size_t other) { return judged.counts[other].values == style.values; };
+    if (fits && std::ranges::none_of(fitting, is_same)) fitting.push_back(s);
+  }
+  if (fitting.empty()) return true;
+  std::vector<std::string> options;
+  for (const std::size_t s : fitting) options.push_back("say " + judged.styles[s].option);
+  const auto other = std::ranges::find_if(columns, [&](const Column& column) {
+    return &column != &judged && !column.styles.empty() && column.counts[fitting.front()].lost > 0;
+  });
+  refuse_input(fmt::format("{}: line {}, {}", input.name(), judged.line, show_column(head.names, judged_column)),
+               fmt::format("expected {} as the model has them, found '{}', and the whole column is written so; {}",
+                           is_date ? "dates" : "numbers", quoted(judged.text, 40),
+                           other == columns.end() ? fmt::format("{}", fmt::join(options, ", or "))
+                                                  : fmt::format("write it as {}, whose numbers are those of the model",
+                                                                show_column(head.names, other - columns.begin()))));
+}
+
+}  // namespace kith::data
