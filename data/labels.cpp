@@ -326,12 +326,14 @@ std::vector<NamingColumn> naming_columns(const std::string& name, const ReadOpti
     names = read_head(open_text_bytes({file, ""}, options.scratch), options).names;
   }
   std::vector<NamingColumn> columns;
-  for (const std::string& column : names) columns.push_back({column, {file, column}});
+  for (const std::string& column : names) {  // those of text by their numbers, since some have no name
+    columns.push_back({column, {file, is_arrow(file) ? column : std::to_string(columns.size() + 1)}});
+  }
   return columns;
 }
 
 /// The texts of such a column; whole numbers as text has them; none if it holds something else.
-std::vector<std::string> texts_of_column(const NamingColumn& column, const ReadOptions& options) {
+std::vector<std::string> texts_naming_rows(const NamingColumn& column, const ReadOptions& options) {
   const auto& [file, dataset] = column.place;
   if (!is_arrow(file) && is_read_as_text(file)) {
     return read_text_column(column.place, options, {.what = "identifier", .may_be_empty = true}).texts;
@@ -393,10 +395,10 @@ MatchedRows match_rows(const std::string& name, const std::string& of, const Rea
     if (!is_first && (!is_shared || column.name.empty())) continue;
     const NamingColumn& same =
         is_shared ? *std::ranges::find(others, column.name, &NamingColumn::name) : others.front();
-    const std::vector<std::string> here = texts_of_column(column, options);
+    const std::vector<std::string> here = texts_naming_rows(column, options);
     const auto places = places_of(here);
     if (places.empty()) continue;  // no identifiers: the other table, often the large one, is not read for them
-    const std::vector<std::string> there = texts_of_column(same, options);
+    const std::vector<std::string> there = texts_naming_rows(same, options);
     if (here.size() != there.size() || here == there || places_of(there).empty()) continue;
     std::vector<std::int64_t> rows;
     for (const std::string& text : there) {
@@ -411,7 +413,8 @@ MatchedRows match_rows(const std::string& name, const std::string& of, const Rea
         break;
       }
     }
-    if (rows.size() == there.size() && matched.by.empty()) matched = {column.name, std::move(rows)};
+    if (rows.size() < there.size() || !matched.by.empty()) continue;
+    matched = {column.name.empty() ? same.name : column.name, std::move(rows)};
   }
   return matched;
 }

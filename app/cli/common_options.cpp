@@ -336,14 +336,14 @@ data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumn
   data::ReadOptions options;
   options.columns = common.columns;
   options.drop_columns = common.drop_columns;
-  if (!common.transpose) options.like = expected.names;
+  options.like = expected.names;
   options.id_column = common.id_column;
   if (!expected.are_queries) options.ids = common.ids;
   if (!expected.are_queries || common.ids.empty()) options.joined = common.join;
   options.label_column = common.label_column;
   options.weight_column = common.weight_column;
   options.indexed = expected.indexed;
-  if (!common.transpose) options.model = expected.model;
+  options.model = expected.model;
   options.keep_unknown = expected.keep_unknown;
   if (common.index_base != "auto") options.indexed.base = common.index_base == "0" ? 0 : 1;
   read_text_options(common, options);

@@ -36,7 +36,7 @@ struct StyleCount {
   std::uint64_t values = 0;  // what was read, in a checksum
 };
 
-std::optional<double> number_of(std::string_view text, const ColumnEncoding* unit, const NumberStyle& style) {
+std::optional<double> styled_number(std::string_view text, const ColumnEncoding* unit, const NumberStyle& style) {
   UnitText parts{std::string(text), ""};
   if (unit != nullptr) parts = split_unit(text);
   const std::string number = plain_number(parts.number, style);
@@ -51,7 +51,8 @@ std::vector<Style> styles_of(const TextHead& head, const ColumnEncoding* encodin
   std::vector<Style> styles;
   if (encoding == nullptr || encoding->how() == Encode::unit) {
     for (const NumberStyle& style : number_styles()) {
-      styles.push_back({[=](std::string_view text) { return number_of(text, encoding, style); }, options_of(style)});
+      styles.push_back(
+          {[=](std::string_view text) { return styled_number(text, encoding, style); }, options_of(style)});
     }
   } else if (kind_of(encoding->how()) == std::string_view("date")) {
     for (const auto& [order, word] : {std::pair{DateOrder::day_first, "dmy"}, {DateOrder::month_first, "mdy"}}) {
@@ -97,7 +98,7 @@ bool refuse_other_style(const InputBytes& input, const TextHead& head, const Tex
   }
   const auto count = [&](Column& column, const std::string& text, std::int64_t line) {
     const auto known =
-        column.encoding != nullptr ? column.encoding->number(text) : number_of(text, nullptr, head.numbers);
+        column.encoding != nullptr ? column.encoding->number(text) : styled_number(text, nullptr, head.numbers);
     bool any = known.has_value();
     column.known += known ? 1 : 0;
     for (std::size_t s = 0; s < column.styles.size(); ++s) {

@@ -140,7 +140,7 @@ TEST_CASE("a run that fails or is killed leaves nothing in --scratch") {
   write_npy(large, {}, "(10000000, 100000", true);
   if (truncate(large.c_str(), 128 + 4'000'000'000'000) == 0) {  // some file systems have no such files
     refuses(5, cluster(large) + Words{"-q", "--backend", "cpu", "--threads", "2"} + place.little("900MB"),
-            {"--scratch", "needs 3.6 TiB of disk space", "are free"});
+            {"--scratch", "needs 3.6 TiB of disk space", "more than is free there"});
   }
 
   // A killed run has no file under a name; one that was killed while it made it goes with the next run.
