@@ -34,7 +34,7 @@ struct CommonOptions {
   std::string delimiter = "auto";
   bool no_advice = false, append = false;
   std::string labels_format = "npy";  // of the files in a folder of labels
-  std::string decimal = "point", thousands = "none";
+  std::string decimal = "auto", thousands = "none";
   std::string header = "auto";
   std::string comment = "auto", quote = "auto";
   std::int64_t skip_lines = 0;  // of text files, before the header

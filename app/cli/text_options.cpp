@@ -141,7 +141,6 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
   };
   set.text(option("--delimiter", "C", "Delimiter of text files: comma, tab, semicolon, blanks, or any one character."),
            common.delimiter);
-  common.decimal = "auto";  // a value of its own, so that `point` is an answer, and stored
   set.text(option("--decimal", "C",
                   "Decimal separator in text files: point, comma, or auto: point, but asked where points may separate "
                   "thousands."),
