@@ -422,7 +422,9 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   if (read != nullptr) {
     page.pictures.push_back(pictures::distances(read->distances, read->labels, clustering.counts));
   }
-  if (result.has("iteration_inertia")) {
+  // Bisecting has iterations of each split alone.
+  const bool has_history = result.has("iteration_inertia") && !result.has("tree_parent");
+  if (has_history && result.whole("iterations").value_or(0) > 0) {
     auto drawn = pictures::iterations(history_of(result, clustering.centroids.columns()));
     if (drawn) page.pictures.push_back(std::move(*drawn));
   }

@@ -322,3 +322,11 @@ TEST_CASE("report: pictures as files, and refused options") {
   done({"generate", folder / "x.h5", "-n", "10", "-d", "64", "-q"});
   refuses(3, {"report", result, "--points", folder / "x.h5:/points"}, {"expected 1797 x 64 points", "found 10 x 64"});
 }
+
+TEST_CASE("a result of --algorithm bisecting has a page without iterations") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  done({"cluster", kDigits, "-k", "4", "--algorithm", "bisecting", "-q", "-o", "r.h5"}, there);
+  done({"report", "r.h5", "--points", kDigits, "-q", "-o", "page.html"}, there);
+  CHECK(bytes_of(folder / "page.html").find("4 clusters") != std::string::npos);
+}
