@@ -125,7 +125,8 @@ void declare(OptionSet& set, ReportOptions& options) {
        .value = "POINTS",
        .help = "The points that were clustered, FILE:DATASET. Their columns are found by name; other options about "
                "the table are those of that run, unless they are given here.",
-       .shown_default = "the file that RESULT names, in this folder or beside RESULT"},
+       .shown_default = "the file that RESULT names, in this folder or beside RESULT",
+       .input = Input::table},
       options.points);
   set.text({.names = "--tile",
             .value = "RxC",

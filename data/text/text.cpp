@@ -177,6 +177,11 @@ class TextSource final : public PointSource {
   void check_marks();
   /// Counts a row with a value that the model does not know. Throws if its whole column is written in another way.
   void keep_unknown(const Place& place, const std::string& text) const;
+  /// refuse_other_style(), where a model and all rows are there.
+  bool judge(const Place& place, const std::string& text) const {
+    return is_whole_ && options_.model &&
+           refuse_other_style(input_, head_, index_, choice_.points, encodings_, place.column, text);
+  }
 
   ReadOptions options_;
   InputBytes input_;
@@ -250,10 +255,7 @@ void TextSource::keep_unknown(const Place& place, const std::string& text) const
     unknown_.text = text;
   }
   unknown_.lines.insert(place.line);
-  const auto& points = choice_.points;
-  const bool is_judged = !is_whole_ || unknown_.judged.contains(place.column) ||
-                         !refuse_other_style(input_, head_, index_, points, encodings_, place.column, text);
-  if (!is_judged) unknown_.judged.insert(place.column);
+  if (!unknown_.judged.contains(place.column) && judge(place, text)) unknown_.judged.insert(place.column);
 }
 
 std::vector<std::string> TextSource::remarks() const {
@@ -308,6 +310,7 @@ std::shared_ptr<const TableModel> TextSource::table() const {
 }
 
 void TextSource::refuse_word(const Place& place, const std::string& text, Encode how) const {
+  judge(place, text);
   const std::string expected =
       how == Encode::yesno  ? fmt::format("yes or no ({})", kYesNoWords)
       : how == Encode::unit ? fmt::format("a number with the unit '{}'",
@@ -408,6 +411,7 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
     keep_unknown(place, text);
     return std::nullopt;
   }
+  judge(place, text);
   if (text.empty()) refuse_empty(place, "a number");
   if (!head_.numbers.is_plain() && is_number_text(text)) {
     refuse_value(place, fmt::format("expected a number as --decimal and --thousands describe it, found '{}'; correct "

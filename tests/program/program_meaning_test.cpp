@@ -126,6 +126,8 @@ TEST_CASE("a column of new rows in another order of day and month than the model
     CHECK(done(assign(proposal.options), there).out == expected);
   }
   CHECK(done(assign({"--encode", "mdy"}), there).out == expected);
+  refuses(3, assign({"--unknown", "error"}), {"say --encode d=mdy"}, there);
+  refuses(3, {"cluster", "us.csv", "--init", "m.h5"}, {"say --encode d=mdy"}, there);
   // Single values that are impossible concern their rows, also among lines that are followed.
   write_bytes(folder / "us.csv", "d,v\n02/01/2024,1\n12/31/2024,1\n31/12/2024,1\n");
   const Outcome single = done(assign({}), there);
