@@ -1,7 +1,7 @@
 // Shows the error that ends a run: as a message and, with --json, as an object on standard output.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

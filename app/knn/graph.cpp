@@ -27,6 +27,12 @@ void for_rows(std::int64_t first_row, const NeighborGraph& part, const Work& wor
   for (std::int64_t i = 0; i < part.rows(); ++i) work(first_row + i, part.begin[i], part.begin[i + 1] - part.begin[i]);
 }
 
+/// Where the edges of the rows of a part end, behind those of the rows before.
+void append_begins(const NeighborGraph& part, std::vector<std::int64_t>& begin) {
+  for_rows(0, part,
+           [&begin](std::int64_t, std::int64_t, std::int64_t count) { begin.push_back(begin.back() + count); });
+}
+
 /// The distances of all edges of a part, one after another.
 template <class T>
 std::vector<T> distances_of(std::int64_t first_row, const NeighborGraph& part, Unit unit) {
@@ -112,9 +118,7 @@ class GraphMaker {
     if (search_all(search, [&](std::int64_t, const NeighborGraph& part) {
           graph.row.insert(graph.row.end(), part.row.begin(), part.row.end());
           graph.distance.insert(graph.distance.end(), part.distance.begin(), part.distance.end());
-          for (std::int64_t i = 0; i < part.rows(); ++i) {
-            graph.begin.push_back(graph.begin.back() + part.begin[i + 1] - part.begin[i]);
-          }
+          append_begins(part, graph.begin);
           return graph.edges() <= most;
         })) {
       return write(graph);
@@ -166,9 +170,7 @@ class GraphMaker {
     std::vector<std::int64_t> begin{0};
     if (search.pairs_once) {  // the other way counts both rows of a pair
       search_all(search, [&begin](std::int64_t, const NeighborGraph& part) {
-        for (std::int64_t i = 0; i < part.rows(); ++i) {
-          begin.push_back(begin.back() + part.begin[i + 1] - part.begin[i]);
-        }
+        append_begins(part, begin);
         return true;
       });
       return begin;

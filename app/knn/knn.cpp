@@ -187,18 +187,16 @@ MemoryUse memory_use(std::int64_t bytes, const KnnOptions& options, const KnnInp
 
 /// With few columns, trees make searches faster.
 std::vector<Work> work_of(const KnnOptions& options, const KnnInputs& inputs, bool only_searches) {
-  const std::int64_t count = inputs.queries.rows(), columns = inputs.base.columns();
-  const std::int64_t usual = kQueryBlockBytes / bytes_per_query(options.neighbors, columns);
-  const std::int64_t block = options.common.block_rows > 0 ? options.common.block_rows : usual;
-  const bool joins = planned_search(options, inputs.base, inputs.queries).may_join;
+  const std::int64_t count = inputs.queries.rows();
+  const cpu::SearchShape search = planned_search(options, inputs.base, inputs.queries);
   Work prepare = preparing();
   if (only_searches && processes().is_alone()) prepare.passes = 0;
   return {prepare,
           {.phase = "search",
-           .operation = joins ? Operation::join : Operation::search,
+           .operation = search.may_join ? Operation::join : Operation::search,
            .size = count,
-           .passes = (count - 1) / std::clamp<std::int64_t>(block, 1, count) + 1,
-           .at_most = columns <= kTreeColumns}};
+           .passes = (count - 1) / search.block + 1,
+           .at_most = inputs.base.columns() <= kTreeColumns}};
 }
 
 Needs needs_of(const KnnOptions& options, const KnnInputs& inputs, const PointsRun& run) {

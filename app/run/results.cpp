@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string_view>
 #include <system_error>

@@ -369,11 +369,7 @@ class SparseNpz {
 
   /// All values of a small array.
   std::vector<double> numbers(const char* name) const {
-    const auto source =
-        open_part(file_, *find(arrays_, "/" + std::string(name)),
-                  {.precision = Precision::f64, .vector_as_column = true, .missing = Missing::keep}, true);
-    require_memory(capped_product(source->rows(), sizeof(double)), source->name());
-    const auto values = std::get<Matrix<double>>(read_all(*source));
+    const Matrix<double> values = table(name, true);
     return {values.data(), values.data() + values.size()};
   }
 
