@@ -82,7 +82,7 @@ struct Range {
 /// Numbers that programs write where there is no value.
 constexpr double kStandIns[] = {-1, -9, -99, -999, -9999, -99999, 999, 9999, 99999, 999999};
 
-bool is_code(std::string_view text) {
+bool has_leading_zero(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && text.find_first_not_of("0123456789") == text.npos;
 }
 
@@ -216,7 +216,7 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
     } else {
       stand_ins_ |= 1U << (stand_in - std::begin(kStandIns));
     }
-    kinds |= bit(number) | (value == std::floor(value) ? bit(whole) : 0) | (is_code(text) ? bit(code) : 0);
+    kinds |= bit(number) | (value == std::floor(value) ? bit(whole) : 0) | (has_leading_zero(text) ? bit(code) : 0);
     if (head.may_be_thousands) styles_.add_plain(text);
   } else if (head.may_be_thousands && styles_.add(text)) {
     kinds |= bit(styled);

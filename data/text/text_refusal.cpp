@@ -685,7 +685,7 @@ std::vector<std::int64_t> refuse_unclear_points(const InputBytes& input, const T
       if (marks.may_be_thousands('.')) doubtful.push_back(faults.column);
       continue;
     }
-    refuse_input(input.name(),
+    refuse_value(input.name(),
                  question_about('.', faults.either_text, head.names, faults.column) + options_for_either('.', ""));
   }
   return doubtful;

@@ -80,6 +80,7 @@ TEST_CASE("a mark before three digits is what the other numbers of the table say
     CHECK(first_of({"--decimal", "point"}) > 600.0);
     CHECK(first_of({"--decimal", "comma", "--thousands", "point"}) > 4000.0);
   }
+  CHECK(done({"info", "t.csv", "--stats"}, there).out.find("does the point in column 1") != std::string::npos);
   // In all rows, however far the first such value is from the others.
   std::string late = "x\n";
   for (int i = 0; i < 30000; ++i) late += std::to_string(10 + i % 900) + "\n";
