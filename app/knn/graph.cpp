@@ -373,7 +373,7 @@ class EdgeRows final : public GraphOutput {
       : unit_(request.unit),
         once_(request.each_once),
         ids_(request.ids),
-        out_(request.path, request.options, fields_of(request)) {
+        out_(request.path, request.options, fields_of(request), print_rows) {
     if (data::has_ending(request.path, ".csv")) out_.require_space(kUsualLine * (once_ ? edges / 2 : edges));
   }
   void append(std::int64_t first_row, const NeighborGraph& part) override {
@@ -460,7 +460,7 @@ void write_component_rows(const GraphOutputRequest& request, std::span<const std
   if (is_file) fields.insert(fields.begin(), {"keep", data::ArrowType::flag});
   fields.insert(fields.begin(), ids.row_field("component"));
   if (names_rows) fields.insert(fields.begin(), ids.row_field(ids.base_name()));
-  RowOutput out(request.path, request.options, fields);
+  RowOutput out(request.path, request.options, fields, print_rows);
   for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
     const std::int64_t component = labels[static_cast<std::size_t>(i)];
     if (names_rows) ids.add_base(out, i);

@@ -128,7 +128,7 @@ class ListRows final : public NeighborOutput {
   explicit ListRows(const NeighborOutputRequest& request)
       : unit_(request.unit),
         ids_(request.ids),
-        out_(request.path, request.options, fields_of(request), request.neighbors) {
+        out_(request.path, request.options, fields_of(request), print_rows, request.neighbors) {
     if (!out_.are_records()) return;
     const std::int64_t lists = (request.queries != nullptr ? request.queries : request.base)->rows();
     out_.require_space(std::int64_t{sizeof(std::int64_t) + sizeof(T)} * lists * request.neighbors);
@@ -224,82 +224,7 @@ std::unique_ptr<NeighborOutput> open_neighbor_output(ListFormat format, const Ne
   }
 }
 
-/// NumPy's types of the fields of records, in the order of data::ArrowType; texts are row numbers there.
-constexpr const char* kRecordTypes[] = {"<i4", "<i8", "<f4", "<f8", "|b1", "<i8"};
-
-RowOutput::RowOutput(const std::string& path, const data::OutputOptions& options,
-                     const std::vector<data::ArrowField>& fields, std::int64_t columns)
-    : delimiter_(path.empty() ? '\t' : ','), columns_(columns) {
-  if (path.empty()) return;
-  if (data::is_table_file(path)) {
-    table_.emplace(path, options, fields);
-    return;
-  }
-  file_ = std::make_unique<data::OutputBytes>(path, options);
-  for (const data::ArrowField& field : fields) {
-    if (makes_records(path)) {
-      record_ += fmt::format("{}('{}', '{}')", record_.empty() ? "[" : ", ", field.name,
-                             kRecordTypes[static_cast<std::size_t>(field.type)]);
-    } else {
-      begin_field();
-      buffer_ += data::csv_field(field.name);
-    }
-  }
-  if (are_records()) {
-    record_ += "]";
-    file_->seek(std::ssize(head()));
-  } else {
-    buffer_ += '\n';
-    field_ = 0;
-  }
-}
-
-std::string RowOutput::head() const {
-  if (columns_ == 0) return data::numpy_head(record_, {rows_});
-  return data::numpy_head(record_, {rows_ / columns_, columns_});
-}
-
-void RowOutput::begin_field() {
-  if (field_++ > 0) buffer_ += delimiter_;
-}
-
-void RowOutput::add(const std::string& text) {
-  if (table_) return table_->columns()[field_++].add(text);
-  begin_field();
-  buffer_ += delimiter_ == ',' ? data::csv_field(text) : quoted(text, text.size());
-}
-
-void RowOutput::add_missing(const char* shown) {
-  if (table_) return table_->columns()[field_++].add_missing();
-  begin_field();
-  buffer_ += shown;
-}
-
-void RowOutput::end_row() {
-  constexpr std::size_t kBuffer = std::size_t{1} << 16;
-  constexpr std::int64_t kTableRows = std::int64_t{1} << 20;
-  field_ = 0;
-  ++rows_;
-  if (!table_ && !are_records()) buffer_ += '\n';
-  if (buffer_.size() >= kBuffer || (table_ && rows_ % kTableRows == 0)) flush();
-}
-
-void RowOutput::flush() {
-  if (table_) return table_->flush();
-  file_ ? file_->write(buffer_) : print_out(buffer_);
-  buffer_.clear();
-}
-
-void RowOutput::finish() {
-  flush();
-  if (table_) return table_->finish();
-  if (!file_) return;
-  if (are_records()) {
-    file_->seek(0);
-    file_->write(head());
-  }
-  file_->publish();
-}
+void print_rows(const std::string& text) { print_out(text); }
 
 RowIds::RowIds(const data::PointSource& base, const data::PointSource* queries, bool named,
                const std::vector<std::string>& joined)

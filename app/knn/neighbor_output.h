@@ -1,14 +1,9 @@
-// Outputs of kith knn: rows of answers in text and tables, and lists in a result file or one of other programs.
+// Outputs of kith knn: names of rows in rows of answers, and lists in a result file or one of other programs.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "app/run/results.h"
@@ -19,54 +14,9 @@
 
 namespace kith::app {
 
-/// Rows of answers, each of the same fields, which are added one after another: lines of CSV with a header, lines
-/// between tabs on standard output, records of a NumPy array, or a Parquet or Arrow file.
-class RowOutput {
- public:
-  /// path: ends with .csv, .npy, .parquet or .arrow; empty: standard output. Records are those of a matrix with
-  /// `columns` of them in a row, or of a vector if that is 0; fields of text are row numbers in them.
-  RowOutput(const std::string& path, const data::OutputOptions& options, const std::vector<data::ArrowField>& fields,
-            std::int64_t columns = 0);
-  static bool makes_records(const std::string& path) { return data::label_format(path) == data::LabelFormat::numpy; }
-
-  bool are_records() const { return !record_.empty(); }
-  bool is_table() const { return table_.has_value(); }
-  void require_space(std::int64_t bytes) const { file_->require_space(bytes); }
-
-  template <class T>
-  void add(T number) {
-    if (table_) return table_->columns()[field_++].add(number);
-    if (are_records()) return void(buffer_.append(reinterpret_cast<const char*>(&number), sizeof(T)));
-    begin_field();
-    fmt::format_to(std::back_inserter(buffer_), std::is_same_v<T, bool> ? "{:d}" : "{}", number);
-  }
-  void add(const std::string& text);
-  /// What lines show is `shown`.
-  void add_missing(const char* shown = "");
-  /// A number that may be missing, which records and standard output show as it is.
-  template <class T>
-  void add_known(T number, bool is_known) {
-    is_known || are_records() || delimiter_ == '\t' ? add(number) : add_missing();
-  }
-  void end_row();
-  /// Writes the rows so far, of a table those of whole groups.
-  void flush();
-  /// Makes the output appear.
-  void finish();
-
- private:
-  void begin_field();
-  std::string head() const;  // of records
-
-  char delimiter_;      // of lines
-  std::string record_;  // NumPy's descr of records; empty: there are none
-  std::int64_t columns_;
-  std::size_t field_ = 0;  // of the current row
-  std::int64_t rows_ = 0;
-  std::string buffer_;
-  std::unique_ptr<data::OutputBytes> file_;  // of lines and records; null: standard output
-  std::optional<data::TableFile> table_;
-};
+using data::RowOutput;
+/// On standard output, for RowOutput.
+void print_rows(const std::string& text);
 
 /// How results name rows: by the texts of --id-column or --ids, or by their numbers; and the columns of --join beside
 /// them.

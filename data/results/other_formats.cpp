@@ -206,66 +206,47 @@ std::string row_column(const std::vector<std::string>& ids, const std::string& i
   return std::ranges::count(kTaken, id_name) > 0 ? "id" : id_name;
 }
 
-void write_csv(OutputBytes& writer, const LabelTable& table) {
-  writer.write(fmt::format("{},label{}{}{}\n", csv_field(row_column(table.ids, table.id_name)),
-                           table.known.empty() ? "" : ",known", !table.has_distances() ? "" : ",distance",
-                           table.shares.empty() ? "" : ",share"));
-  for (std::size_t i = 0; i < table.labels.size(); ++i) {
-    std::string line = table.ids.empty() ? std::to_string(i) : csv_field(table.ids[i]);
-    const std::int32_t label = table.labels[i];
-    line += table.names.empty() || label < 0 ? fmt::format(",{}", label)
-                                             : "," + csv_field(table.names[static_cast<std::size_t>(label)]);
-    if (!table.known.empty()) line += fmt::format(",{}", csv_field(table.known[i]));
-    if (table.has_distances()) line += label < 0 ? "," : "," + table.distance(i);
-    if (!table.shares.empty()) line += fmt::format(",{}", table.shares[i]);
-    writer.write(line + "\n");
-  }
+/// The field of the names of the rows: their ids, or their numbers.
+ArrowField row_field(const std::vector<std::string>& ids, const std::string& id_name) {
+  return {row_column(ids, id_name), ids.empty() ? ArrowType::int64 : ArrowType::text};
 }
 
-/// The columns of a Parquet or Arrow file behind those that name the rows.
-std::vector<TableColumn> label_columns(const LabelTable& table,
-                                       const std::function<std::string(const std::string&)>& name) {
-  std::vector<TableColumn> columns;
-  TableColumn& labels =
-      columns.emplace_back(TableColumn{{name("label"), table.names.empty() ? ArrowType::int32 : ArrowType::text}});
-  if (table.names.empty()) labels.add_all(table.labels);
-  for (std::size_t i = 0; !table.names.empty() && i < table.labels.size(); ++i) {
-    const std::int32_t label = table.labels[i];
-    label < 0 ? labels.add_missing() : labels.add(table.names[static_cast<std::size_t>(label)]);
-  }
-  if (!table.known.empty()) {
-    TableColumn& known = columns.emplace_back(TableColumn{{name("known"), ArrowType::text}});
-    for (const std::string& text : table.known) known.add(text);
-  }
-  const auto add_distances = [&]<class T>(const std::vector<T>& distances) {
-    if (distances.empty()) return;
-    TableColumn& column = columns.emplace_back(TableColumn{{name("distance"), arrow_type<T>()}});
-    for (std::size_t i = 0; i < distances.size(); ++i) {
-      table.labels[i] < 0 ? column.add_missing() : column.add(distances[i]);
-    }
-  };
-  std::visit(add_distances, table.distances);
-  if (!table.shares.empty())
-    columns.emplace_back(TableColumn{{name("share"), ArrowType::float64}}).add_all(table.shares);
-  return columns;
+void add_name(RowOutput& out, const std::vector<std::string>& ids, std::size_t row) {
+  ids.empty() ? out.add(static_cast<std::int64_t>(row)) : out.add(ids[row]);
 }
 
-void write_table(const std::string& path, const OutputOptions& options, std::vector<TableColumn> columns,
-                 const std::function<void()>& before_naming, const InputBytes* behind = nullptr) {
+/// The fields behind those that name the rows, with names that `name` makes of the usual ones.
+std::vector<ArrowField> label_fields(const LabelTable& table,
+                                     const std::function<std::string(const std::string&)>& name) {
+  std::vector<ArrowField> fields{{name("label"), table.names.empty() ? ArrowType::int32 : ArrowType::text}};
+  if (!table.known.empty()) fields.push_back({name("known"), ArrowType::text});
+  const bool is_narrow = std::holds_alternative<std::vector<float>>(table.distances);
+  if (table.has_distances()) fields.push_back({name("distance"), is_narrow ? ArrowType::float32 : ArrowType::float64});
+  if (!table.shares.empty()) fields.push_back({name("share"), ArrowType::float64});
+  return fields;
+}
+
+void add_label(RowOutput& out, const LabelTable& table, std::size_t row) {
+  const std::int32_t label = table.labels[row];
+  if (table.names.empty()) {
+    out.add(label);
+  } else {
+    label < 0 ? out.add_missing("-1") : out.add(table.names[static_cast<std::size_t>(label)]);
+  }
+  if (!table.known.empty()) out.add(table.known[row]);
+  if (table.has_distances()) {
+    std::visit([&](const auto& all) { label < 0 ? out.add_missing() : out.add(all[row]); }, table.distances);
+  }
+  if (!table.shares.empty()) out.add(table.shares[row]);
+  out.end_row();
+}
+
+void write_table(const std::string& path, const OutputOptions& options, std::vector<TableColumn> columns) {
   std::vector<ArrowField> fields;
   for (const TableColumn& column : columns) fields.push_back(column.field);
-  TableFile file(path, options, fields, behind);
+  TableFile file(path, options, fields);
   file.columns() = std::move(columns);
-  file.finish(before_naming);
-}
-
-/// The names of the rows: their ids, or their numbers.
-TableColumn row_names(const std::vector<std::string>& ids, const std::string& id_name, std::int64_t rows) {
-  const bool are_texts = !ids.empty();
-  TableColumn column{{row_column(ids, id_name), are_texts ? ArrowType::text : ArrowType::int64}};
-  for (const std::string& id : ids) column.add(id);
-  for (std::int64_t i = 0; !are_texts && i < rows; ++i) column.add(i);
-  return column;
+  file.finish();
 }
 
 }  // namespace
@@ -294,18 +275,19 @@ void write_labels(const std::string& path, const OutputOptions& options, const L
                   const std::function<void()>& before_naming) {
   const LabelFormat format = label_format(path);
   const std::int64_t rows = std::ssize(table.labels);
-  if (format == LabelFormat::table) {
-    std::vector<TableColumn> columns = label_columns(table, [](const std::string& name) { return name; });
-    columns.insert(columns.begin(), row_names(table.ids, table.id_name, rows));
-    return write_table(path, options, std::move(columns), before_naming);
+  if (format == LabelFormat::table || format == LabelFormat::csv) {
+    std::vector<ArrowField> fields = label_fields(table, [](const std::string& name) { return name; });
+    fields.insert(fields.begin(), row_field(table.ids, table.id_name));
+    RowOutput out(path, options, fields, {});
+    for (std::size_t i = 0; i < table.labels.size(); ++i) {
+      add_name(out, table.ids, i);
+      add_label(out, table, i);
+    }
+    return out.finish(before_naming);
   }
   OutputBytes writer(path, options);
-  if (format == LabelFormat::csv) {
-    write_csv(writer, table);
-  } else {
-    writer.write(format == LabelFormat::numpy ? numpy_head("'<i4'", {rows}) : vectors_head(rows, 1));
-    writer.write(table.labels.data(), table.labels.size_bytes());
-  }
+  writer.write(format == LabelFormat::numpy ? numpy_head("'<i4'", {rows}) : vectors_head(rows, 1));
+  writer.write(table.labels.data(), table.labels.size_bytes());
   writer.publish(before_naming);
 }
 
@@ -322,7 +304,9 @@ void write_appended(const std::string& path, const OutputOptions& options, const
   };
   if (!form) {
     const InputBytes input = open_stream(location.file, "a Parquet or Arrow file");
-    return write_table(path, options, label_columns(table, new_name), before_naming, &input);
+    RowOutput out(path, options, label_fields(table, new_name), {}, 0, &input);
+    for (std::size_t i = 0; i < table.labels.size(); ++i) add_label(out, table, i);
+    return out.finish(before_naming);
   }
   const char delimiter = form->delimiter;
   OutputBytes writer(path, options);
@@ -346,23 +330,15 @@ void write_appended(const std::string& path, const OutputOptions& options, const
 
 void write_columns(const std::string& path, const OutputOptions& options, const std::vector<std::string>& ids,
                    const std::string& id_name, const std::vector<NumberColumn>& columns) {
-  if (is_table_file(path)) {
-    std::vector<TableColumn> table{row_names(ids, id_name, std::ssize(columns.front().values))};
-    for (const NumberColumn& column : columns) {
-      table.emplace_back(TableColumn{{column.name, ArrowType::float64}}).add_all(column.values);
-    }
-    return write_table(path, options, std::move(table), [] {});
-  }
-  OutputBytes writer(path, options);
-  std::string line = csv_field(row_column(ids, id_name));
-  for (const NumberColumn& column : columns) line += "," + csv_field(column.name);
-  writer.write(line + "\n");
+  std::vector<ArrowField> fields{row_field(ids, id_name)};
+  for (const NumberColumn& column : columns) fields.push_back({column.name, ArrowType::float64});
+  RowOutput out(path, options, fields, {});
   for (std::size_t i = 0; i < columns.front().values.size(); ++i) {
-    line = ids.empty() ? std::to_string(i) : csv_field(ids[i]);
-    for (const NumberColumn& column : columns) line += fmt::format(",{}", column.values[i]);
-    writer.write(line + "\n");
+    add_name(out, ids, i);
+    for (const NumberColumn& column : columns) out.add(column.values[i]);
+    out.end_row();
   }
-  writer.publish();
+  out.finish();
 }
 
 namespace {
@@ -391,7 +367,7 @@ void write_centroids(const std::string& path, const OutputOptions& options, cons
     }
     table.emplace_back(TableColumn{{"rows", ArrowType::int64}}).add_all(centroids.counts);
     table.push_back(centroids.are_narrow ? vector_column<float>("vector", x) : vector_column<double>("vector", x));
-    return write_table(path, options, std::move(table), [] {});
+    return write_table(path, options, std::move(table));
   }
   OutputBytes writer(path, options);
   if (format == LabelFormat::numpy) {

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "data/io/file_kind.h"
+#include "data/io/quoted.h"
+#include "data/results/other_formats.h"
 
 namespace kith::data {
 namespace {
@@ -117,6 +118,83 @@ void TableFile::finish(const std::function<void()>& before_naming) {
   write_groups(true);
   out_.write(program_.call<std::string>(ArrowCall::finish_table, 0));
   out_.publish(before_naming);
+}
+
+/// NumPy's types of the fields of records, in the order of ArrowType; texts are row numbers there.
+constexpr const char* kRecordTypes[] = {"<i4", "<i8", "<f4", "<f8", "|b1", "<i8"};
+
+RowOutput::RowOutput(const std::string& path, const OutputOptions& options, const std::vector<ArrowField>& fields,
+                     Print print, std::int64_t columns, const InputBytes* behind)
+    : print_(std::move(print)), delimiter_(path.empty() ? '\t' : ','), columns_(columns) {
+  if (path.empty()) return;
+  if (is_table_file(path)) {
+    table_.emplace(path, options, fields, behind);
+    return;
+  }
+  file_ = std::make_unique<OutputBytes>(path, options);
+  for (const ArrowField& field : fields) {
+    if (makes_records(path)) {
+      record_ += fmt::format("{}('{}', '{}')", record_.empty() ? "[" : ", ", field.name,
+                             kRecordTypes[static_cast<std::size_t>(field.type)]);
+    } else {
+      begin_field();
+      buffer_ += csv_field(field.name);
+    }
+  }
+  if (are_records()) {
+    record_ += "]";
+    file_->seek(std::ssize(head()));
+  } else {
+    buffer_ += '\n';
+    field_ = 0;
+  }
+}
+
+std::string RowOutput::head() const {
+  if (columns_ == 0) return numpy_head(record_, {rows_});
+  return numpy_head(record_, {rows_ / columns_, columns_});
+}
+
+void RowOutput::begin_field() {
+  if (field_++ > 0) buffer_ += delimiter_;
+}
+
+void RowOutput::add(const std::string& text) {
+  if (table_) return table_->columns()[field_++].add(text);
+  begin_field();
+  buffer_ += delimiter_ == ',' ? csv_field(text) : quoted(text, text.size());
+}
+
+void RowOutput::add_missing(const char* shown) {
+  if (table_) return table_->columns()[field_++].add_missing();
+  begin_field();
+  buffer_ += shown;
+}
+
+void RowOutput::end_row() {
+  constexpr std::size_t kBuffer = std::size_t{1} << 16;
+  constexpr std::int64_t kTableRows = std::int64_t{1} << 20;
+  field_ = 0;
+  ++rows_;
+  if (!table_ && !are_records()) buffer_ += '\n';
+  if (buffer_.size() >= kBuffer || (table_ && rows_ % kTableRows == 0)) flush();
+}
+
+void RowOutput::flush() {
+  if (table_) return table_->flush();
+  file_ ? file_->write(buffer_) : print_(buffer_);
+  buffer_.clear();
+}
+
+void RowOutput::finish(const std::function<void()>& before_naming) {
+  flush();
+  if (table_) return table_->finish(before_naming);
+  if (!file_) return;
+  if (are_records()) {
+    file_->seek(0);
+    file_->write(head());
+  }
+  file_->publish(before_naming);
 }
 
 }  // namespace kith::data
