@@ -59,8 +59,6 @@ class Assigner {
   std::vector<std::int64_t> guessed;
 
  private:
-  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
   /// Result of the screening pass for the rows of a panel (BestScores, negated scores).
   struct Screening {
     Screening() {

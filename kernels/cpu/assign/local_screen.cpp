@@ -7,7 +7,6 @@
 namespace kith::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kBatchPanels = 16;  // panels of rows that share packed columns
 constexpr std::int64_t kChunkTiles = 8;    // tiles of products that stay in the second-level cache
 

@@ -17,7 +17,7 @@
 namespace kith::cpu {
 namespace {
 
-constexpr std::int64_t kBlockValues = 4096;  // floats in the panels of a block, which stay in the first-level cache
+constexpr std::int64_t kPanelValues = 4096;  // floats in the panels of a block, which stay in the first-level cache
 constexpr std::int64_t kMaxBlockRows = 512;
 
 std::int64_t rounded_up(std::int64_t n, std::int64_t multiple) { return ceil_div(n, multiple) * multiple; }
@@ -56,7 +56,7 @@ std::vector<bool> repeated_rows(MatrixView<const double> rows) {
 template <class T>
 NarrowScreen<T>::NarrowScreen(const HeldRows<T>& held) : held_(held), kernels_(held.set.narrow) {
   const std::int64_t lanes = kernels_.lanes, d = held.columns();
-  block_ = std::clamp(kBlockValues / d / lanes * lanes, lanes, kMaxBlockRows / lanes * lanes);
+  block_ = std::clamp(kPanelValues / d / lanes * lanes, lanes, kMaxBlockRows / lanes * lanes);
   centers_.reserve(static_cast<std::size_t>(lanes * d));
   for (std::int64_t lane = 0; lane < lanes; ++lane) {
     centers_.insert(centers_.end(), held.plan.screen.center.begin(), held.plan.screen.center.end());

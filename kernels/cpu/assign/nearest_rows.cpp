@@ -26,8 +26,6 @@
 namespace kith::cpu {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 template <class T>
 class NearestRowFinder {
  public:

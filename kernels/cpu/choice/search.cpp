@@ -12,8 +12,6 @@
 namespace kith::cpu {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 std::string name_of(SearchMethod method) {
   constexpr const char* kNames[] = {"definition", "products",     "cells",          "ranges",
                                     "tree",       "first copies", "quantized rows", "symmetric join"};

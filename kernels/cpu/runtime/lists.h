@@ -14,6 +14,8 @@
 
 namespace kith::cpu {
 
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 /// Row: an integer type for row numbers.
 template <class Row>
 struct Candidate {
@@ -114,7 +116,6 @@ class CandidateList {
     capacity_ = capacity;
   }
 
-  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::int64_t k_ = 0;
   float margin_ = 0.0F;
   float kth_score_ = kInfinity;  // the k-th best score

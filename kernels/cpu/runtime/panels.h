@@ -11,6 +11,7 @@
 
 #include "core/numbers/screen.h"
 #include "kernels/cpu/runtime/held_rows.h"
+#include "kernels/cpu/runtime/lists.h"
 
 namespace kith::cpu {
 
@@ -268,8 +269,6 @@ class ScreenColumns {
     }
     tile.step = pack_centred(screen_, centred, count, tile.largest, packed(tile));
   }
-
-  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
   const ScreenKernels& screen_;
   std::int64_t d_;

@@ -16,8 +16,6 @@
 namespace kith::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 /// The lists of nearest neighbours of a panel of queries.
 class NearestResults {
  public:

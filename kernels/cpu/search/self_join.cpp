@@ -64,7 +64,6 @@ class Join {
   static constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;  // a block, which fits the second-level cache
   static constexpr std::int64_t kLimitTiles = 32;                     // minimum number of tiles for initial limits
   static constexpr std::int64_t kLocks = 256;
-  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
   /// The columns that are scored to find the first limit of each list: 1.5 times the k + 1 column blocks that a limit
   /// needs.

@@ -23,7 +23,6 @@ bool operator<(const TreeHit& a, const TreeHit& b) {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kGroupsPerTask = 16;
 
 /// A group of queries that search a tree together, in the memory of a thread.

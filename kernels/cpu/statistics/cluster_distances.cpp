@@ -72,7 +72,6 @@ double upper_half_sq_norm(float norm, std::int64_t d) {
 template <class T>
 RootTerms terms_of(const QueryPanels<T>& panels, const ScreenColumns& base, std::int64_t first, std::int64_t count,
                    std::int64_t d) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   RootTerms terms;
   std::fill_n(terms.low, kMaxLanes, -kInfinity);
   std::fill_n(terms.high, kMaxLanes, kInfinity);
