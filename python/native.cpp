@@ -236,7 +236,7 @@ Clusters cluster(nb::object points, std::int64_t clusters, const nb::object& ini
   take_start(init, options, before);
   const Points held = hold(std::move(points), "points", {backend, device, threads});
   kith::ClusterResult found = call([&] { return held.held.cluster(clusters, options); });
-  if (found.stopped_by == "max-iterations") {
+  if (found.stopped_by == "max-iterations" && found.changed > 0) {
     attribute_of("kith._errors", "warn_of_limit")(found.changed, found.labels.size(), found.iterations);
   }
   return Clusters(std::move(found));

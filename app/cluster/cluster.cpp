@@ -472,7 +472,8 @@ Clusters cluster(const ClusterOptions& options, ClusterInputs& inputs, const Arg
   if (!result.continues) inputs.start.continuation.reset();
   report_result(found.run, options, inputs.clusters, run);
   found.resumes = can_resume(result, kmeans.runs, options, run);
-  if (result.stopped_by == "max-iterations") warn_of_limit(result, found.resumes, options, words, run);
+  if (result.stopped_by == "max-iterations" && result.changed > 0)
+    warn_of_limit(result, found.resumes, options, words, run);
   if (run.checkpoint && run.checkpoint->interrupted()) {
     warn_of_interruption(result, kmeans.runs, found.resumes, words, run);
   }

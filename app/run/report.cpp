@@ -173,7 +173,10 @@ std::string stop_of(const Report& report) {
   if (report.stopped_by == "epochs") return "all epochs done (--epochs)";
   if (report.stopped_by == "splits") return fmt::format("in {:g} splits", report.stopped_value);
   const char* why = report.stopped_by == "interrupted" ? "interrupted" : "stopped at the limit (--max-iterations)";
-  return fmt::format("{}; {} labels still changed", why, report.changed);
+  if (report.changed == 0 && report.stopped_by == "max-iterations") {
+    return fmt::format("{}; no label changed in the last assignment", why);
+  }
+  return fmt::format("{}; {} label{} still changed", why, report.changed, report.changed == 1 ? "" : "s");
 }
 
 /// The share of the variance that the clusters explain: betweenss / totss in R's kmeans.
