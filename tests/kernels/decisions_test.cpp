@@ -160,6 +160,7 @@ constexpr Expected kExpected[] = {
     {"cpu", Operation::second_assignment, noise, {20'000, 64, 256}, 0, kEuclidean, "screen"},
     {"cpu", Operation::second_assignment, blobs, {30'000, 64, 1'000}, 0, kEuclidean, "local screen"},
     {"cpu", Operation::first_assignment, noise, {20, 10'000, 5}, 0, kEuclidean, "definition"},
+    {"cpu", Operation::first_assignment, noise, {4, 64, 3}, 0, kEuclidean, "definition"},
 };
 
 /// The decisions of an operation on a backend that has made no other.

@@ -352,15 +352,19 @@ class ScreenedAssignment {
   Assignment result_;
 };
 
-/// Labels rows by the definition alone, without panels.
+/// Labels few rows by the definition alone, without panels.
 template <class T>
 void assign_by_definition(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
   const std::int64_t k = request.centroids.rows;
   held.skip_bounds();
   std::vector<double> distance(static_cast<std::size_t>(held.rows() * k));
-  held.threads.run(std::ssize(distance), [&](std::int64_t pair, int) {
-    distance[pair] = held.set.template rows<T>().distance(held.row(pair / k), request.centroids.row(pair % k).data(),
-                                                          held.columns());
+  constexpr std::int64_t kMostColumns = 1 << 17;  // of a task, about 20 us
+  const std::int64_t pairs = std::ssize(distance), step = std::max<std::int64_t>(kMostColumns / held.columns(), 1);
+  held.threads.run(ceil_div(pairs, step), [&](std::int64_t task, int) {
+    for (std::int64_t pair = task * step; pair < std::min((task + 1) * step, pairs); ++pair) {
+      distance[pair] = held.set.template rows<T>().distance(held.row(pair / k), request.centroids.row(pair % k).data(),
+                                                            held.columns());
+    }
   });
   for (std::int64_t i = 0; i < held.rows(); ++i) {
     const auto own = distance.begin() + i * k;

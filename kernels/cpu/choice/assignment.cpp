@@ -31,6 +31,15 @@ bool is_small(const HeldRows<T>& held, std::int64_t clusters) {
   return held.columns() <= kMaxColumns && clusters * held.columns() <= kMaxWork / held.rows();
 }
 
+/// Whether rows are so few that packing the centroids for a screen would take longer than all distances: kPacked is
+/// measured with rows 1 to 16 and 100 to 1024 centroids of 32 to 768 columns.
+template <class T>
+bool are_few(const HeldRows<T>& held, std::int64_t clusters) {
+  constexpr double kPacked = 2.5;  // times packing: columns are sorted, too
+  const Prices price = prices_of(held, clusters);
+  return held.rows() < kMaxLanes && static_cast<double>(held.rows()) * price.definition < kPacked * price.packing;
+}
+
 /// The narrow screen is the fastest for few columns, and for small problems with few clusters, if it certifies most
 /// rows: its margin is that of the longest centroid, which is a far outlier in some data.
 template <class T>
@@ -158,6 +167,9 @@ AssignmentMethod choose_assignment(HeldRows<T>& held, MatrixView<const double> c
   AssignmentDecision<T> decision(held, clusters);
   if (held.are_few_and_long(clusters)) {
     return decision.take(AssignmentMethod::definition, "few long rows do not fill the panels of a screen");
+  }
+  if (are_few(held, clusters)) {
+    return decision.take(AssignmentMethod::definition, "the rows are too few to repay packed centroids");
   }
   decision.exclude("definition", "the rows fill the panels of a screen");
   if (narrow_is_best(held, clusters)) {

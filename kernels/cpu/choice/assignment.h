@@ -10,7 +10,7 @@
 namespace kith::cpu {
 
 enum class AssignmentMethod {
-  definition,     // few long rows, which no panel of a screen would hold
+  definition,     // few rows, for which packed centroids do not pay
   narrow_screen,  // few columns, or a small problem (assign/narrow_screen.h)
   screen,         // all rows against all centroids (assign/assign.cpp)
   local_screen    // rows against the centroids near their own (assign/local_screen.h)
