@@ -291,7 +291,7 @@ void NumberMarks::add(std::string_view text) {
   if (has_other) seen_ |= thousands(other);
   const bool is_either = !has_other && !groups && !power && end - last == 4 && last - begin > 0 && last - begin <= 3 &&
                          number[begin] != '0';
-  seen_ |= is_either ? either(mark) : decimal(mark);
+  seen_ |= is_either ? either(mark) | (last - begin > 1 ? from_ten : 0) : decimal(mark);
 }
 
 NumberMarks::Meaning NumberMarks::meaning_of(char mark, const NumberMarks& table, char delimiter) const {
@@ -303,6 +303,7 @@ NumberMarks::Meaning NumberMarks::meaning_of(char mark, const NumberMarks& table
   if (mark == ',' && delimiter == ',') return Meaning::thousands;  // a decimal comma has another delimiter
   if (has(long_whole)) return Meaning::decimal;
   if (may_be_thousands(mark)) return has(currency) ? Meaning::thousands : Meaning::unclear;
+  if (has(currency) && has(from_ten)) return Meaning::unclear;  // 1.799 EUR is the price of a litre, 13.697 EUR is not
   return mark == '.' || delimiter == ';' ? Meaning::decimal : Meaning::unclear;
 }
 

@@ -132,6 +132,7 @@ class NumberMarks {
 
  private:
   static constexpr unsigned one_digit = 1, short_whole = 2, long_whole = 4, currency = 8;
+  static constexpr unsigned from_ten = 1024;  // 10.000 or more, with a mark that may be either
   static constexpr unsigned either(char mark) { return mark == '.' ? 16 : 32; }
   static constexpr unsigned decimal(char mark) { return mark == '.' ? 64 : 128; }
   static constexpr unsigned thousands(char mark) { return mark == '.' ? 256 : 512; }

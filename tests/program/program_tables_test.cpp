@@ -112,6 +112,10 @@ TEST_CASE("a mark before three digits is what the other numbers of the table say
   write_bytes(folder / "t.csv", "p;q\n1.200 \xe2\x82\xac;1\n750 \xe2\x82\xac;2\n2.400 \xe2\x82\xac;3\n");
   CHECK(first_of({"--prepare", "auto", "--scale", "none"}) > 1000.0);
   refuses(3, cluster({"--encode", "p=unit"}), {"does the point in column 1 ('p')"}, there);
+  write_bytes(folder / "petrol.csv", "p;q\n1.799 \xe2\x82\xac;1\n1.829 \xe2\x82\xac;2\n1.765 \xe2\x82\xac;3\n");
+  CHECK(done({"cluster", "petrol.csv", "-k", "2", "--prepare", "auto"}, there).says("all 1.79767"));
+  write_bytes(folder / "rent.csv", "p;q\n13.697 \xe2\x82\xac;1\n9.182 \xe2\x82\xac;2\n17.650 \xe2\x82\xac;3\n");
+  proposes_what_works({"cluster", "rent.csv", "-k", "2", "-q", "-f", "-o", "o.h5", "--prepare", "auto"}, 2, there);
   proposes_what_works(cluster({"--encode", "p=unit"}), 2, there);
   for (const std::string currency : {"", "$"}) {
     std::string table = "price,age\n";
