@@ -177,7 +177,8 @@ void Progress::set_mark(Clock::time_point now) {
 std::string Progress::time_left(Clock::time_point now) const {
   constexpr double kWorth = 0.05;  // seconds of a plan from which a comparison with the run says something
   const auto text = [](double seconds, bool is_limit) {
-    return fmt::format("{} {} left", is_limit ? "at most" : "about", show_seconds(std::max(seconds, 0.0)));
+    if (seconds < 0.05) return std::string("almost done");
+    return fmt::format("{} {} left", is_limit ? "at most" : "about", show_seconds(seconds));
   };
   double planned = 0.0, measured = 0.0;  // of what has been computed
   bool is_known = false;                 // whether the plan has the current phase
