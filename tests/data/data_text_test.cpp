@@ -173,9 +173,8 @@ TEST_CASE("an invalid field is refused with line, column, content and remedy") {
   refuses_text(many + "# a comment\n\n\"5\",\"6\n7\"\n1,x\n", {"line 34, column 2 ('b')"}, {.comment = '#'});
   refuses_text("1,5;2,5\n3,5;4,5\n", {"numbers with other marks in column 1 (2 rows, first fault in line 1), column 2",
                                       "this reads it: --decimal comma"});
-  refuses_text(
-      "a,b\n\"1,000\",2\n",
-      {"line 2, column 1 ('a'): expected a number, found '1,000'; say --decimal comma, or --thousands comma if"});
+  refuses_text("a,b\n\"1,000\",2\n",
+               {"line 2, column 1 ('a'): expected a number, found '1,000'; say --thousands comma"});
   refuses_text("a\tb\n1,5\t2\n", {"line 2, column 1 ('a')", "--decimal comma"});
   refuses_text("1,2\n\n3\n", {"line 3: expected 2 fields"});
   refuses_text("1,1e39\n",
