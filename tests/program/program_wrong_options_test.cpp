@@ -242,9 +242,16 @@ TEST_CASE("rows that were left out are named where too few are left, and labels 
 
 TEST_CASE("a page is written neither over its points nor under a name of data") {
   const Scratch folder;
-  write_bytes(folder / "p.html", "x,y\n1,2\n3,4\n5,6\n");
+  write_bytes(folder / "p.html", "x,y\n0,0\n1,0\n2,0\n10,0\n");  // one iteration is not enough
   const Setting here{.folder = folder.path()};
-  const Outcome stopped = done({"cluster", "p.html", "-k", "2", "--max-iterations", "1", "-o", "r s.h5"}, here);
+  const auto iterate = [&](const std::string& limit) {
+    return done({"cluster", "p.html", "-k", "2", "--init", "first", "--max-iterations", limit, "-f", "-o", "r s.h5"},
+                here);
+  };
+  const Outcome no_more = iterate("2"), stopped = iterate("1");
+  CHECK(no_more.says("no label changed in the"));
+  CHECK(!no_more.says("still change"));
+  CHECK(stopped.says("2 labels still changed"));
   CHECK(stopped.says("continue with: kith cluster --init 'r s.h5'"));
   refuses(5, {"report", "r s.h5", "-o", "p.html", "-f"}, {"p.html: is the input", "never overwritten"}, here);
   refuses(5, {"report", "r s.h5", "-o", "p.csv"}, {"p.csv: expected the name of an HTML page", ".html"}, here);
