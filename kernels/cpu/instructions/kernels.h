@@ -450,24 +450,35 @@ struct Kernels {
 
   static void quantized_distances(const std::int8_t* values, const float* step, std::int64_t count, std::int64_t pitch,
                                   const float* query, float* squared) {
-    constexpr int kSums = 16 / V::floats;
-    for (std::int64_t i = 0; i < count; ++i, values += pitch) {
-      const double scale = static_cast<double>(step[i]);
-      F sum[kSums];
-      for (int s = 0; s < kSums; ++s) sum[s] = V::zero();
-      for (std::int64_t j = 0; j < pitch; j += 16) {
-        for (int s = 0; s < kSums; ++s) {
-          const F difference = V::centred(values + j + s * V::floats, scale, V::load(query + j + s * V::floats));
-          sum[s] = V::multiply_add(difference, difference, sum[s]);
+    constexpr int kTogether = 4;  // rows whose sums do not wait for each other
+    for (std::int64_t i = 0; i < count; i += V::floats) {
+      F sums[V::floats];
+      for (int first = 0; first < V::floats; first += kTogether) {
+        const std::int8_t* row[kTogether];
+        double scale[kTogether];
+        F sum[kTogether];
+        for (int r = 0; r < kTogether; ++r) {
+          const std::int64_t at = i + first + r < count ? i + first + r : count - 1;
+          row[r] = values + at * pitch;
+          scale[r] = static_cast<double>(step[at]);
+          sum[r] = V::zero();
         }
+        for (std::int64_t j = 0; j < pitch; j += V::floats) {
+          const F center = V::load(query + j);
+          for (int r = 0; r < kTogether; ++r) {
+            const F difference = V::centred(row[r] + j, scale[r], center);
+            sum[r] = V::multiply_add(difference, difference, sum[r]);
+          }
+        }
+        for (int r = 0; r < kTogether; ++r) sums[first + r] = sum[r];
       }
-      for (int s = 1; s < kSums; ++s) sum[0] = V::add(sum[0], sum[s]);
-      float lanes[V::floats];
-      V::store(lanes, sum[0]);
+      V::transpose(sums);  // then each lane belongs to a row
       for (int width = V::floats / 2; width > 0; width /= 2) {
-        for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+        for (int l = 0; l < width; ++l) sums[l] = V::add(sums[l], sums[l + width]);
       }
-      squared[i] = lanes[0];
+      float of_rows[V::floats];
+      V::store(of_rows, sums[0]);
+      for (std::int64_t r = 0; r < V::floats && i + r < count; ++r) squared[i + r] = of_rows[r];
     }
   }
 
