@@ -270,7 +270,7 @@ class SearchChoice {
       return false;
     }
     if (n_ * d_ < kLeastValues || 64 * request_.places() > n_) return exclude(kMethod, "few rows");
-    if (held_.observed.quantized_remain) return exclude(kMethod, "too many rows are about as near");
+    if (held_.observed.quantized.skips()) return exclude(kMethod, "too many rows were about as near lately");
     const std::int64_t bytes = quantized_bytes(n_, d_);
     if (bytes > request_.queries.host_bytes) return exclude(kMethod, "little memory");
     const auto q = static_cast<double>(q_), n = static_cast<double>(n_), d = static_cast<double>(d_);

@@ -69,8 +69,8 @@ struct Observations {
   Backoff bounds{};         // left out while they certify too few rows
   TreeObservations trees{};
   CopyObservations copies{};
-  double quantized_saved = 0.0;   // seconds that searches of few queries would have saved with quantized rows
-  bool quantized_remain = false;  // too many rows remain in a search of quantized rows
+  double quantized_saved = 0.0;  // seconds that searches of few queries would have saved with quantized rows
+  Backoff quantized{};           // left out after a search in which too many of these rows remained
 };
 
 /// The seeds so far, and the candidates tried last.

@@ -19,6 +19,7 @@ namespace {
 constexpr float kLongest = 0x1p50F;    // squares of longer differences might overflow in float32
 constexpr double kVanished = 0x1p-60;  // at least what underflow changes of a distance, and far below all that matters
 constexpr std::int64_t kLanes = 16;    // partial sums of a row; rows are padded to a multiple of this
+constexpr int kMostSearches = 64;      // without quantized rows, after some that did not pay
 constexpr std::int64_t kBlockRows = 64;  // rows whose distances are computed together
 
 /// Packs a row centred in float32. lost: its rounding error before that.
@@ -139,9 +140,10 @@ class QuantizedSearch {
       if (!scan(first, last, parts_[static_cast<std::size_t>(task)])) is_full = true;
     });
     if (is_full) {
-      held_.observed.quantized_remain = true;
+      held_.observed.quantized.delay(kMostSearches);
       return false;
     }
+    held_.observed.quantized.reward();
     for (std::int64_t q = 0; q < queries_.values.rows; ++q) rank(q);
     lists_.products += queries_.values.rows * held_.rows();
     return true;
