@@ -21,6 +21,7 @@
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
 #include "core/numbers/metric.h"
+#include "core/numbers/pack_bits.h"
 #include "core/numbers/places.h"
 #include "core/points/backend.h"
 #include "core/points/data_plan.h"
@@ -126,23 +127,15 @@ class Reporter final : public Observer {
 /// Packs rows of 0 and 1 as numpy.packbits does.
 template <class T>
 Matrix<std::uint8_t> packed(MatrixView<const T> rows, const char* name) {
-  constexpr std::int64_t kOfByte = 8;
-  Matrix<std::uint8_t> bits(rows.rows, (rows.columns + kOfByte - 1) / kOfByte);
-  std::fill(bits.data(), bits.data() + bits.size(), std::uint8_t{0});
+  Matrix<std::uint8_t> bits(rows.rows, (rows.columns + 7) / 8);
   for (std::int64_t i = 0; i < rows.rows; ++i) {
-    for (std::int64_t j = 0; j < rows.columns; ++j) {
-      const T value = rows(i, j);
-      if (value != T{0} && value != T{1}) {
-        throw Error(
-            ExitCode::data,
-            fmt::format("{}: row {}, column {} (counted from 1): expected a bit, 0 or 1, found {}; give bits, or "
-                        "bytes of eight bits as numpy.packbits makes them",
-                        name, i + 1, j + 1, static_cast<double>(value)),
-            Cause::value);
-      }
-      if (value == T{1})
-        bits(i, j / kOfByte) = static_cast<std::uint8_t>(bits(i, j / kOfByte) | 0x80U >> (j % kOfByte));
-    }
+    const std::size_t column = pack_bits(rows.row(i), bits.row(i));
+    if (static_cast<std::int64_t>(column) == rows.columns) continue;
+    throw Error(ExitCode::data,
+                fmt::format("{}: row {}, column {} (counted from 1): expected a bit, 0 or 1, found {}; give bits, or "
+                            "bytes of eight bits as numpy.packbits makes them",
+                            name, i + 1, column + 1, static_cast<double>(rows.row(i)[column])),
+                Cause::value);
   }
   return bits;
 }

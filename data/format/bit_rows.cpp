@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/numbers/distance.h"
+#include "core/numbers/pack_bits.h"
 #include "data/format/filters.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
@@ -97,21 +98,14 @@ class BitRows final : public SourceFilter {
       const std::int64_t block = std::max<std::int64_t>(some.rows / (4 * threads_), 1);
       read_in_blocks((some.rows + block - 1) / block, threads_, [&](std::int64_t number, Matrix<std::byte>&) {
         for (std::int64_t i = number * block; i < std::min((number + 1) * block, some.rows); ++i) {
-          pack_row<T>(some.row(i), first + begin + i, out.row(begin + i));
+          const std::span<const T> values = some.row(i);
+          const std::size_t packed = pack_bits(values, out.row(begin + i));
+          if (packed < values.size()) refuse_column(static_cast<double>(values[packed]), first + begin + i, packed);
         }
       });
     }
   }
 
-  template <class T>
-  void pack_row(std::span<const T> values, std::int64_t row, std::span<std::uint8_t> out) const {
-    std::fill(out.begin(), out.end(), std::uint8_t{0});
-    for (std::size_t j = 0; j < values.size(); ++j) {
-      const bool is_set = values[j] == T{1};
-      if (!is_set && values[j] != T{0}) refuse_column(static_cast<double>(values[j]), row, j);
-      out[j / kOfByte] = static_cast<std::uint8_t>(out[j / kOfByte] | (is_set ? 0x80U >> (j % kOfByte) : 0U));
-    }
-  }
   [[noreturn]] void refuse_column(double value, std::int64_t row, std::size_t column) const {
     const std::vector<std::string> names = column_names();
     const std::string named = column < names.size() ? fmt::format(" ({})", names[column]) : "";
