@@ -14,7 +14,7 @@ namespace kith {
 
 /// The quantity D that is minimised. Inner products are negated. The last two are of rows of bits.
 enum class Measure { squared_euclidean, inner_product, manhattan, chebyshev, hamming, jaccard };
-inline bool is_of_bits(Measure measure) { return measure == Measure::hamming || measure == Measure::jaccard; }
+constexpr bool is_of_bits(Measure measure) { return measure == Measure::hamming || measure == Measure::jaccard; }
 
 /// The most bits of a row. Two different fractions whose denominators are no larger differ by 2^-52 or more, so they
 /// are different numbers of float64 too, and these have the order of the fractions.
@@ -22,7 +22,7 @@ inline constexpr std::int64_t kMostBits = std::int64_t{1} << 26;
 
 /// D of two rows of bits: the bits that differ, or their share of the bits that either row has. Rows without a bit are
 /// equal.
-inline double bit_distance(Measure measure, std::int64_t differing, std::int64_t in_either) {
+KITH_BOTH constexpr double bit_distance(Measure measure, std::int64_t differing, std::int64_t in_either) {
   if (measure == Measure::hamming) return static_cast<double>(differing);
   return in_either == 0 ? 0.0 : static_cast<double>(differing) / static_cast<double>(in_either);
 }

@@ -94,7 +94,7 @@ void search_blocks(HeldRows<T>& held, Measure measure, const std::function<void(
       const std::int64_t count = std::min(rows, held.rows() - first);
       const auto points =
           hold_block<T>(held.context, {blocks->on_device(first), count, held.columns(), held.first_row + first}, known);
-      points->prepare(held.plan.columns > 0 ? held.plan : make_block_plan(*points, seen));
+      if (!is_of_bits(measure)) points->prepare(held.plan.columns > 0 ? held.plan : make_block_plan(*points, seen));
       search(*points);
       first += count;
     } catch (const OutOfMemory&) {  // the lists are those of the blocks before

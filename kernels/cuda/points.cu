@@ -165,7 +165,7 @@ class CudaPoints final : public Points {
   void search(const Queries& queries, NeighborLists& lists) const override {
     if (searches_in_blocks(held_, queries))
       return search_blocks<T>(held_, queries.measure, [&](const Points& block) { block.search(queries, lists); });
-    plan_kept_rows();
+    if (!is_of_bits(queries.measure)) plan_kept_rows();
     with_memory(held_, [&] { cuda::search(held_, queries, lists); });
     if (known_ != nullptr) *known_ = held_.index.knowledge();
   }
@@ -184,7 +184,7 @@ class CudaPoints final : public Points {
     if (searches_in_blocks(held_, queries))
       return search_blocks<T>(held_, queries.measure,
                               [&](const Points& block) { block.search_radius(queries, found); });
-    plan_kept_rows();
+    if (!is_of_bits(queries.measure)) plan_kept_rows();
     with_memory(held_, [&] { cuda::search_radius(held_, queries, found); });
   }
   void all_distances(const Queries& queries, MatrixView<double> out) const override {

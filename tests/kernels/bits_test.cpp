@@ -1,7 +1,8 @@
-// Rows of bits by every instruction set: lists, radius searches and distances are those of the definition in loops, for
-// rows of 1 to 4096 bits, few and many queries, ties, equal rows, rows without a bit and rows of nothing else.
+// Rows of bits by every backend: lists, radius searches and distances are those of the definition in loops, for rows of
+// 1 to 4096 bits, few and many queries, ties, equal rows, rows without a bit and rows of nothing else.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "core/neighbors/merge_lists.h"
 #include "core/numbers/distance.h"
@@ -36,62 +37,101 @@ Matrix<double> packed_rows(std::int64_t n, std::int64_t bytes, std::uint64_t see
   return rows;
 }
 
-/// The CPU with every instruction set.
-std::vector<Tested> processors(const BackendOptions& options) {
-  std::vector<Tested> all = every_backend(options);
-  std::erase_if(all, [](const Tested& tested) { return tested.backend->device().has_own_memory; });
-  return all;
+/// D of every query (rows) and row (columns) by the definition.
+Matrix<double> distances_of(MatrixView<const double> queries, MatrixView<const double> base, Measure measure) {
+  Matrix<double> distances(queries.rows, base.rows);
+  for (std::int64_t q = 0; q < queries.rows; ++q) {
+    for (std::int64_t i = 0; i < base.rows; ++i) {
+      distances(q, i) = reference_distance(measure, queries.row(q).data(), base.row(i).data(), base.columns);
+    }
+  }
+  return distances;
+}
+
+/// The rows whose distances these are, from number first on, without the first `skipped`, in the order of lists.
+std::vector<Neighbor> ordered(std::span<const double> distances, std::int64_t first, std::int64_t skipped = 0) {
+  std::vector<Neighbor> rows;
+  for (std::int64_t i = skipped; i < std::ssize(distances); ++i) {
+    rows.push_back({distances[static_cast<std::size_t>(i)], first + i});
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+/// Whether a search of k rows and one within the limit, from row first + 5 on, find what the definition does.
+void check_searches(const Points& points, const Queries& asked, const Matrix<double>& expected, std::int64_t first,
+                    std::int64_t k, double limit) {
+  const std::int64_t count = asked.values.rows;
+  NeighborLists lists(count, k);
+  points.search(asked, lists);
+  RadiusLists within(count, limit, 1 << 20);
+  within.first_row = first + 5;
+  points.search_radius(asked, within);
+  const auto are_equal = [](const Neighbor& a, const Neighbor& b) {
+    return a.row == b.row && a.distance == b.distance;
+  };
+  std::int64_t wrong = 0;
+  for (std::int64_t q = 0; q < count; ++q) {
+    const std::vector<Neighbor> all = ordered(expected.row(q), first);
+    for (std::int64_t i = 0; i < k; ++i) {
+      const Neighbor missing{std::numeric_limits<double>::infinity(), -1},
+          found{lists.distance(q, i), lists.index(q, i)};
+      wrong += are_equal(found, i < std::ssize(all) ? all[static_cast<std::size_t>(i)] : missing) ? 0 : 1;
+    }
+    std::vector<Neighbor> near = ordered(expected.row(q), first, 5);
+    std::erase_if(near, [&](const Neighbor& row) { return !(row.distance <= limit); });
+    auto& rows = within.rows[static_cast<std::size_t>(q)];
+    std::sort(rows.begin(), rows.end());
+    wrong += within.counts[static_cast<std::size_t>(q)] == std::ssize(near) ? 0 : 1;
+    wrong += std::equal(rows.begin(), rows.end(), near.begin(), near.end(), are_equal) ? 0 : 1;
+  }
+  CHECK(wrong == 0);
 }
 
 }  // namespace
 
 TEST_CASE("lists, radius searches and distances of bits equal the definition") {
   for (const std::int64_t block_rows : {0, 37}) {
-    const std::vector<Tested> tested = processors({.threads = 2, .block_rows = block_rows});
+    const std::vector<Tested> tested = every_backend({.threads = 2, .block_rows = block_rows});
     for (const std::int64_t bytes : {1, 2, 3, 4, 5, 8, 15, 31, 33, 64, 65, 125, 130, 512}) {
       for (const std::int64_t count : {1, 3, 34}) {
         const Matrix<double> base = packed_rows(70, bytes, 1), queries = packed_rows(count, bytes, 2);
         const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
-        for (const Tested& one : tested) {
-          const auto points = one.backend->hold({view_of(stored), 100});
-          for (const Measure measure : kMeasures) {
+        for (const Measure measure : kMeasures) {
+          const Matrix<double> expected = distances_of(queries.view(), base.view(), measure);
+          for (const Tested& one : tested) {
+            const auto points = one.backend->hold({view_of(stored), 100});
             INFO(one.name << ", " << bytes << " bytes, " << count << " queries, measure " << static_cast<int>(measure));
             const Queries asked{.values = queries.view(), .measure = measure};
-            Matrix<double> expected(count, base.rows()), found(count, base.rows());
-            for (std::int64_t q = 0; q < count; ++q) {
-              for (std::int64_t i = 0; i < base.rows(); ++i) {
-                expected(q, i) = reference_distance(measure, queries.row(q).data(), base.row(i).data(), bytes);
-              }
-            }
+            Matrix<double> found(count, base.rows());
             points->all_distances(asked, found.view());
             CHECK(std::equal(expected.data(), expected.data() + expected.size(), found.data()));
-
-            const std::int64_t k = 9;
             const double limit = measure == Measure::hamming ? static_cast<double>(3 * bytes) + 0.5 : 0.625;
-            NeighborLists lists(count, k);
-            points->search(asked, lists);
-            RadiusLists within(count, limit, 1 << 20);
-            within.first_row = 105;
-            points->search_radius(asked, within);
-            for (std::int64_t q = 0; q < count; ++q) {
-              std::vector<Neighbor> all, near;
-              for (std::int64_t i = 0; i < base.rows(); ++i) all.push_back({expected(q, i), 100 + i});
-              std::copy_if(all.begin() + 5, all.end(), std::back_inserter(near),
-                           [&](const Neighbor& row) { return row.distance <= limit; });
-              std::sort(all.begin(), all.end());
-              for (std::int64_t i = 0; i < k; ++i) {
-                CHECK(lists.index(q, i) == all[static_cast<std::size_t>(i)].row);
-                CHECK(lists.distance(q, i) == all[static_cast<std::size_t>(i)].distance);
-              }
-              auto& rows = within.rows[static_cast<std::size_t>(q)];
-              std::sort(rows.begin(), rows.end());
-              std::sort(near.begin(), near.end());
-              CHECK(within.counts[static_cast<std::size_t>(q)] == std::ssize(near));
-              CHECK(std::equal(rows.begin(), rows.end(), near.begin(), near.end(), [](const auto& a, const auto& b) {
-                return a.row == b.row && a.distance == b.distance;
-              }));
-            }
+            check_searches(*points, asked, expected, 100, count == 3 ? 75 : 9, limit);
           }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("many rows and queries of bits, in whole tiles and blocks and others, give the lists of the definition") {
+  struct {
+    std::int64_t bytes, count, k;
+  } const cases[] = {{1, 20, 3}, {16, 150, 9}, {63, 20, 1}, {128, 150, 9}, {129, 20, 600}, {272, 20, 9}};
+  for (const auto& [bytes, count, k] : cases) {
+    constexpr std::int64_t kRows = 2900;
+    const Matrix<double> base = packed_rows(kRows, bytes, 6), queries = packed_rows(count, bytes, 7);
+    const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
+    for (const Measure measure : kMeasures) {
+      const Matrix<double> expected = distances_of(queries.view(), base.view(), measure);
+      for (const std::int64_t block_rows : {0, 1024, 999}) {
+        for (const Tested& one : every_backend({.threads = 2, .block_rows = block_rows})) {
+          INFO(one.name << ", " << bytes << " bytes, " << count << " queries, measure " << static_cast<int>(measure)
+                        << ", blocks of " << block_rows);
+          const auto points = one.backend->hold({view_of(stored), 7});
+          const Queries asked{.values = queries.view(), .measure = measure};
+          check_searches(*points, asked, expected, 7, k, measure == Measure::hamming ? 2.0 * static_cast<double>(bytes) : 0.5);
         }
       }
     }
@@ -100,7 +140,7 @@ TEST_CASE("lists, radius searches and distances of bits equal the definition") {
 
 TEST_CASE("blocks of rows in any order give the lists of all rows, and a row is left out of its own list") {
   const Matrix<double> base = packed_rows(200, 16, 3);
-  for (const Tested& one : processors({.threads = 2})) {
+  for (const Tested& one : every_backend({.threads = 2})) {
     for (const Measure measure : kMeasures) {
       const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
       const PointsView all = view_of(stored);
@@ -136,7 +176,8 @@ TEST_CASE("different fractions of bits are different numbers in their order") {
 }
 
 TEST_CASE("many queries use tiles where the processor has them, and few do not") {
-  for (const Tested& one : processors({.threads = 1})) {
+  for (const Tested& one : every_backend({.threads = 1})) {
+    if (one.backend->device().has_own_memory) continue;
     const Matrix<double> base = packed_rows(64, 128, 4), queries = packed_rows(256, 128, 5);
     const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
     const auto points = one.backend->hold({view_of(stored), 0});

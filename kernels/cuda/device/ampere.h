@@ -73,4 +73,15 @@ __device__ inline void multiply_bytes_16x8x32(int* product, uint2 upper_row, uin
 #endif
 }
 
+/// Adds the numbers of bits that 256 bits of two rows (a) and of one row (b) have in common. A thread has 64 of them.
+__device__ inline void multiply_bits_16x8x256(int* product, uint2 upper_row, uint2 lower_row, uint2 b) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile(
+      "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+r"(product[0]), "+r"(product[1]), "+r"(product[2]), "+r"(product[3])
+      : "r"(upper_row.x), "r"(lower_row.x), "r"(upper_row.y), "r"(lower_row.y), "r"(b.x), "r"(b.y));
+#endif
+}
+
 }  // namespace kith::cuda

@@ -17,9 +17,18 @@ __device__ inline double add_square(double x, double c, double sum) {
   return __fma_rn(t, t, sum);
 }
 
+/// An accumulator of rows of bits adds the bits that differ and, times this, those that either row has: both numbers
+/// are smaller, and float64 holds the sums exactly.
+inline constexpr double kInEither = 0x1p27;
+static_assert(kMostBits < (std::int64_t{1} << 27));
+
 /// One step of an accumulator, for any measure.
 template <Measure M>
 __device__ inline double add_term(double x, double c, double sum) {
+  if constexpr (is_of_bits(M)) {
+    const auto a = static_cast<unsigned>(x), b = static_cast<unsigned>(c);
+    return __dadd_rn(sum, kInEither * __popc(a | b) + __popc(a ^ b));
+  }
   if constexpr (M == Measure::squared_euclidean) return add_square(x, c, sum);
   if constexpr (M == Measure::inner_product) return __fma_rn(x, c, sum);
   if constexpr (M == Measure::manhattan) return __dadd_rn(sum, fabs(__dsub_rn(x, c)));
@@ -33,6 +42,10 @@ __device__ inline double join(double a, double b) {
 /// D from the accumulator at the root of the tree.
 template <Measure M>
 __device__ inline double distance_from(double sum) {
+  if constexpr (is_of_bits(M)) {
+    const auto counts = static_cast<std::int64_t>(sum), each = static_cast<std::int64_t>(kInEither);
+    return bit_distance(M, counts % each, counts / each);
+  }
   return M == Measure::inner_product ? __dsub_rn(0.0, sum) : sum;
 }
 

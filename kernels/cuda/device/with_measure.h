@@ -1,6 +1,7 @@
 // Dispatch from a measure at run time to a kernel that is compiled for it.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "core/error.h"
@@ -8,8 +9,8 @@
 
 namespace kith::cuda {
 
-/// Calls launch(measure), where measure.value is a compile-time constant.
-template <class Launch>
+/// Calls launch(measure), where measure.value is a compile-time constant, for rows of type T. Rows of bits are bytes.
+template <class T, class Launch>
 void with_measure(Measure measure, const Launch& launch) {
   switch (measure) {
     case Measure::squared_euclidean:
@@ -22,7 +23,11 @@ void with_measure(Measure measure, const Launch& launch) {
       return launch(std::integral_constant<Measure, Measure::chebyshev>());
     case Measure::hamming:
     case Measure::jaccard:
-      throw Error(ExitCode::device, "a GPU has no distances of rows of bits; use --backend cpu");
+      if constexpr (std::is_same_v<T, std::uint8_t>) {
+        return measure == Measure::hamming ? launch(std::integral_constant<Measure, Measure::hamming>())
+                                           : launch(std::integral_constant<Measure, Measure::jaccard>());
+      }
+      throw Error(ExitCode::internal, "rows of bits must be held as bytes");
   }
 }
 

@@ -44,7 +44,7 @@ void all_distances(const HeldRows<T>& held, const Queries& request, MatrixView<d
       for (std::int64_t row = 0; row < block.rows; row += max_rows) {
         const std::int64_t rows = std::min(max_rows, block.rows - row);
         const DistanceGrid<T> grid{values + row * d, rows, rows, device_queries.data(), query_count, d};
-        with_measure(request.measure, [&](auto measure) {
+        with_measure<T>(request.measure, [&](auto measure) {
           grid_kernel<T, measure.value>
               <<<held.context->grid(grid.items(), kBlockWarps), kBlock, 0, stream>>>(grid, device_distances.data());
         });

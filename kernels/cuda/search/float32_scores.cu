@@ -108,10 +108,10 @@ __global__ void pairs_kernel(const T* values, std::int64_t d, const double* quer
 
 }  // namespace
 
-ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, std::int64_t spare_bytes, std::int64_t query_bytes,
-                       std::int64_t candidate_bytes) {
+ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, Measure measure, std::int64_t spare_bytes,
+                       std::int64_t query_bytes, std::int64_t candidate_bytes) {
   constexpr std::int64_t kMaxSliceRows = std::int64_t{1} << 19;
-  constexpr std::int64_t kMaxScores = std::int64_t{1} << 27;
+  const std::int64_t most_scores = std::int64_t{1} << (is_of_bits(measure) ? 29 : 27);
   constexpr std::int64_t kMaxBatchQueries = 8192;
   constexpr std::int64_t kMaxCandidates = std::int64_t{1} << 22;
   const std::int64_t share = std::max<std::int64_t>(spare_bytes / 8, 1);
@@ -119,7 +119,7 @@ ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, std::int64_t spa
   sizes.rows = std::min({rows, kMaxSliceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
   sizes.pitch = (sizes.rows + kTileColumns - 1) / kTileColumns * kTileColumns;
   const std::int64_t fitting =
-      std::min<std::int64_t>(kMaxScores, share / static_cast<std::int64_t>(sizeof(float))) / sizes.pitch;
+      std::min<std::int64_t>(most_scores, share / static_cast<std::int64_t>(sizeof(float))) / sizes.pitch;
   sizes.queries =
       std::clamp<std::int64_t>(std::min({fitting, share / query_bytes, kMaxBatchQueries, queries}), 1, queries);
   sizes.candidates =
@@ -130,6 +130,8 @@ ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, std::int64_t spa
 template <class T>
 void screen_queries(const HeldRows<T>& held, const QueryBatch& batch, ScreenedCopies& out) {
   if (batch.measure == Measure::squared_euclidean) return screen_copies(held, batch.values, batch.queries, out);
+  if (multiplies_bits(*held.context, batch.measure))
+    pack_bit_queries(*held.context, batch.values, batch.queries, held.columns(), out);
   held.stream().fill(out.norm.data(), 0, batch.queries);
 }
 
@@ -151,8 +153,11 @@ void score_rows(const HeldRows<T>& held, const QueryBatch& batch, const T* value
         {held.half_sq_norm.data() + first, block});
     return check(cudaGetLastError());
   }
+  if constexpr (std::is_same_v<T, std::uint8_t>) {
+    if (multiplies_bits(*held.context, batch.measure)) return score_bits(held, batch, values, block);
+  }
   const DistanceGrid<T> grid{values, block.rows, block.pitch, batch.values, block.queries, held.columns()};
-  with_measure(batch.measure, [&](auto measure) {
+  with_measure<T>(batch.measure, [&](auto measure) {
     exact_scores_kernel<T, measure.value>
         <<<held.context->grid(grid.items(), kBlockWarps), kBlock, 0, stream>>>(grid, block);
   });
@@ -164,7 +169,7 @@ void score_rows(const HeldRows<T>& held, const QueryBatch& batch, const T* value
 template <class T>
 void measure_pairs(const HeldRows<T>& held, const QueryBatch& batch, const T* values, const QueryPairs& pairs,
                    double* distances) {
-  with_measure(batch.measure, [&](auto measure) {
+  with_measure<T>(batch.measure, [&](auto measure) {
     pairs_kernel<T, measure.value><<<held.context->grid(pairs.count, kBlockWarps * 4), kBlock, 0, held.stream()>>>(
         values, held.columns(), batch.values, pairs, distances);
   });
@@ -184,7 +189,7 @@ __global__ void limit_kernel(ScoreBlock block, LimitRequest request) {
   const std::int64_t rank = request.neighbors + (has_excluded ? 1 : 0);
   const std::int64_t filled_groups = (block.rows + kBlockColumns - 1) / kBlockColumns;
   float bound = std::numeric_limits<float>::infinity();
-  if (rank * 4 <= filled_groups) {
+  if (takes_group_minima(rank, block.rows)) {
     bound = select(block.group_min + q * block.groups(), filled_groups, static_cast<std::uint32_t>(rank), shared);
   } else if (rank <= block.rows) {
     bound = select(block.scores + q * block.pitch, block.rows, static_cast<std::uint32_t>(rank), shared);
@@ -192,7 +197,8 @@ __global__ void limit_kernel(ScoreBlock block, LimitRequest request) {
   if (threadIdx.x != 0) return;
   if (!request.first_slice) bound = fminf(bound, request.bound[q]);
   request.bound[q] = bound;
-  request.limit[q] = __fadd_ru(bound, request.margin.at(request.norm[q]));
+  const float limit = __fadd_ru(bound, request.margin.at(request.norm[q]));
+  request.limit[q] = request.has_limit ? fminf(limit, request.limit[q]) : limit;
 }
 
 /// The candidates of a query in a group: bit i stands for column group * kBlockColumns + i.

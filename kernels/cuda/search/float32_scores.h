@@ -31,6 +31,8 @@ struct ScoreBlock {
   std::int64_t queries = 0;
   std::int64_t excluded = -1;  // if has_excluded: query i excludes column excluded + i
   bool has_excluded = false;
+  /// (queries) of score_bits(): scores of groups whose minimum is above it are not stored; null: all are.
+  const float* stored_limit = nullptr;
 
   __host__ __device__ std::int64_t groups() const { return pitch / kBlockColumns; }
 };
@@ -42,7 +44,8 @@ struct CandidateList {
   const std::int64_t* offset = nullptr;
 };
 
-/// Sets bound[q] to a score that at least `neighbors` rows so far do not exceed, and limit[q] = bound[q] + margin.
+/// Sets bound[q] to a score that at least `neighbors` rows so far do not exceed, and limit[q] = bound[q] + margin, or
+/// leaves a limit that is lower.
 struct LimitRequest {
   std::int64_t neighbors = 0;
   ScreenMargin margin;
@@ -50,7 +53,13 @@ struct LimitRequest {
   float* bound = nullptr;       // (queries) in, unless first_slice, and out
   float* limit = nullptr;       // (queries) out
   bool first_slice = true;
+  bool has_limit = false;  // whether there are limits already, of limit_by_lists()
 };
+
+/// Whether the rank-th smallest group minimum is a bound that is close to the rank-th smallest score.
+__host__ __device__ inline bool takes_group_minima(std::int64_t rank, std::int64_t rows) {
+  return rank * 4 <= (rows + kBlockColumns - 1) / kBlockColumns;
+}
 
 void find_limits(const Stream& stream, const ScoreBlock& block, const LimitRequest& request);
 
@@ -80,9 +89,10 @@ struct ScoreSizes {
   std::int64_t queries = 0;     // of a batch
   std::int64_t candidates = 0;  // capacity, at least that of one query
 };
-/// Sizes for `rows` rows and `queries` queries. query_bytes: memory per query besides its scores.
-ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, std::int64_t spare_bytes, std::int64_t query_bytes,
-                       std::int64_t candidate_bytes);
+/// Sizes for `rows` rows and `queries` queries. query_bytes: memory per query besides its scores. Of bits, most scores
+/// are not written, and a batch may have more of them.
+ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, Measure measure, std::int64_t spare_bytes,
+                       std::int64_t query_bytes, std::int64_t candidate_bytes);
 
 /// Queries on the device.
 struct QueryBatch {
@@ -104,6 +114,21 @@ ScreenMargin score_margin(const HeldRows<T>& held, Measure measure);
 template <class T>
 void score_rows(const HeldRows<T>& held, const QueryBatch& batch, const T* values, std::int64_t first,
                 const ScoreBlock& block);
+
+// Of rows of bits, on GPUs that multiply them (search/bits.cu).
+
+inline bool multiplies_bits(const Context& context, Measure measure) {
+  return is_of_bits(measure) && context.screen != ScreenPath::float32;
+}
+/// The packed queries, instead of screened ones, and the bits of each in place of half_sq_norm.
+void pack_bit_queries(const Context& context, const double* queries, std::int64_t count, std::int64_t d,
+                      ScreenedCopies& out);
+/// score_rows() for queries that have been packed.
+void score_bits(const HeldRows<std::uint8_t>& held, const QueryBatch& batch, const std::uint8_t* values,
+                const ScoreBlock& block);
+/// limit[q] of LimitRequest: no row from first_row on with a higher score enters list q.
+void limit_by_lists(const Context& context, const DeviceLists& lists, std::int64_t neighbors, Measure measure,
+                    std::int64_t columns, std::int64_t queries, std::int64_t first_row, float* limit);
 
 /// `count` pairs of a row and a query, as positions.
 struct QueryPairs {

@@ -76,11 +76,17 @@ class Batch {
   /// `first`. If has_excluded, query i excludes the row at position excluded + i.
   void search(const T* values, std::int64_t first, std::int64_t rows, std::int64_t excluded, bool has_excluded) {
     const Stream& stream = held_.stream();
-    const ScoreBlock block = workspace_.block(rows, queries_, excluded - first, has_excluded);
+    ScoreBlock block = workspace_.block(rows, queries_, excluded - first, has_excluded);
+    const bool has_limit = is_of_bits(measure_);
+    if (has_limit) {
+      limit_by_lists(*held_.context, workspace_.lists(current_), neighbors_, measure_, held_.columns(), queries_,
+                     held_.first_row + first, workspace_.limit.data());
+      if (takes_group_minima(neighbors_ + 1, rows)) block.stored_limit = workspace_.limit.data();
+    }
     score_rows(held_, batch(), values, first, block);
     find_limits(stream, block,
                 {neighbors_, margin_, workspace_.screened.norm.data(), workspace_.bound.data(), workspace_.limit.data(),
-                 first_slice_});
+                 first_slice_, has_limit});
     first_slice_ = false;
     const std::vector<std::int64_t> counts = workspace_.candidate_counts(stream, block);
     candidates_ = std::accumulate(counts.begin(), counts.end(), candidates_);
@@ -130,7 +136,7 @@ void search_float32(const HeldRows<T>& held, const Queries& queries, const std::
                     NeighborLists& lists) {
   const std::int64_t k = lists.distance.columns(), d = held.columns();
   const ScoreSizes sizes =
-      score_sizes(held.largest_block(), longest(ranges), held.pool().available(), k * 32 + d * 12, 32);
+      score_sizes(held.largest_block(), longest(ranges), queries.measure, held.pool().available(), k * 32 + d * 12, 32);
   SearchWorkspace workspace(held, sizes, k);
 
   const auto search_range = [&](const Block<T>& rows, const T* values, const QueryRange& range) {

@@ -9,6 +9,7 @@
 
 #include "core/numbers/philox.h"
 #include "kernels/cuda/search/cells.h"
+#include "kernels/cuda/search/float32_scores.h"
 #include "kernels/cuda/search/fp16_operands.h"
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/tree.h"
@@ -128,6 +129,7 @@ void sample_tree(const HeldRows<T>& held, const Queries& queries, const SearchSi
 template <class T>
 const char* why_only_products(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors) {
   constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - kLeafRows - 1;  // positions are int32
+  if (is_of_bits(queries.measure)) return "rows of bits";
   if (queries.measure != Measure::squared_euclidean) return "neither Euclidean nor cosine distances";
   if (neighbors > kMostTreeNeighbors) return "more than 128 neighbours";
   if (held.columns() > kMostTreeColumns) return "more than 3840 columns";
@@ -161,12 +163,14 @@ SearchChoice choose_by_sample(const HeldRows<T>& held, const Queries& queries, c
 template <class T>
 SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors,
                            std::int64_t count) {
-  const SearchSize size{.rows = held.rows(),
-                        .columns = held.columns(),
-                        .queries = count,
-                        .neighbors = neighbors,
-                        .is_float64 = std::is_same_v<T, double>,
-                        .has_fp16 = can_search_fp16(held, queries.measure, neighbors)};
+  const SearchSize size{
+      .rows = held.rows(),
+      .columns = held.columns(),
+      .queries = count,
+      .neighbors = neighbors,
+      .is_float64 = std::is_same_v<T, double>,
+      // Eight bits are multiplied in the time of a value of fp16.
+      .has_fp16 = multiplies_bits(*held.context, queries.measure) || can_search_fp16(held, queries.measure, neighbors)};
   const auto only = [&](const char* reason) { return only_products(held.context->machine, size, held.index, reason); };
   const char* const reason = why_only_products(held, queries, neighbors);
   SearchChoice choice;

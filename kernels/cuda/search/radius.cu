@@ -327,8 +327,8 @@ class RadiusSearch {
         queries_(queries),
         ranges_(std::move(ranges)),
         result_(result),
-        sizes_(
-            score_sizes(held.largest_block(), longest(ranges_), held.pool().available(), held.columns() * 12 + 32, 16)),
+        sizes_(score_sizes(held.largest_block(), longest(ranges_), queries.measure, held.pool().available(),
+                           held.columns() * 12 + 32, 16)),
         workspace_(held, sizes_),
         total_(result.total()) {}
 
@@ -378,7 +378,8 @@ class RadiusSearch {
   void search_slice(const T* values, std::int64_t first, std::int64_t rows) {
     const Stream& stream = held_.stream();
     const std::int64_t excluded = queries_.excluded_row + first_ - held_.first_row - first;
-    const ScoreBlock block = workspace_.block(rows, count_, excluded, queries_.excluded_row >= 0);
+    ScoreBlock block = workspace_.block(rows, count_, excluded, queries_.excluded_row >= 0);
+    block.stored_limit = workspace_.limit.data();
     score_rows(held_, batch(), values, first, block);
     workspace_.for_fitting(stream, workspace_.candidate_counts(stream, block),
                            [&](const QueryRange& range, const std::vector<std::int64_t>& offsets) {

@@ -133,6 +133,7 @@ HeldRows<T> all_rows(std::span<const HeldRows<T>* const> parts, std::size_t p, s
 template <class T>
 std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> parts, Threads& threads,
                                          const SelfJoin& join) {
+  if (join.measure != Measure::squared_euclidean) return std::nullopt;
   std::vector<Shard> shares;
   std::vector<int> devices;
   std::int64_t n = 0;
