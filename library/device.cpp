@@ -267,7 +267,6 @@ struct HeldPoints::State {
   template <class Work>
   auto compute(const RunOptions& run, Metric metric, const Work& work)
       -> decltype(work(std::declval<PreparedPoints&>(), std::declval<Observer&>())) {
-    if (form_of(metric) == Form::bits && device->entry.has_gpus) return on_processor(metric).compute(run, metric, work);
     Session& session = device->session();
     const std::lock_guard lock(session.mutex);
     Reporter reporter(run);
@@ -296,7 +295,7 @@ struct HeldPoints::State {
     prepared.view = values_for(data.held().view, metric, prepared.made, "points");
     prepared.points = session.backend->hold({.values = prepared.view});
     prepared.plan = make_plan(*prepared.points);
-    prepared.points->prepare(prepared.plan);
+    if (form_of(metric) != Form::bits) prepared.points->prepare(prepared.plan);
     prepared.session = &session;
   }
   /// Points of a session before a fork are left as they are.
@@ -310,24 +309,7 @@ struct HeldPoints::State {
     prepared.session = nullptr;
   }
 
-  /// The same points on the CPU, which compares rows of bits.
-  State& on_processor(Metric metric) {
-    if (device->options.backend != "auto") {
-      throw Error(ExitCode::usage,
-                  fmt::format("metric {}: the CPU compares rows of bits; open a device with the backend "
-                              "cpu or auto, found {}",
-                              name_of(metric), device->name));
-    }
-    std::call_once(processor_opened_, [this] {
-      const RunOptions options{.backend = "cpu", .threads = device->options.threads};
-      processor_ = std::make_unique<State>(std::make_shared<OpenDevice::State>(options), data);
-    });
-    return *processor_;
-  }
-
   std::array<PreparedPoints, kForms> forms_;  // by Form
-  std::once_flag processor_opened_;
-  std::unique_ptr<State> processor_;
 };
 
 OpenDevice open(const RunOptions& options) {

@@ -118,7 +118,7 @@ Needs needs_of(const DbscanCommand& options, const PointsRun& run) {
                    {.phase = "search",
                     .operation = Operation::join,
                     .size = points.rows(),
-                    .at_most = points.columns() <= kTreeColumns}},
+                    .at_most = points.columns() <= kTreeColumns && !compares_bits(options.common)}},
           .is_all_work = false,
           .result_bytes = label_bytes(points, false)};
 }

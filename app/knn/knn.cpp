@@ -196,7 +196,7 @@ std::vector<Work> work_of(const KnnOptions& options, const KnnInputs& inputs, bo
            .operation = search.may_join ? Operation::join : Operation::search,
            .size = count,
            .passes = (count - 1) / search.block + 1,
-           .at_most = inputs.base.columns() <= kTreeColumns}};
+           .at_most = inputs.base.columns() <= kTreeColumns && !compares_bits(options.common)}};
 }
 
 Needs needs_of(const KnnOptions& options, const KnnInputs& inputs, const PointsRun& run) {

@@ -144,17 +144,7 @@ std::vector<int> named_or_all(const Job& job, const BackendEntry& entry) {
 /// first, empty: the first that works.
 Decision wanted_backend(const Job& job, const std::string& named, const RunShape& shape) {
   Decision decision{.subject = "backend", .method = {}, .reason = {}};
-  if (compares_bits(job.common)) {
-    const std::string gpu =
-        job.common.backend != "auto" && job.common.backend != "cpu" ? "--backend " + job.common.backend : named;
-    if (!gpu.empty()) {
-      throw Error(ExitCode::usage, fmt::format("{}: --metric {} compares rows of bits, which the CPU does; give "
-                                               "--backend cpu",
-                                               gpu, job.common.metric));
-    }
-    decision.method = "cpu";
-    decision.reason = "the CPU compares rows of bits";
-  } else if (job.common.backend != "auto") {
+  if (job.common.backend != "auto") {
     decision.method = job.common.backend;
     decision.reason = "--backend " + job.common.backend;
   } else if (!named.empty()) {

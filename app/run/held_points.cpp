@@ -476,7 +476,7 @@ HeldPoints hold_points(const HoldRequest& request, Job& job) {
     job.progress.phase("prepare", 0);
     held.plan = make_plan(*held.points, weights);
     require_digits(held.plan.range, measure_of(metric_of(job.common)));
-    held.points->prepare(held.plan);
+    if (!compares_bits(job.common)) held.points->prepare(held.plan);
   }
   note_device_memory(held, job);
   return std::move(held);

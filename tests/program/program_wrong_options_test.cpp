@@ -68,8 +68,6 @@ const Wrong kValues[] = {
     {2, "knn p.csv -k 2 --bits 16", "--bits 16 | | expected --metric hamming or jaccard | leave --bits out | "},
     {2, "knn p.csv -k 2 --metric hamming --scale zscore",
      "--scale | | --metric hamming | are bits | leave --scale out"},
-    {2, "knn p.csv -k 2 --metric hamming --backend cuda",
-     "--backend cuda | | compares rows of bits, which the CPU does | give --backend cpu |"},
     {2, "cluster p.csv -k 2 --backend cdua", "--backend | | expected auto, cpu, cuda | 'cdua' | nearest is cuda"},
     {2, "cluster p.csv -k 2 --screen fast", "--screen | | expected auto, wgmma, mma, float32 | 'fast' |"},
     {2, "cluster p.csv -k 2 --threads -2", "--threads | | expected a whole number from 0 to 4096 | found '-2' |"},

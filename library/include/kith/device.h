@@ -38,8 +38,7 @@ struct ScoreOptions {
 };
 
 /// Points that a device holds. Copies share them. Any thread may use them: calls take turns, and each computes with all
-/// threads of the device. `run` of the options of a call has its callbacks; the device is that of the points. Rows of
-/// bits are compared by the CPU, also where another device was opened as "auto".
+/// threads of the device. `run` of the options of a call has its callbacks; the device is that of the points.
 class HeldPoints {
  public:
   std::int64_t rows() const;
