@@ -96,8 +96,11 @@ void declare(OptionSet& set, BenchOptions& options) {
               .value = "T",
               .help = "Type of the generated points: float32, or uint8, rounded to whole numbers from 0 to 255."},
              {"float32", "uint8"}, options.type);
-  set.choice({.names = "--metric", .value = "M", .help = "Metric for knn: euclidean or inner-product."},
-             {"euclidean", "inner-product"}, options.metric);
+  set.choice({.names = "--metric",
+              .value = "M",
+              .help = "Metric for knn: euclidean or inner-product; with --type uint8 also hamming or jaccard, of the "
+                      "eight bits of each value."},
+             {"euclidean", "inner-product", "hamming", "jaccard"}, options.metric);
   set.flag({.names = "--radius",
             .help = "For knn: find all rows within the median distance of the queries to their K-th neighbours."},
            options.radius);

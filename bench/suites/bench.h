@@ -86,7 +86,7 @@ struct BenchOptions {
   std::string points;                // file whose rows replace the generated points; empty: none
   std::int64_t clusters = 64;        // for `points`
   std::string type = "float32";      // or "uint8"
-  std::string metric = "euclidean";  // for knn; or "inner-product"
+  std::string metric = "euclidean";  // for knn; or "inner-product", "hamming", "jaccard"
   bool radius = false;               // knn: all rows within a radius in place of the k nearest
   std::int64_t repeat = 10;
   bool markdown = false;

@@ -29,6 +29,13 @@ struct Search {
   std::int64_t neighbors;
 };
 
+Measure measure_named(const std::string& metric) {
+  return metric == "hamming"         ? Measure::hamming
+         : metric == "jaccard"       ? Measure::jaccard
+         : metric == "inner-product" ? Measure::inner_product
+                                     : Measure::squared_euclidean;
+}
+
 /// The queries and results of a problem, in the same blocks as in `kith knn`.
 class Blocks {
  public:
@@ -37,7 +44,7 @@ class Blocks {
         held_(held),
         queries_(search.itself ? held.first_rows(search.queries) : held.queries(search.queries)),
         radius_(run.options.radius),
-        measure_(run.options.metric == "euclidean" ? Measure::squared_euclidean : Measure::inner_product),
+        measure_(measure_named(run.options.metric)),
         size_(std::clamp<std::int64_t>(kQueryBlockBytes / bytes_per_query(search.neighbors, queries_.columns()), 1,
                                        search.queries)) {}
 
@@ -164,7 +171,8 @@ BenchRow searched_row(const BenchRun& run, const BenchShape& shape, const Search
   if (row.timing) {
     row.rate = static_cast<double>(search.queries) / row.timing->median;
     const double cells = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
-    const double value_bytes = run.on_gpu() ? 2.0 : run.value_bytes();  // the GPU reads fp16 copies
+    // The GPU reads fp16 copies, but for bits, of which it multiplies eight in the time of such a value.
+    const double value_bytes = run.on_gpu() && !is_of_bits(measure_named(run.options.metric)) ? 2.0 : run.value_bytes();
     run.limits.compare(row, 2.0 * cells * static_cast<double>(search.queries), value_bytes * cells, run.product);
   }
   return row;
@@ -173,6 +181,10 @@ BenchRow searched_row(const BenchRun& run, const BenchShape& shape, const Search
 }  // namespace
 
 std::vector<BenchRow> bench_knn(BenchRun& run) {
+  if (is_of_bits(measure_named(run.options.metric)) && !run.bytes()) {
+    throw Error(ExitCode::usage,
+                fmt::format("--metric {}: expected values of eight bits each; give --type uint8", run.options.metric));
+  }
   std::vector<BenchRow> rows;
   BenchPoints held(run);
   for (const BenchShape& shape : shapes_of(run, kCpuSearches, kGpuSearches)) {

@@ -4,6 +4,7 @@
     pip install numpy faiss-cpu usearch
     bits.py --kith build/kith                               # 1M and 10M rows of 1024 bits, 1000 queries, k 10
     bits.py --kith build/kith --shape 100000x2048,1000,10 --kind fingerprints
+    bits.py --kith build/kith --backend cuda --peers ""     # whole runs of kith alone, on a GPU
 
 The rows are random, or like fingerprints: of different numbers of bits, with groups of similar rows. For each shape and
 metric the programs take turns; the table has the medians in seconds: of the search alone for all (for kith its phase
@@ -41,7 +42,7 @@ def rows_of(kind, rows, bits, seed):
 def by_kith(options, folder, metric, k):
     lists = folder / "lists.h5"
     words = [options.kith, "knn", str(folder / "base.npy"), "--queries", str(folder / "queries.npy"), "-k", str(k),
-             "--metric", metric, "--threads", str(options.threads), "--json", "-q", "-f", "-o", str(lists)]
+             "--metric", metric, "--threads", str(options.threads), "--backend", options.backend, "--json", "-q", "-f", "-o", str(lists)]
     start = time.perf_counter()
     report = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     whole = time.perf_counter() - start
@@ -77,6 +78,7 @@ def main():
     parser.add_argument("--kind", default="random", choices=("random", "fingerprints"))
     parser.add_argument("--metrics", default="hamming jaccard")
     parser.add_argument("--peers", default="faiss usearch")
+    parser.add_argument("--backend", default="cpu", choices=("auto", "cpu", "cuda"), help="of kith")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
