@@ -131,7 +131,8 @@ TEST_CASE("many rows and queries of bits, in whole tiles and blocks and others, 
                         << ", blocks of " << block_rows);
           const auto points = one.backend->hold({view_of(stored), 7});
           const Queries asked{.values = queries.view(), .measure = measure};
-          check_searches(*points, asked, expected, 7, k, measure == Measure::hamming ? 2.0 * static_cast<double>(bytes) : 0.5);
+          check_searches(*points, asked, expected, 7, k,
+                         measure == Measure::hamming ? 2.0 * static_cast<double>(bytes) : 0.5);
         }
       }
     }

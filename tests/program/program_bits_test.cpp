@@ -173,6 +173,37 @@ TEST_CASE("results of bits have the same bytes for any threads, blocks, memory a
   }
 }
 
+TEST_CASE("every backend writes the same bytes for rows of bits, and says that it compared them") {
+  const Scratch folder;
+  const std::vector<std::string> rows = rows_of_bits(3000, 166);
+  write_bytes(folder / "all.npy", npy("'|u1'", false, "(3000, 21)", packed(rows)));
+  write_bytes(folder / "asked.npy", npy("'|u1'", false, "(200, 21)", packed({rows.begin() + 99, rows.begin() + 299})));
+  const std::string base = folder / "all.npy", asked = folder / "asked.npy";
+  for (const std::string metric : {"hamming", "jaccard"}) {
+    const std::string radius = metric == "hamming" ? "60" : "0.5";
+    for (const Words& words :
+         {Words{"knn", base, "-k", "7"}, Words{"knn", base, "-k", "700", "--include-self"},
+          Words{"knn", base, "--queries", asked, "-k", "3"}, Words{"knn", base, "--queries", asked, "--radius", radius},
+          Words{"knn", base, "--radius", radius}, Words{"distances", asked, base},
+          Words{"dbscan", base, "--radius", radius, "--min-points", "4"}}) {
+      std::string expected;
+      for (const std::string& backend : usable_backends()) {
+        Words all = words;
+        for (const std::string& word : {std::string("--metric"), metric, std::string("--bits"), std::string("166"),
+                                        std::string("--backend"), backend, std::string("-f"), std::string("-o")}) {
+          all.push_back(word);
+        }
+        all.push_back(folder / "out.h5");
+        INFO(fmt::format("{}", fmt::join(all, " ")));
+        CHECK(done(all).says("backend " + backend));
+        const std::string written = bytes_of(folder / "out.h5");
+        if (expected.empty()) expected = written;
+        CHECK(written == expected);
+      }
+    }
+  }
+}
+
 TEST_CASE("molecules that are similar to one, with their names") {
   const Scratch folder;
   const std::string all = bytes_of(kDrugs);
