@@ -48,42 +48,46 @@ Matrix<double> distances_of(MatrixView<const double> queries, MatrixView<const d
   return distances;
 }
 
-/// The rows whose distances these are, from number first on, without the first `skipped`, in the order of lists.
-std::vector<Neighbor> ordered(std::span<const double> distances, std::int64_t first, std::int64_t skipped = 0) {
-  std::vector<Neighbor> rows;
-  for (std::int64_t i = skipped; i < std::ssize(distances); ++i) {
-    rows.push_back({distances[static_cast<std::size_t>(i)], first + i});
+/// For each query all rows, from number first on, in the order of lists.
+std::vector<std::vector<Neighbor>> ordered(const Matrix<double>& distances, std::int64_t first) {
+  std::vector<std::vector<Neighbor>> all;
+  for (std::int64_t q = 0; q < distances.rows(); ++q) {
+    std::vector<Neighbor> rows;
+    for (const double distance : distances.row(q)) rows.push_back({distance, first + std::ssize(rows)});
+    std::sort(rows.begin(), rows.end());
+    all.push_back(std::move(rows));
   }
-  std::sort(rows.begin(), rows.end());
-  return rows;
+  return all;
 }
 
-/// Whether a search of k rows and one within the limit, from row first + 5 on, find what the definition does.
-void check_searches(const Points& points, const Queries& asked, const Matrix<double>& expected, std::int64_t first,
-                    std::int64_t k, double limit) {
+/// Whether searches find what they should of all rows in their order: the k nearest, and those from first_row on that
+/// are within the limit.
+void check_searches(const Points& points, const Queries& asked, const std::vector<std::vector<Neighbor>>& expected,
+                    std::int64_t k, double limit, std::int64_t first_row) {
   const std::int64_t count = asked.values.rows;
   NeighborLists lists(count, k);
   points.search(asked, lists);
   RadiusLists within(count, limit, 1 << 20);
-  within.first_row = first + 5;
+  within.first_row = first_row;
   points.search_radius(asked, within);
   const auto are_equal = [](const Neighbor& a, const Neighbor& b) {
     return a.row == b.row && a.distance == b.distance;
   };
   std::int64_t wrong = 0;
-  for (std::int64_t q = 0; q < count; ++q) {
-    const std::vector<Neighbor> all = ordered(expected.row(q), first);
+  for (std::size_t q = 0; q < expected.size(); ++q) {
+    const std::vector<Neighbor>& all = expected[q];
     for (std::int64_t i = 0; i < k; ++i) {
-      const Neighbor missing{std::numeric_limits<double>::infinity(), -1},
-          found{lists.distance(q, i), lists.index(q, i)};
+      const Neighbor missing{std::numeric_limits<double>::infinity(), -1};
+      const auto row = static_cast<std::int64_t>(q);
+      const Neighbor found{lists.distance(row, i), lists.index(row, i)};
       wrong += are_equal(found, i < std::ssize(all) ? all[static_cast<std::size_t>(i)] : missing) ? 0 : 1;
     }
-    std::vector<Neighbor> near = ordered(expected.row(q), first, 5);
-    std::erase_if(near, [&](const Neighbor& row) { return !(row.distance <= limit); });
-    auto& rows = within.rows[static_cast<std::size_t>(q)];
-    std::sort(rows.begin(), rows.end());
-    wrong += within.counts[static_cast<std::size_t>(q)] == std::ssize(near) ? 0 : 1;
-    wrong += std::equal(rows.begin(), rows.end(), near.begin(), near.end(), are_equal) ? 0 : 1;
+    std::vector<Neighbor> near;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(near),
+                 [&](const Neighbor& row) { return row.row >= first_row && row.distance <= limit; });
+    std::sort(within.rows[q].begin(), within.rows[q].end());
+    wrong += within.counts[q] == std::ssize(near) ? 0 : 1;
+    wrong += std::equal(within.rows[q].begin(), within.rows[q].end(), near.begin(), near.end(), are_equal) ? 0 : 1;
   }
   CHECK(wrong == 0);
 }
@@ -99,6 +103,7 @@ TEST_CASE("lists, radius searches and distances of bits equal the definition") {
         const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
         for (const Measure measure : kMeasures) {
           const Matrix<double> expected = distances_of(queries.view(), base.view(), measure);
+          const auto rows = ordered(expected, 100);
           for (const Tested& one : tested) {
             const auto points = one.backend->hold({view_of(stored), 100});
             INFO(one.name << ", " << bytes << " bytes, " << count << " queries, measure " << static_cast<int>(measure));
@@ -107,7 +112,7 @@ TEST_CASE("lists, radius searches and distances of bits equal the definition") {
             points->all_distances(asked, found.view());
             CHECK(std::equal(expected.data(), expected.data() + expected.size(), found.data()));
             const double limit = measure == Measure::hamming ? static_cast<double>(3 * bytes) + 0.5 : 0.625;
-            check_searches(*points, asked, expected, 100, count == 3 ? 75 : 9, limit);
+            check_searches(*points, asked, rows, count == 3 ? 75 : 9, limit, 105);
           }
         }
       }
@@ -124,15 +129,20 @@ TEST_CASE("many rows and queries of bits, in whole tiles and blocks and others, 
     const Matrix<double> base = packed_rows(kRows, bytes, 6), queries = packed_rows(count, bytes, 7);
     const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
     for (const Measure measure : kMeasures) {
-      const Matrix<double> expected = distances_of(queries.view(), base.view(), measure);
+      Matrix<double> distances(count, kRows);
+      for (std::int64_t q = 0; q < count; ++q) {
+        for (std::int64_t i = 0; i < kRows; ++i)
+          distances(q, i) = distance_by(measure, base.row(i).data(), queries.row(q).data(), bytes);
+      }
+      const auto rows = ordered(distances, 7);
       for (const std::int64_t block_rows : {0, 1024, 999}) {
         for (const Tested& one : every_backend({.threads = 2, .block_rows = block_rows})) {
           INFO(one.name << ", " << bytes << " bytes, " << count << " queries, measure " << static_cast<int>(measure)
                         << ", blocks of " << block_rows);
           const auto points = one.backend->hold({view_of(stored), 7});
           const Queries asked{.values = queries.view(), .measure = measure};
-          check_searches(*points, asked, expected, 7, k,
-                         measure == Measure::hamming ? 2.0 * static_cast<double>(bytes) : 0.5);
+          const double limit = measure == Measure::hamming ? 2.0 * static_cast<double>(bytes) : 0.5;
+          check_searches(*points, asked, rows, k, limit, 12);
         }
       }
     }
