@@ -8,6 +8,7 @@
 // not written, so that a search writes 4 bytes for 64 pairs, and reads the rows once for 128 queries, mostly from the
 // second-level cache.
 #include <algorithm>
+#include <climits>
 #include <limits>
 
 #include "kernels/cuda/device/ampere.h"
@@ -142,26 +143,47 @@ __device__ void multiply(const uint4* queries, const uint4* rows, int half, BitP
   }
 }
 
-/// A number in the order of the scores of one query; score_of() makes the score.
+/// Orders the rows of a query as D of a measure does, for less than a division.
 template <Measure M>
-__device__ auto order_of(int common, int query_bits, int row_bits) {
-  if constexpr (M == Measure::hamming) {
-    return row_bits - 2 * common;
-  } else {
-    // A quotient that is rounded once, also where its float64 value is rounded again: no such fraction is that near to
-    // the middle between two numbers of float32.
-    constexpr int kExact = 1 << 24;  // whole numbers of float32
-    const int either = query_bits + row_bits - common, differing = either - common;
-    if (either == 0) return 0.0F;
-    if (either <= kExact) return __fdiv_rn(static_cast<float>(differing), static_cast<float>(either));
-    if (row_bits >= kNever) return std::numeric_limits<float>::infinity();
-    return __double2float_rn(static_cast<double>(differing) / static_cast<double>(either));
+struct Order;
+
+/// D less the bits of the query.
+template <>
+struct Order<Measure::hamming> {
+  int value = INT_MAX;
+
+  static __device__ Order of(int common, int, int row_bits) { return {row_bits - 2 * common}; }
+  __device__ void take_lower(const Order& other) { value = min(value, other.value); }
+  __device__ Order of_lane(int apart) const { return {__shfl_xor_sync(kAllLanes, value, apart)}; }
+  __device__ float score(int query_bits) const {
+    return value > kNever / 2 ? std::numeric_limits<float>::infinity() : static_cast<float>(query_bits + value);
   }
-}
-__device__ float score_of(int order, int query_bits) {
-  return order > kNever / 2 ? std::numeric_limits<float>::infinity() : static_cast<float>(query_bits + order);
-}
-__device__ float score_of(float order, int) { return order; }
+};
+
+/// The bits that differ, divided by the sum of those of both rows, of which D is a rising function. Fractions are
+/// compared by integers.
+template <>
+struct Order<Measure::jaccard> {
+  unsigned differing = 1U << 31, sum = 1;  // above all
+
+  static __device__ Order of(int common, int query_bits, int row_bits) {
+    const int bits = query_bits + row_bits;
+    // Two rows without a bit are equal. Rows that do not exist are above 1.
+    return {static_cast<unsigned>(bits - 2 * common), static_cast<unsigned>(min(max(bits, 1), kNever / 2))};
+  }
+  __device__ void take_lower(const Order& other) {
+    const auto product = [](unsigned a, unsigned b) { return static_cast<std::uint64_t>(a) * b; };
+    if (product(other.differing, sum) < product(differing, other.sum)) *this = other;
+  }
+  __device__ Order of_lane(int apart) const {
+    return {__shfl_xor_sync(kAllLanes, differing, apart), __shfl_xor_sync(kAllLanes, sum, apart)};
+  }
+  /// Rounded once, since float32 holds numbers of at most 2^24 bits: a score rises with D, and is D in float32.
+  __device__ float score(int) const {
+    if (differing > kNever / 2) return std::numeric_limits<float>::infinity();
+    return __fdiv_rn(static_cast<float>(differing), static_cast<float>((sum + differing + 1) / 2));
+  }
+};
 
 /// Stores the smallest scores of the warp's 64 rows, and the scores where these are within block.stored_limit.
 /// first_row and first_query: of the warp.
@@ -171,49 +193,43 @@ __device__ void store_scores(const BitProducts& product, const int* query_bits, 
   constexpr int kSlots = 2 * kQueryTiles;  // queries of a lane
   const int group = lane_index() / 4, part = lane_index() % 4;
   const int* const bits = row_bits + first_row + part * kLaneRows;
-  using Order = decltype(order_of<M>(0, 0, 0));
-  constexpr bool kIsWhole = std::numeric_limits<Order>::is_integer;
   int own_bits[kSlots];
-  Order smallest[kSlots];
+  Order<M> smallest[kSlots];
 #pragma unroll
   for (int slot = 0; slot < kSlots; ++slot) {
     const std::int64_t query = first_query + 8 * slot + group;
     own_bits[slot] = query < block.queries ? __ldg(query_bits + query) : 0;
-    smallest[slot] = kIsWhole ? std::numeric_limits<Order>::max() : std::numeric_limits<Order>::infinity();
   }
-  // Calls take(i, orders) for a query and rows i .. i + 3 of the lane.
+  // Calls take(at, order) for a query and rows i + at = i .. i + 3 of the lane.
   const auto for_rows = [&](int i, int slot, const auto& take) {
     const int4 four = __ldg(reinterpret_cast<const int4*>(bits + i));
     const auto order = [&](int at, int of_row) {
-      return order_of<M>(product[slot / 2][(i + at) / 2][slot % 2 * 2 + at % 2], own_bits[slot], of_row);
+      return Order<M>::of(product[slot / 2][(i + at) / 2][slot % 2 * 2 + at % 2], own_bits[slot], of_row);
     };
-    take(order(0, four.x), order(1, four.y), order(2, four.z), order(3, four.w));
+    take(0, order(0, four.x)), take(1, order(1, four.y)), take(2, order(2, four.z)), take(3, order(3, four.w));
   };
 #pragma unroll
   for (int i = 0; i < kLaneRows; i += 4) {
 #pragma unroll
     for (int slot = 0; slot < kSlots; ++slot) {
-      for_rows(i, slot, [&](Order a, Order b, Order c, Order d) {
-        smallest[slot] = min(smallest[slot], min(min(a, b), min(c, d)));
-      });
+      for_rows(i, slot, [&](int, const Order<M>& order) { smallest[slot].take_lower(order); });
     }
   }
 #pragma unroll
   for (int slot = 0; slot < kSlots; ++slot) {
     const std::int64_t query = first_query + 8 * slot + group;
 #pragma unroll
-    for (int w = 1; w < 4; w *= 2) smallest[slot] = min(smallest[slot], __shfl_xor_sync(kAllLanes, smallest[slot], w));
+    for (int w = 1; w < 4; w *= 2) smallest[slot].take_lower(smallest[slot].of_lane(w));
     if (query >= block.queries) continue;
-    const float score = score_of(smallest[slot], own_bits[slot]);
-    if (part == 0) block.group_min[query * block.groups() + first_row / kBlockColumns] = score;
-    if (block.stored_limit != nullptr && score > __ldg(block.stored_limit + query)) continue;
+    const float lowest = smallest[slot].score(own_bits[slot]);
+    if (part == 0) block.group_min[query * block.groups() + first_row / kBlockColumns] = lowest;
+    if (block.stored_limit != nullptr && lowest > __ldg(block.stored_limit + query)) continue;
     float* out = block.scores + query * block.pitch + first_row + part * kLaneRows;
 #pragma unroll
     for (int i = 0; i < kLaneRows; i += 4) {
-      for_rows(i, slot, [&](Order a, Order b, Order c, Order d) {
-        *reinterpret_cast<float4*>(out + i) = make_float4(score_of(a, own_bits[slot]), score_of(b, own_bits[slot]),
-                                                          score_of(c, own_bits[slot]), score_of(d, own_bits[slot]));
-      });
+      float score[4];
+      for_rows(i, slot, [&](int at, const Order<M>& order) { score[at] = order.score(own_bits[slot]); });
+      *reinterpret_cast<float4*>(out + i) = make_float4(score[0], score[1], score[2], score[3]);
     }
   }
 }

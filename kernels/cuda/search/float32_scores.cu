@@ -130,7 +130,7 @@ ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, Measure measure,
 template <class T>
 void screen_queries(const HeldRows<T>& held, const QueryBatch& batch, ScreenedCopies& out) {
   if (batch.measure == Measure::squared_euclidean) return screen_copies(held, batch.values, batch.queries, out);
-  if (multiplies_bits(*held.context, batch.measure))
+  if (multiplies_bits(*held.context, batch.measure, held.columns()))
     pack_bit_queries(*held.context, batch.values, batch.queries, held.columns(), out);
   held.stream().fill(out.norm.data(), 0, batch.queries);
 }
@@ -154,7 +154,7 @@ void score_rows(const HeldRows<T>& held, const QueryBatch& batch, const T* value
     return check(cudaGetLastError());
   }
   if constexpr (std::is_same_v<T, std::uint8_t>) {
-    if (multiplies_bits(*held.context, batch.measure)) return score_bits(held, batch, values, block);
+    if (multiplies_bits(*held.context, batch.measure, held.columns())) return score_bits(held, batch, values, block);
   }
   const DistanceGrid<T> grid{values, block.rows, block.pitch, batch.values, block.queries, held.columns()};
   with_measure<T>(batch.measure, [&](auto measure) {

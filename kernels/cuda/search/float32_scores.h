@@ -115,10 +115,10 @@ template <class T>
 void score_rows(const HeldRows<T>& held, const QueryBatch& batch, const T* values, std::int64_t first,
                 const ScoreBlock& block);
 
-// Of rows of bits, on GPUs that multiply them (search/bits.cu).
+// Of rows of bits, on GPUs that multiply them (search/bits.cu). Their numbers are exact in float32.
 
-inline bool multiplies_bits(const Context& context, Measure measure) {
-  return is_of_bits(measure) && context.screen != ScreenPath::float32;
+inline bool multiplies_bits(const Context& context, Measure measure, std::int64_t columns) {
+  return is_of_bits(measure) && context.screen != ScreenPath::float32 && 8 * columns <= std::int64_t{1} << 24;
 }
 /// The packed queries, instead of screened ones, and the bits of each in place of half_sq_norm.
 void pack_bit_queries(const Context& context, const double* queries, std::int64_t count, std::int64_t d,

@@ -163,14 +163,14 @@ SearchChoice choose_by_sample(const HeldRows<T>& held, const Queries& queries, c
 template <class T>
 SearchMethod choose_search(const HeldRows<T>& held, const Queries& queries, std::int64_t neighbors,
                            std::int64_t count) {
-  const SearchSize size{
-      .rows = held.rows(),
-      .columns = held.columns(),
-      .queries = count,
-      .neighbors = neighbors,
-      .is_float64 = std::is_same_v<T, double>,
-      // Eight bits are multiplied in the time of a value of fp16.
-      .has_fp16 = multiplies_bits(*held.context, queries.measure) || can_search_fp16(held, queries.measure, neighbors)};
+  const SearchSize size{.rows = held.rows(),
+                        .columns = held.columns(),
+                        .queries = count,
+                        .neighbors = neighbors,
+                        .is_float64 = std::is_same_v<T, double>,
+                        // Eight bits are multiplied in the time of a value of fp16.
+                        .has_fp16 = multiplies_bits(*held.context, queries.measure, held.columns()) ||
+                                    can_search_fp16(held, queries.measure, neighbors)};
   const auto only = [&](const char* reason) { return only_products(held.context->machine, size, held.index, reason); };
   const char* const reason = why_only_products(held, queries, neighbors);
   SearchChoice choice;
