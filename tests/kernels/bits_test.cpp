@@ -186,6 +186,24 @@ TEST_CASE("different fractions of bits are different numbers in their order") {
   CHECK(bit_distance(Measure::jaccard, 1, 3) == 1.0 / 3.0);
 }
 
+TEST_CASE("a GPU says that it multiplies rows of bits with all queries") {
+  for (const Tested& one : every_backend()) {
+    if (!one.backend->device().has_own_memory) continue;
+    const Matrix<double> base = packed_rows(300, 16, 8);
+    const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
+    const auto points = one.backend->hold({view_of(stored), 0});
+    NeighborLists lists(300, 2);
+    points->search({.values = base.view(), .measure = Measure::jaccard}, lists);
+    const std::vector<Decision> decisions = one.backend->decisions();
+    INFO(one.name);
+    REQUIRE(decisions.size() == 1);
+    CHECK(decisions.front().subject == "search");
+    CHECK(decisions.front().method == "products");
+    CHECK(decisions.front().reason == "rows of bits");
+    CHECK(decisions.front().considered.front().seconds > 0.0);
+  }
+}
+
 TEST_CASE("many queries use tiles where the processor has them, and few do not") {
   for (const Tested& one : every_backend({.threads = 1})) {
     if (one.backend->device().has_own_memory) continue;
