@@ -84,13 +84,14 @@ Words lines_of(const std::string& text) {
   return lines;
 }
 
-/// Words with # in place of digits, which may be those of a time; without what comes and goes with the width. The items
-/// of lists are words, since a long list becomes several options.
+/// Words with # in place of digits, which may be those of a time; without what comes and goes with the width, and
+/// without progress, of which a slow machine shows more. The items of lists are words, since a long list becomes
+/// several options.
 Words words_of(const std::string& text) {
-  static const std::regex number("[0-9][0-9.]*(e[-+][0-9]+)?");
+  static const std::regex number("[0-9][0-9.]*(e[-+][0-9]+)?"), drawn_over("\r\x1b\\[K[^\r\n\x1b]+(?=\r\x1b\\[K)");
   const Words units{"\\", "#", "ms", "s", "min", "h", "GB/s", "ms,", "s,", "ms)", "s)"};
   Words words;
-  for (const std::string& line : lines_of(text)) {
+  for (const std::string& line : lines_of(std::regex_replace(text, drawn_over, ""))) {
     std::istringstream stream(
         std::regex_replace(line, std::regex(",|--(encode|drop-columns|column-weights)( |$)"), " "));
     for (std::string word; stream >> word;) {
