@@ -63,6 +63,14 @@ struct GridView {
   double low_scale;
 };
 
+/// Where the magnitudes of columns are added up (ColumnMagnitudes of core/points/data_plan.h), and the limits of small
+/// and lost values.
+struct MagnitudeView {
+  std::int64_t *sum, *absolute_sum, *small, *lost;  // (columns)
+  double* off_grid;                                 // (columns) above 0: some value is not on the grid
+  double small_limit, lost_limit;
+};
+
 /// Norms of the packed rows of a panel, per lane. x~ = float(x'); x^ is the packed row.
 struct PanelNorms {
   float norm[kMaxLanes];      // |x~|
@@ -165,6 +173,8 @@ struct RowKernels {
   /// high[j] += sum of the high limbs of rows[i][j]; low[j] likewise unless low is null.
   void (*add_rows)(const T* const* rows, std::int64_t count, std::int64_t d, GridView grid, std::int64_t* high,
                    std::int64_t* low);
+  /// Adds a value of each of `count` columns.
+  void (*add_magnitudes)(const T* values, std::int64_t count, GridView grid, const MagnitudeView& magnitudes);
 
   Distance distance_by(Measure measure) const {
     if (measure == Measure::inner_product) return inner_product;
@@ -409,9 +419,10 @@ struct Instructions {
   void (*to_grid)(const double* values, std::int64_t count, FixedScale scale, double low_scale, std::int64_t* high,
                   std::int64_t* low);
 
-  /// squared (count) = the float32 sum of (step[i] values[i] - query)^2 for rows of `pitch` values, a multiple of 16.
+  /// squared (asked, count) = the float32 sums of (step[i] values[i] - query)^2 for rows of `pitch` values, a multiple
+  /// of 16, and `asked` queries, 1, 2 or 4, which share the conversion of the values.
   void (*quantized_distances)(const std::int8_t* values, const float* step, std::int64_t count, std::int64_t pitch,
-                              const float* query, float* squared);
+                              const float* const* queries, int asked, float* squared);
 
   /// Benchmark: out (count) = a + b.
   void (*add)(const float* a, const float* b, std::int64_t count, float* out);

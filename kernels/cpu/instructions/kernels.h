@@ -449,37 +449,10 @@ struct Kernels {
   }
 
   static void quantized_distances(const std::int8_t* values, const float* step, std::int64_t count, std::int64_t pitch,
-                                  const float* query, float* squared) {
-    constexpr int kTogether = 4;  // rows whose sums do not wait for each other
-    for (std::int64_t i = 0; i < count; i += V::floats) {
-      F sums[V::floats];
-      for (int first = 0; first < V::floats; first += kTogether) {
-        const std::int8_t* row[kTogether];
-        double scale[kTogether];
-        F sum[kTogether];
-        for (int r = 0; r < kTogether; ++r) {
-          const std::int64_t at = i + first + r < count ? i + first + r : count - 1;
-          row[r] = values + at * pitch;
-          scale[r] = static_cast<double>(step[at]);
-          sum[r] = V::zero();
-        }
-        for (std::int64_t j = 0; j < pitch; j += V::floats) {
-          const F center = V::load(query + j);
-          for (int r = 0; r < kTogether; ++r) {
-            const F difference = V::centred(row[r] + j, scale[r], center);
-            sum[r] = V::multiply_add(difference, difference, sum[r]);
-          }
-        }
-        for (int r = 0; r < kTogether; ++r) sums[first + r] = sum[r];
-      }
-      V::transpose(sums);  // then each lane belongs to a row
-      for (int width = V::floats / 2; width > 0; width /= 2) {
-        for (int l = 0; l < width; ++l) sums[l] = V::add(sums[l], sums[l + width]);
-      }
-      float of_rows[V::floats];
-      V::store(of_rows, sums[0]);
-      for (std::int64_t r = 0; r < V::floats && i + r < count; ++r) squared[i + r] = of_rows[r];
-    }
+                                  const float* const* queries, int asked, float* squared) {
+    if (asked == 4) return quantized_distances_of<4>(values, step, count, pitch, queries, squared);
+    if (asked == 2) return quantized_distances_of<2>(values, step, count, pitch, queries, squared);
+    quantized_distances_of<1>(values, step, count, pitch, queries, squared);
   }
 
   template <class T>
@@ -490,6 +463,36 @@ struct Kernels {
       add_block(rows, count, j, grid, high, low);
     }
     for (; j < d; ++j) add_one(rows, count, j, grid, high, low);
+  }
+
+  template <class T>
+  static void add_magnitudes(const T* values, std::int64_t count, GridView grid, const MagnitudeView& out) {
+    const double larger = out.small_limit > out.lost_limit ? out.small_limit : out.lost_limit;
+    const D limit = V::broadcast_d(larger);
+    const auto count_small = [&](std::int64_t j) {
+      const double size = __builtin_fabs(static_cast<double>(values[j]) * grid.first[j] * grid.second[j]);
+      if (values[j] == 0) return;
+      out.small[j] += size < out.small_limit;
+      out.lost[j] += size < out.lost_limit;
+    };
+    std::int64_t j = 0;
+    for (; j + V::doubles <= count; j += V::doubles) {
+      const D scaled =
+          V::multiply_d(V::multiply_d(V::load_d(values + j), V::load_d(grid.first + j)), V::load_d(grid.second + j));
+      const D size = V::absolute_d(scaled);
+      V::store_i(out.sum + j, V::add_i(V::load_i(out.sum + j), V::nearest_i(scaled)));
+      V::store_i(out.absolute_sum + j, V::add_i(V::load_i(out.absolute_sum + j), V::nearest_i(size)));
+      V::store_d(out.off_grid + j, V::maximum_d(V::load_d(out.off_grid + j), V::subtract_d(size, V::floor_d(size))));
+      for (unsigned few = V::not_above_d(size, limit); few != 0; few &= few - 1) count_small(j + __builtin_ctz(few));
+    }
+    for (; j < count; ++j) {
+      const double scaled = static_cast<double>(values[j]) * grid.first[j] * grid.second[j];
+      const std::int64_t q = __builtin_llrint(scaled);  // to_fixed, as one instruction on any processor
+      out.sum[j] += q;
+      out.absolute_sum[j] += q < 0 ? -q : q;
+      if (static_cast<double>(q) != scaled) out.off_grid[j] = 1.0;
+      count_small(j);
+    }
   }
 
   static void add(const float* a, const float* b, std::int64_t count, float* out) {
@@ -515,6 +518,47 @@ struct Kernels {
   }
 
  private:
+  template <int kAsked>
+  static void quantized_distances_of(const std::int8_t* values, const float* step, std::int64_t count,
+                                     std::int64_t pitch, const float* const* queries, float* squared) {
+    constexpr int kTogether = 4;  // rows whose sums do not wait for each other
+    for (std::int64_t i = 0; i < count; i += V::floats) {
+      F sums[kAsked][V::floats];
+      for (int first = 0; first < V::floats; first += kTogether) {
+        const std::int8_t* row[kTogether];
+        double scale[kTogether];
+        F sum[kAsked][kTogether];
+        for (int r = 0; r < kTogether; ++r) {
+          const std::int64_t at = i + first + r < count ? i + first + r : count - 1;
+          row[r] = values + at * pitch;
+          scale[r] = static_cast<double>(step[at]);
+          for (int q = 0; q < kAsked; ++q) sum[q][r] = V::zero();
+        }
+        for (std::int64_t j = 0; j < pitch; j += V::floats) {
+          for (int r = 0; r < kTogether; ++r) {
+            for (int q = 0; q < kAsked; ++q) {
+              const F difference = V::centred(row[r] + j, scale[r], V::load(queries[q] + j));
+              sum[q][r] = V::multiply_add(difference, difference, sum[q][r]);
+            }
+          }
+        }
+        for (int q = 0; q < kAsked; ++q) {
+          for (int r = 0; r < kTogether; ++r) sums[q][first + r] = sum[q][r];
+        }
+      }
+      for (int q = 0; q < kAsked; ++q) {
+        F* const lanes = sums[q];
+        V::transpose(lanes);  // then each lane belongs to a row
+        for (int width = V::floats / 2; width > 0; width /= 2) {
+          for (int l = 0; l < width; ++l) lanes[l] = V::add(lanes[l], lanes[l + width]);
+        }
+        float of_rows[V::floats];
+        V::store(of_rows, lanes[0]);
+        for (std::int64_t r = 0; r < V::floats && i + r < count; ++r) squared[q * count + i + r] = of_rows[r];
+      }
+    }
+  }
+
   template <class T>
   static void add_block(const T* const* rows, std::int64_t count, std::int64_t j, GridView grid, std::int64_t* high,
                         std::int64_t* low) {
@@ -582,7 +626,8 @@ constexpr RowKernels<T> row_kernels_of() {
           .inner_product = Measures<V, Measure::inner_product>::template distance<T>,
           .manhattan = Measures<V, Measure::manhattan>::template distance<T>,
           .chebyshev = Measures<V, Measure::chebyshev>::template distance<T>,
-          .add_rows = K::template add_rows<T>};
+          .add_rows = K::template add_rows<T>,
+          .add_magnitudes = K::template add_magnitudes<T>};
 }
 
 /// An entry of the table of instruction sets.

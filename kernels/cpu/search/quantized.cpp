@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <new>
@@ -178,14 +179,21 @@ class QuantizedSearch {
     // Rows that remain are read at scattered places: too many of them take longer than all in order.
     const auto most = static_cast<std::size_t>(4 * k_ + 1024 + (last - first) / 16);
     for (const QuantizedQuery& query : given_) parts.emplace_back(k_, relative(), query.error, most);
-    float squared[kBlockRows];
+    constexpr std::size_t kMostAsked = 4;  // queries that share the conversion of a block
+    float squared[kMostAsked * kBlockRows];
     for (std::int64_t begin = first; begin < last; begin += kBlockRows) {
       const std::int64_t count = std::min(kBlockRows, last - begin);
-      for (std::size_t q = 0; q < given_.size(); ++q) {
+      for (std::size_t q = 0; q < given_.size();) {
+        const std::size_t asked = std::bit_floor(std::min(kMostAsked, given_.size() - q));
+        const float* values[kMostAsked];
+        for (std::size_t a = 0; a < asked; ++a) values[a] = given_[q + a].values.data();
         held_.set.quantized_distances(rows_.values.data() + begin * rows_.pitch, rows_.step.data() + begin, count,
-                                      rows_.pitch, given_[q].values.data(), squared);
-        if (!parts[q].add(squared, rows_.error.data() + begin, begin, count, excluded(static_cast<std::int64_t>(q)))) {
-          return false;
+                                      rows_.pitch, values, static_cast<int>(asked), squared);
+        for (std::size_t a = 0; a < asked; ++a, ++q) {
+          if (!parts[q].add(squared + static_cast<std::int64_t>(a) * count, rows_.error.data() + begin, begin, count,
+                            excluded(static_cast<std::int64_t>(q)))) {
+            return false;
+          }
         }
       }
     }

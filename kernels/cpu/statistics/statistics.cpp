@@ -38,18 +38,26 @@ void for_columns(const HeldRows<T>& held, const Work& work) {
   });
 }
 
-/// Adds a value to the magnitudes of column j, with the factors of its grid.
-template <class T>
-void add_magnitude(T x, double first, double second, double small, double lost, std::int64_t j,
-                   ColumnMagnitudes& magnitudes) {
-  const double scaled = static_cast<double>(x) * first * second;
-  const std::int64_t q = __builtin_llrint(scaled);  // to_fixed, as one instruction on any processor
-  magnitudes.sum[j] += q;
-  magnitudes.absolute_sum[j] += q < 0 ? -q : q;
-  magnitudes.on_grid[j] &= static_cast<std::uint8_t>(static_cast<double>(q) == scaled);
-  magnitudes.small[j] += x != 0 && std::abs(scaled) < small;
-  magnitudes.lost[j] += x != 0 && std::abs(scaled) < lost;
-}
+/// Magnitudes of `columns` columns that a thread adds up.
+struct PartialMagnitudes {
+  PartialMagnitudes(std::int64_t columns, const ColumnScales& scales)
+      : of_columns(columns), off_grid(static_cast<std::size_t>(columns), 0.0), view{of_columns.sum.data(),
+                                                                                    of_columns.absolute_sum.data(),
+                                                                                    of_columns.small.data(),
+                                                                                    of_columns.lost.data(),
+                                                                                    off_grid.data(),
+                                                                                    scales.small_limit(),
+                                                                                    scales.lost_limit()} {}
+  /// Once all values are added.
+  const ColumnMagnitudes& finish() {
+    for (std::size_t j = 0; j < off_grid.size(); ++j) of_columns.on_grid[j] = off_grid[j] == 0.0 ? 1 : 0;
+    return of_columns;
+  }
+
+  ColumnMagnitudes of_columns;
+  std::vector<double> off_grid;
+  MagnitudeView view;
+};
 
 /// Adds partial magnitudes of repeated columns.
 void add(const ColumnMagnitudes& partial, ColumnMagnitudes& magnitudes) {
@@ -127,28 +135,29 @@ template <class T>
 void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
   if (held.weights.weight != nullptr) return add_weighted_magnitudes(held, scales, magnitudes);
   const std::int64_t d = held.columns(), width = width_of(d);
-  const double small = scales.small_limit(), lost = scales.lost_limit();
+  const auto add_values = held.set.template rows<T>().add_magnitudes;
   if (takes_columns(held)) {
-    return for_columns(held, [&](const T* x, std::int64_t first, std::int64_t last) {
-      for (std::int64_t j = first; j < last; ++j) {
-        add_magnitude(x[j], scales.first[j], scales.second[j], small, lost, j, magnitudes);
-      }
+    PartialMagnitudes all(d, scales);
+    for_columns(held, [&](const T* x, std::int64_t first, std::int64_t last) {
+      const MagnitudeView& to = all.view;
+      add_values(x + first, last - first, {scales.first.data() + first, scales.second.data() + first, 0.0},
+                 {to.sum + first, to.absolute_sum + first, to.small + first, to.lost + first, to.off_grid + first,
+                  to.small_limit, to.lost_limit});
     });
+    return add(all.finish(), magnitudes);
   }
   const std::vector<double> first_factor = repeated(scales.first.data(), d);
   const std::vector<double> second_factor = repeated(scales.second.data(), d);
   std::mutex merging;
   held.for_ranges(held.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-    ColumnMagnitudes partial(width);
+    PartialMagnitudes partial(width, scales);
     const T* const end = held.row(last);
     for (const T* x = held.row(first); x < end; x += width) {
-      const std::int64_t count = std::min<std::int64_t>(width, end - x);
-      for (std::int64_t j = 0; j < count; ++j) {
-        add_magnitude(x[j], first_factor[j], second_factor[j], small, lost, j, partial);
-      }
+      add_values(x, std::min<std::int64_t>(width, end - x), {first_factor.data(), second_factor.data(), 0.0},
+                 partial.view);
     }
     const std::lock_guard lock(merging);
-    add(partial, magnitudes);
+    add(partial.finish(), magnitudes);
   });
 }
 
