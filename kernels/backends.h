@@ -24,6 +24,9 @@ inline Machine machine(const BackendOptions&) {
           5e-6,
           0.1};
 }
+/// values: their pointer is one of the GPU's memory, with which the work that was queued there before has ended when
+/// this returns. Throws Error(usage) if it is another.
+RowsOnGpu rows_on_gpu(const PointsView& values);
 /// Whether each of the first `count` GPUs reaches the memory of all others; if not, they exchange through the host.
 bool gpus_reach_each_other(int count);
 }  // namespace kith::cuda

@@ -87,8 +87,12 @@ struct PreparedPoints {
   Session* session = nullptr;
   PointsMatrix made;  // the rows in their form, unless they are those that were given
   PointsView view;
+  const PointData::Held* on_gpu = nullptr;  // not null: the view is one of its memory on a GPU
   std::unique_ptr<Points> points;
   DataPlan plan;
+
+  /// The view, in the memory of the host.
+  const PointsView& on_host() const { return on_gpu != nullptr ? on_gpu->host() : view; }
 };
 
 /// Passes reports on, and throws Error(time_limit) when the caller cancels.
@@ -212,7 +216,7 @@ template <class Work>
 KMeansResult with_weights(PreparedPoints& prepared, std::span<const double> weights, const Work& work) {
   check_weights(weights, rows_of(prepared.view));
   if (weights.empty()) return work(*prepared.points, prepared.plan, prepared.view);
-  const WeighedRows weighed(weights, "weights", prepared.view);
+  const WeighedRows weighed(weights, "weights", prepared.on_host());
   Backend& backend = *prepared.session->backend;
   const std::unique_ptr<Points> points = backend.hold({.values = weighed.values(), .weights = weighed.weights().rows});
   const DataPlan plan = make_plan(*points, weighed.weights());
@@ -292,8 +296,11 @@ struct HeldPoints::State {
   void prepare(PreparedPoints& prepared, Session& session, Metric metric, Observer& observer) {
     leave(prepared);
     observer.phase("prepare", 0);
-    prepared.view = values_for(data.held().view, metric, prepared.made, "points");
-    prepared.points = session.backend->hold({.values = prepared.view});
+    const PointData::Held& given = data.held();
+    const bool stays = given.on_gpu != nullptr && device->entry.has_gpus && form_of(metric) == Form::as_given;
+    prepared.on_gpu = stays ? &given : nullptr;
+    prepared.view = stays ? given.view : values_for(given.host(), metric, prepared.made, "points");
+    prepared.points = session.backend->hold({.values = prepared.view, .reader = stays ? given.on_gpu.get() : nullptr});
     prepared.plan = make_plan(*prepared.points);
     if (form_of(metric) != Form::bits) prepared.points->prepare(prepared.plan);
     prepared.session = &session;
@@ -364,7 +371,9 @@ ClusterResult HeldPoints::cluster(std::int64_t clusters, const ClusterOptions& o
     }
     const KMeansResult found =
         with_weights(prepared, options.weights, [&](Points& points, const DataPlan& plan, const PointsView& values) {
-          const RowStore store(values, *prepared.session->backend);
+          const bool reads_rows = options.algorithm == "bisecting" || options.batch > 0;
+          const RowStore store(reads_rows && options.weights.empty() ? prepared.on_host() : values,
+                               *prepared.session->backend);
           if (options.algorithm == "bisecting") {
             return bisecting_kmeans(points, store, plan, wanted, SplitBy::inertia, observer).result;
           }
@@ -402,7 +411,7 @@ OwnedMatrix<double> HeldPoints::distances(const PointData& others, const SearchO
   constexpr std::int64_t kBlockValues = std::int64_t{1} << 23;  // of queries or distances at a time
   const Metric metric = metric_named(options.metric, false);
   PointsMatrix made;
-  const PointsView from = values_for(others.held().view, metric, made, "others");
+  const PointsView from = values_for(others.held().host(), metric, made, "others");
   return state_->compute(options.run, metric, [&](PreparedPoints& prepared, Observer& observer) {
     check_queries(*prepared.points, from, measure_of(metric));
     const std::int64_t count = rows_of(from), n = prepared.points->rows(), d = prepared.points->columns();
@@ -433,7 +442,7 @@ DensityClusters HeldPoints::dbscan(double radius, std::int64_t min_points, const
   const double limit = limit_of_radius(radius, metric);
   return state_->compute(options.run, metric, [&](PreparedPoints& prepared, Observer& observer) {
     const DbscanResult found =
-        kith::dbscan(*prepared.points, prepared.view,
+        kith::dbscan(*prepared.points, prepared.on_host(),
                      {.limit = limit, .measure = measure_of(metric), .min_points = min_points}, observer);
     DensityClusters clusters{.labels = {found.labels.begin(), found.labels.end()}, .core_rows = {}};
     for (std::size_t row = 0; row < found.is_core.size(); ++row) {
@@ -495,9 +504,9 @@ NeighborTable find(HeldPoints::State& base, const PointData* queries, std::int64
   const Metric metric = metric_named(options.metric, false);
   PointsMatrix made;
   PointsView values;
-  if (queries != nullptr) values = values_for(queries->held().view, metric, made, "queries");
+  if (queries != nullptr) values = values_for(queries->held().host(), metric, made, "queries");
   return base.compute(run, metric, [&](PreparedPoints& prepared, Observer& observer) {
-    if (queries == nullptr) values = prepared.view;
+    if (queries == nullptr) values = prepared.on_host();
     NeighborTable table;
     nearest_neighbors(
         *prepared.points, values,
@@ -525,9 +534,9 @@ RadiusTable find_within(HeldPoints::State& base, const PointData* queries, doubl
   const double limit = limit_of_radius(radius, metric);
   PointsMatrix made;
   PointsView values;
-  if (queries != nullptr) values = values_for(queries->held().view, metric, made, "queries");
+  if (queries != nullptr) values = values_for(queries->held().host(), metric, made, "queries");
   return base.compute(run, metric, [&](PreparedPoints& prepared, Observer& observer) {
-    if (queries == nullptr) values = prepared.view;
+    if (queries == nullptr) values = prepared.on_host();
     RadiusTable table{.begin = {0}, .rows = {}, .distances = {}};
     radius_neighbors(
         *prepared.points, values,

@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/points/backend.h"
 #include "library/held_points.h"
@@ -14,22 +17,46 @@
 namespace kith {
 namespace {
 
-template <class T>
-PointsView checked(std::span<const T> values, std::int64_t columns, const std::string& name) {
-  const auto count = static_cast<std::int64_t>(values.size());
+void require_shape(std::int64_t count, std::int64_t columns, const std::string& name) {
   if (columns < 1 || count == 0 || count % columns != 0) {
     throw Error(ExitCode::usage, fmt::format("{}: expected a multiple of the number of columns, found {} values "
                                              "and {} columns; give rows x columns values",
                                              name, count, columns));
   }
+}
+
+template <class T>
+PointsView checked(std::span<const T> values, std::int64_t columns, const std::string& name) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  require_shape(count, columns, name);
   if constexpr (std::is_floating_point_v<T>) require_finite(name, values, columns);
   return MatrixView<const T>{values.data(), count / columns, columns};
 }
 
 template <class T>
+std::shared_ptr<const PointData::Held> borrowed_on_gpu(const T* values, std::int64_t rows, std::int64_t columns,
+                                                       const std::string& name) {
+  require_shape(rows * columns, columns, name);
+  auto held = std::make_shared<PointData::Held>();
+  held->view = MatrixView<const T>{values, rows, columns};
+  const auto gpus =
+      std::find_if(backends().begin(), backends().end(), [](const auto& entry) { return entry.has_gpus; });
+  auto [reader, wrong] = gpus->rows_on_gpu(held->view);
+  if (wrong >= 0) {
+    std::vector<T> row(static_cast<std::size_t>(columns));
+    reader->read(wrong / columns, 1, reinterpret_cast<std::byte*>(row.data()));
+    refuse_value(name, wrong, columns, row[static_cast<std::size_t>(wrong % columns)]);
+  }
+  held->on_gpu = std::move(reader);
+  return held;
+}
+
+template <class T>
 std::shared_ptr<const PointData::Held> borrowed(std::span<const T> values, std::int64_t columns,
                                                 const std::string& name) {
-  return std::make_shared<PointData::Held>(PointData::Held{{}, checked(values, columns, name)});
+  auto held = std::make_shared<PointData::Held>();
+  held->view = checked(values, columns, name);
+  return held;
 }
 
 template <class T>
@@ -53,6 +80,21 @@ PointData::PointData(std::vector<float>&& values, std::int64_t columns, const st
     : held_(owned(std::move(values), columns, name)) {}
 PointData::PointData(std::vector<double>&& values, std::int64_t columns, const std::string& name)
     : held_(owned(std::move(values), columns, name)) {}
+
+PointData PointData::on_gpu(const float* values, std::int64_t rows, std::int64_t columns, const std::string& name) {
+  return of(borrowed_on_gpu(values, rows, columns, name));
+}
+PointData PointData::on_gpu(const double* values, std::int64_t rows, std::int64_t columns, const std::string& name) {
+  return of(borrowed_on_gpu(values, rows, columns, name));
+}
+PointData PointData::on_gpu(const std::uint8_t* values, std::int64_t rows, std::int64_t columns,
+                            const std::string& name) {
+  return of(borrowed_on_gpu(values, rows, columns, name));
+}
+PointData PointData::on_gpu(const std::int8_t* values, std::int64_t rows, std::int64_t columns,
+                            const std::string& name) {
+  return of(borrowed_on_gpu(values, rows, columns, name));
+}
 
 PointData PointData::of(std::shared_ptr<const Held> held) {
   PointData points;

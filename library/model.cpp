@@ -1,31 +1,23 @@
-// The C++ interface: opens a result, and prepares points as it says before they are assigned.
+// The C++ interface: points are prepared as a model says, and assigned or looked up among its centroids.
 #include <kith/model.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/numbers/metric.h"
 #include "core/preparation/preparation.h"
 #include "core/runtime/threads.h"
-#include "data/results/stored_model.h"
-#include "data/results/stored_result.h"
 #include "library/held_points.h"
 #include "library/option_checks.h"
 
 namespace kith {
-
-struct Model::Contents {
-  OwnedMatrix<double> centroids;
-  std::optional<Preparation> preparation;
-  std::vector<ModelColumn> columns;
-  std::int64_t width = 0;
-  std::string metric;
-};
-
 namespace {
+
+/// So few points are compared with all centroids one by one sooner than the centroids are made ready for many.
+bool are_few(std::int64_t points, std::int64_t clusters) { return points <= std::max<std::int64_t>(16, clusters / 8); }
 
 template <class T>
 PointsMatrix copied_as(const PointsView& points) {
@@ -42,27 +34,13 @@ PointsMatrix copied(const PointsView& points, bool has_directions) {
 
 }  // namespace
 
-Model Model::from_file(const std::string& file) {
-  const data::StoredResult result(file);
-  if (result.format() != "kith-clusters") {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected a result of kith cluster, found one of format {}", file, result.format()));
-  }
+Model Model::of(OwnedMatrix<double> centroids, const std::string& metric) {
   auto contents = std::make_shared<Contents>();
-  const Matrix<double> centroids = result.matrix("centroids");
-  contents->centroids = {
-      centroids.rows(), centroids.columns(), {centroids.data(), centroids.data() + centroids.size()}};
-  contents->preparation = data::read_preparation(result);
-  contents->metric = result.text("metric");
-  contents->width = centroids.columns();
-  if (contents->preparation && contents->preparation->pca.size() > 0) {
-    contents->width = std::ssize(contents->preparation->pca.mean);
-  }
-  if (const auto table = data::read_model(result)) {
-    for (const data::ColumnModel& column : table->columns) {
-      contents->columns.push_back({column.name, data::kind_of(column.how), column.texts});
-    }
-  }
+  const Matrix<double> checked = checked_centroids(centroids, metric_named(metric, true));
+  std::copy(checked.data(), checked.data() + checked.size(), centroids.values.begin());
+  contents->width = centroids.columns;
+  contents->centroids = std::move(centroids);
+  contents->metric = metric;
   Model model;
   model.contents_ = std::move(contents);
   return model;
@@ -73,24 +51,37 @@ ClusterResult Model::assign(const PointData& points, const RunOptions& options) 
 }
 
 ClusterResult Model::assign(const PointData& points, const OpenDevice& device, const RunOptions& options) const {
+  return device.hold(prepared(points, options))
+      .assign(contents_->centroids, {.metric = contents_->metric, .run = options});
+}
+
+std::vector<std::int32_t> Model::labels(const PointData& points, const OpenDevice& device,
+                                        const RunOptions& options) const {
+  const bool is_plain = !takes_directions(metric_named(contents_->metric, true));
+  if (!is_plain || !are_few(points.rows(), clusters())) return assign(points, device, options).labels;
+  const NeighborTable nearest = contents_->lookup_on(device).search(prepared(points, options), 1, options);
+  return {nearest.rows.values.begin(), nearest.rows.values.end()};
+}
+
+PointData Model::prepared(const PointData& points, const RunOptions& options) const {
   if (points.columns() != contents_->width) {
     throw Error(ExitCode::usage, fmt::format("points: expected {} columns, as the points of the model have, found {}",
                                              contents_->width, points.columns()));
   }
-  const AssignOptions assigning{.metric = contents_->metric, .run = options};
-  if (!contents_->preparation) return device.hold(points).assign(contents_->centroids, assigning);
+  if (!contents_->preparation) return points;
   auto held = std::make_shared<PointData::Held>();
-  held->own = copied(points.held().view, takes_directions(metric_named(contents_->metric, true)));
+  held->own = copied(points.held().host(), takes_directions(metric_named(contents_->metric, true)));
   auto& values = std::get<PointsMatrix>(held->own);
   Threads threads(options.threads);
   apply_preparation({values, "points"}, *contents_->preparation, threads);
   held->view = view_of(values);
-  return device.hold(PointData::of(std::move(held))).assign(contents_->centroids, assigning);
+  return PointData::of(std::move(held));
 }
 
 const std::vector<ModelColumn>& Model::columns() const { return contents_->columns; }
 std::int64_t Model::width() const { return contents_->width; }
 std::int64_t Model::clusters() const { return contents_->centroids.rows; }
+const OwnedMatrix<double>& Model::centroids() const { return contents_->centroids; }
 const std::string& Model::metric() const { return contents_->metric; }
 
 }  // namespace kith

@@ -3,11 +3,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
@@ -91,6 +93,7 @@ struct Points {
 struct Values {
   nb::object array;
   kith::PointData data;
+  int gpu = -1;  // in whose memory they are; -1: in that of the host
 };
 
 template <class T>
@@ -107,6 +110,22 @@ bool borrow(const nb::object& array, const char* name, std::optional<Values>& ou
   return true;
 }
 
+/// The same for an array in the memory of a GPU, where CUDA can be used.
+template <class T>
+bool borrow_on_gpu(const nb::object& array, const char* name, std::optional<Values>& out) {
+  nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cuda> values;
+  if (!nb::try_cast(array, values, false)) return false;
+  const int gpu = values.device_id();
+  const auto checked = [&] {
+    const nb::gil_scoped_release others_run;
+    return kith::PointData::on_gpu(values.data(), static_cast<std::int64_t>(values.shape(0)),
+                                   static_cast<std::int64_t>(values.shape(1)), name);
+  };
+  if (!kith::is_usable("cuda", nullptr, {.device = gpu})) return false;
+  out.emplace(Values{array, checked(), gpu});
+  return true;
+}
+
 /// Borrows the values of an array, or of what kith._arrays.values() makes of them.
 Values values_of(nb::object given, const char* name) {
   if (nb::isinstance<Points>(given)) given = nb::cast<Points&>(given).array;
@@ -117,6 +136,11 @@ Values values_of(nb::object given, const char* name) {
   };
   const bool is_plain = given.type().is(attribute_of("numpy", "ndarray"));
   if (is_plain && is_borrowed(given)) return std::move(*values);
+  if (nb::cast<bool>(attribute_of("kith._arrays", "is_on_gpu")(given)) &&
+      (borrow_on_gpu<float>(given, name, values) || borrow_on_gpu<double>(given, name, values) ||
+       borrow_on_gpu<std::uint8_t>(given, name, values) || borrow_on_gpu<std::int8_t>(given, name, values))) {
+    return std::move(*values);
+  }
   if (is_borrowed(attribute_of("kith._arrays", "values")(given, name))) return std::move(*values);
   throw kith::Error(kith::ExitCode::usage, std::string(name) + ": expected an array of rows x columns with values");
 }
@@ -127,10 +151,16 @@ struct Where {
   int threads = 0;
 };
 
+kith::OpenDevice device_for(const Values& values, const Where& where) {
+  const bool is_there = where.backend == "auto" && values.gpu >= 0;
+  return is_there ? device_of("cuda", values.gpu, where.threads)
+                  : device_of(where.backend, where.device, where.threads);
+}
+
 Points hold(nb::object given, const char* name, const Where& where) {
   if (nb::isinstance<Points>(given)) return nb::cast<Points&>(given);
   Values values = values_of(std::move(given), name);
-  const kith::OpenDevice device = device_of(where.backend, where.device, where.threads);
+  const kith::OpenDevice device = device_for(values, where);
   return {std::move(values.array), device.hold(std::move(values.data))};
 }
 
@@ -252,6 +282,25 @@ Clusters assign(nb::object points, const nb::object& centroids, const std::strin
   const Points held = hold(std::move(points), "points", {backend, device, threads});
   return Clusters(call([&] { return held.held.assign(given, options); }));
 }
+
+/// kith._native.Model.
+struct Model {
+  kith::Model model;
+
+  bool is_of(const nb::object& centroids) const {
+    nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> values;
+    const kith::OwnedMatrix<double>& own = model.centroids();
+    return nb::try_cast(centroids, values, false) && static_cast<std::int64_t>(values.shape(0)) == own.rows &&
+           static_cast<std::int64_t>(values.shape(1)) == own.columns &&
+           std::memcmp(values.data(), own.values.data(), own.values.size() * sizeof(double)) == 0;
+  }
+  nb::object labels(const nb::object& points, const std::string& backend, int device, int threads) const {
+    Call call;
+    const Values values = values_of(points, "points");
+    const kith::OpenDevice on = device_for(values, {backend, device, threads});
+    return array_of(call([&] { return model.labels(values.data, on, call.run); }));
+  }
+};
 
 nb::object distances(const nb::object& a, const nb::object& b, const std::string& metric, bool squared,
                      const std::string& backend, int device, int threads) {
@@ -391,6 +440,8 @@ NB_MODULE(_native, module) {
           "values"_a, nb::kw_only(), "name"_a = "points", "backend"_a = "auto", "device"_a = 0, "threads"_a = 0)
       .def_prop_ro("rows", [](const Points& points) { return points.held.rows(); })
       .def_prop_ro("columns", [](const Points& points) { return points.held.columns(); })
+      .def_prop_ro("shape", [](const Points& points) { return std::pair(points.held.rows(), points.held.columns()); })
+      .def("__len__", [](const Points& points) { return points.held.rows(); })
       .def_prop_ro("value_class", [](const Points& points) { return points.held.is_wide() ? "f64" : "f32"; });
 
   nb::class_<Index>(module, "Index")
@@ -422,6 +473,16 @@ NB_MODULE(_native, module) {
       .def_ro("iterations", &Clusters::iterations)
       .def_ro("stopped_by", &Clusters::stopped_by)
       .def_ro("changed", &Clusters::changed);
+
+  nb::class_<Model>(module, "Model")
+      .def(
+          "__init__",
+          [](Model* self, const nb::object& centroids, const std::string& metric) {
+            new (self) Model{kith::Model::of(matrix_of(centroids, "centroids"), metric)};
+          },
+          "centroids"_a, "metric"_a = "euclidean")
+      .def("is_of", &Model::is_of, "centroids"_a)
+      .def("labels", &Model::labels, "points"_a, nb::kw_only(), "backend"_a = "auto", "device"_a = 0, "threads"_a = 0);
 
   module.def("cluster", &cluster, "points"_a, "clusters"_a, nb::kw_only(), "init"_a = nb::none(), "n_init"_a = 1,
              "max_iterations"_a = 300, "tolerance"_a = 1e-4, "seed"_a = 0, "metric"_a = "euclidean",

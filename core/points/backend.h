@@ -86,6 +86,12 @@ struct ForcedPaths {
   bool kept_parts = false;     // rows that are searched as they are read stay on the device, in parts of block_rows
 };
 
+/// Rows (n, d) that a caller has in the memory of a GPU, and that nobody changes meanwhile.
+struct RowsOnGpu {
+  std::unique_ptr<RowReader> reader;
+  std::int64_t wrong = -1;  // the first value that is NaN or infinite, counted over all rows; -1: there is none
+};
+
 /// A row of the table of backends.
 struct BackendEntry {
   const char* name;
@@ -95,6 +101,8 @@ struct BackendEntry {
   std::string (*missing)(const BackendOptions&);
   std::unique_ptr<Backend> (*open)(const BackendOptions&, const ForcedPaths&);
   Machine (*machine)(const BackendOptions&);  // its rates before it is open; of GPUs those of the fastest
+  /// Rows in the memory of its devices, for PointBlock::reader; null: it has no memory of its own.
+  RowsOnGpu (*rows_on_gpu)(const PointsView& values);
 };
 
 /// All backends, best first. Defined in kernels/backends.cpp.

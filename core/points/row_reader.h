@@ -30,23 +30,31 @@ class RowReader {
   virtual void read(std::int64_t /*first*/, std::int64_t /*count*/, std::byte* /*out*/) {
     throw Error(ExitCode::internal, "these rows are read by one thread");
   }
+  /// The rows (n, d) in the memory of a GPU, where a backend reads them itself; null: they are elsewhere.
+  virtual const void* gpu_memory() const { return nullptr; }
 };
 
-/// Rows first .. first + count - 1 of a reader, of which several threads read() at a time; not read in passes.
-class RangeReader final : public RowReader {
+/// Rows that several threads read() at a time, and nobody in passes.
+class SharedReader : public RowReader {
  public:
-  RangeReader(RowReader& all, std::int64_t first, std::int64_t count) : all_(all), first_(first), count_(count) {}
-  std::int64_t rows() const override { return count_; }
-  std::int64_t columns() const override { return all_.columns(); }
   void begin(std::int64_t) override { refuse(); }
   PointsView next() override { refuse(); }
   PointsMatrix gather(std::span<const std::int64_t>) override { refuse(); }
   bool is_shared() const override { return true; }
+
+ private:
+  [[noreturn]] static void refuse() { throw Error(ExitCode::internal, "these rows are not read in passes"); }
+};
+
+/// Rows first .. first + count - 1 of a reader, of which several threads read() at a time.
+class RangeReader final : public SharedReader {
+ public:
+  RangeReader(RowReader& all, std::int64_t first, std::int64_t count) : all_(all), first_(first), count_(count) {}
+  std::int64_t rows() const override { return count_; }
+  std::int64_t columns() const override { return all_.columns(); }
   void read(std::int64_t first, std::int64_t count, std::byte* out) override { all_.read(first_ + first, count, out); }
 
  private:
-  [[noreturn]] static void refuse() { throw Error(ExitCode::internal, "parts of rows are not read in passes"); }
-
   RowReader& all_;
   std::int64_t first_, count_;
 };

@@ -12,6 +12,8 @@ std::unique_ptr<Backend> open(const BackendOptions& options, const ForcedPaths&)
   throw Error(ExitCode::device, "cuda: " + missing(options));
 }
 
+RowsOnGpu rows_on_gpu(const PointsView&) { throw Error(ExitCode::device, "cuda: " + missing({})); }
+
 bool gpus_reach_each_other(int) { return false; }
 
 }  // namespace kith::cuda

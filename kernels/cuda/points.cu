@@ -142,8 +142,9 @@ class CudaPoints final : public Points {
   }
   /// Copies from the caller's memory or file, which outlives the points.
   void copy_rows(std::span<const std::int64_t> rows, MatrixView<double> out) const override {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      held_.host.copy_values(rows[i] - held_.first_row, out.row(static_cast<std::int64_t>(i)).data());
+    std::vector<std::int64_t> places(rows.begin(), rows.end());
+    for (std::int64_t& place : places) place -= held_.first_row;
+    held_.host.copy_values(places, out);
   }
 
   double update_min_distance(std::span<const double> seed) override {

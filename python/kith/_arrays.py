@@ -77,7 +77,7 @@ def save(folder: str, argument: str, values: Any, dimensions: int | None = None)
 
             save_npz(path + ".npz", csr_array(values.tocsr()), compressed=False)
             return path + ".npz"
-        array = _numbers(values, argument)
+        array = _numbers(on_host(values), argument)
         if dimensions is not None and array.ndim != dimensions:
             raise make_error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions")
         np.save(path + ".npy", np.ascontiguousarray(array), allow_pickle=False)
@@ -88,13 +88,21 @@ def save(folder: str, argument: str, values: Any, dimensions: int | None = None)
     return path + ".npy"
 
 
-def _on_host(values: Any) -> Any:
+HOST, CUDA = 1, 2  # of DLPack's devices
+
+
+def is_on_gpu(values: Any) -> bool:
+    """Whether an array of another package is in the memory of an NVIDIA GPU."""
+    place = getattr(values, "__dlpack_device__", None)
+    return place is not None and not isinstance(values, np.ndarray) and place()[0] == CUDA
+
+
+def on_host(values: Any) -> Any:
     """Values of another package (DLPack); those in the memory of a GPU are copied to the host."""
     place = getattr(values, "__dlpack_device__", None)
-    host = 1
     if place is None or isinstance(values, np.ndarray):
         return values
-    if place()[0] == host:
+    if place()[0] == HOST:
         return values if hasattr(values, "__array__") else np.from_dlpack(values)
     for method in ("get", "cpu"):  # of CuPy; of PyTorch
         if hasattr(values, method):
@@ -115,7 +123,7 @@ def values(given: Any, argument: str) -> np.ndarray[Any, Any]:
     """The array of rows x columns that _native computes with: float32, float64, uint8 or int8, row after row. The
     values of an array that is one are not copied."""
     try:
-        array = _numbers(given.toarray() if hasattr(given, "tocsr") else _on_host(given), argument)
+        array = _numbers(given.toarray() if hasattr(given, "tocsr") else on_host(given), argument)
     except Error:
         raise
     except Exception as failure:  # of NumPy, SciPy or the type of the argument
@@ -136,7 +144,7 @@ def matrix(given: Any, argument: str) -> np.ndarray[Any, Any]:
 
 def vector(given: Any, argument: str) -> np.ndarray[Any, Any]:
     """Numbers as float64, one after another; a column or a row of them too."""
-    array = np.asarray(_numbers(_on_host(given), argument))
+    array = np.asarray(_numbers(on_host(given), argument))
     if array.ndim != 1 and max(array.shape, default=1) != array.size:
         raise make_error(2, f"{argument}: expected one number for each row, found an array of {array.ndim} dimensions")
     return matrix(array.reshape(1, -1), argument)[0]
@@ -144,5 +152,5 @@ def vector(given: Any, argument: str) -> np.ndarray[Any, Any]:
 
 def codes(labels: Any) -> np.ndarray[Any, Any]:
     """The number of each label among the different ones in ascending order."""
-    _, of_rows = np.unique(np.asarray(_on_host(labels)), return_inverse=True)
+    _, of_rows = np.unique(np.asarray(on_host(labels)), return_inverse=True)
     return of_rows.reshape(-1).astype(np.int32)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import column_names, values
+from ._arrays import column_names, is_on_gpu, on_host, values
+from ._choice import _native
 from ._errors import make_error
 
 try:
@@ -14,8 +15,7 @@ try:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state, validate_data
 
-    def points(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
-        """The rows of X, whose columns are those of the fit unless it is `reset`."""
+    def _checked(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
         X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         return X.toarray() if hasattr(X, "toarray") else X
 
@@ -68,7 +68,7 @@ except ImportError:
     def check_random_state(seed: Any) -> Any:
         return seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
 
-    def points(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
+    def _checked(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
         names, rows = column_names(X), values(X, "X")
         rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
         if not np.isfinite(rows).all():
@@ -80,8 +80,7 @@ except ImportError:
             if names is not None:
                 estimator.feature_names_in_ = np.array(names, dtype=object)
         elif rows.shape[1] != estimator.n_features_in_:
-            raise ValueError(f"X has {rows.shape[1]} features, but {type(estimator).__name__} is expecting "
-                             f"{estimator.n_features_in_} features as input")
+            raise _other_columns(estimator, rows.shape[1])
         elif names is not None and names != list(getattr(estimator, "feature_names_in_", names)):
             raise ValueError("The feature names should match those that were passed during fit.")
         return rows
@@ -98,6 +97,25 @@ except ImportError:
         return of_rows
 
 
+def _other_columns(estimator: Any, found: int) -> ValueError:
+    return ValueError(f"X has {found} features, but {type(estimator).__name__} is expecting "
+                      f"{estimator.n_features_in_} features as input")
+
+
+def points(estimator: Any, X: Any, *, reset: bool, stays: bool = False) -> Any:
+    """The rows of X, whose columns are those of the fit unless it is `reset`. stays: those in the memory of a GPU stay
+    there, as held Points."""
+    if not (stays and is_on_gpu(X)):
+        return _checked(estimator, on_host(X), reset=reset)
+    rows = _native.Points(X, name="X")
+    if reset:
+        estimator.n_features_in_ = rows.columns
+        estimator.__dict__.pop("feature_names_in_", None)
+    elif rows.columns != estimator.n_features_in_:
+        raise _other_columns(estimator, rows.columns)
+    return rows
+
+
 class TakesSparse:
     """In front of the bases of an estimator: it takes sparse matrices, and says so to scikit-learn."""
 
@@ -105,6 +123,18 @@ class TakesSparse:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
+
+
+class HoldsValues:
+    """In front of the bases of an estimator whose values _native holds: they are held again when they are needed."""
+
+    _held: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        getter = getattr(super(), "__getstate__", None)
+        state = dict(getter() if getter is not None else self.__dict__)
+        state.pop("_held", None)
+        return state
 
 
 class SparseClusters(TakesSparse, ClusterMixin):

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._arrays import on_host
 from ._choice import _native
 from ._conventions import (
-    BaseEstimator, ClassNamePrefixFeaturesOutMixin, ConvergenceWarning, SparseClusters, TakesSparse, TransformerMixin,
-    check_is_fitted, is_real, is_whole, metric_of, points, require, seed_of, threads_of, weights,
+    BaseEstimator, ClassNamePrefixFeaturesOutMixin, ConvergenceWarning, HoldsValues, SparseClusters, TakesSparse,
+    TransformerMixin, check_is_fitted, is_real, is_whole, metric_of, points, require, seed_of, threads_of, weights,
 )  # fmt: skip
 
 
@@ -23,7 +24,7 @@ def _cosine_radius(radius: float) -> float:
 LARGEST_RADIUS = 1e150  # whose square float64 holds
 
 
-class KMeans(SparseClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KMeans(HoldsValues, SparseClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """k-means, exact: every label is the nearest centroid, decided in float64, on any number of threads.
 
     Parameters
@@ -86,7 +87,7 @@ class KMeans(SparseClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if isinstance(init, str):
             require(init in ("k-means++", "random"), "init", "'k-means++', 'random', an array or a callable", init)
             return init, (10 if init == "random" else 1) if n_init == "auto" else int(n_init)
-        init = np.asarray(init, dtype=np.float64)
+        init = np.asarray(on_host(init), dtype=np.float64)
         shape = (self.n_clusters, X.shape[1])
         if init.shape != shape:
             raise ValueError(f"The shape of the initial centers {init.shape} does not match the number of clusters "
@@ -105,16 +106,17 @@ class KMeans(SparseClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         require(is_whole(self.max_iter) and self.max_iter >= 1, "max_iter", "a whole number from 1", self.max_iter)
         require(is_real(self.tol) and self.tol >= 0, "tol", "a number from 0", self.tol)
         require(self.algorithm in ("lloyd", "elkan"), "algorithm", "'lloyd' or 'elkan'", self.algorithm)
-        rows = points(self, X, reset=True)
+        rows = points(self, X, reset=True, stays=not callable(self.init))
         if len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
         init, n_init = self._start(rows)
         found = _native.cluster(
             rows, int(self.n_clusters), init=init, n_init=n_init, max_iterations=int(self.max_iter),
-            tolerance=float(self.tol), seed=seed_of(self.random_state), weights=weights(sample_weight, rows),
+            tolerance=float(self.tol), seed=seed_of(self.random_state), weights=weights(on_host(sample_weight), rows),
         )  # fmt: skip
         self.cluster_centers_, self.labels_ = np.asarray(found.centroids), np.asarray(found.labels)
         self.inertia_, self.n_iter_ = float(found.inertia), int(found.iterations)
+        self._held = _native.Model(self.cluster_centers_)
         distinct = len(np.unique(self.labels_))
         if distinct < self.n_clusters:
             warnings.warn(f"Number of distinct clusters ({distinct}) found smaller than n_clusters ({self.n_clusters}). "
@@ -128,13 +130,17 @@ class KMeans(SparseClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:
         """The number of the nearest centroid of each row; ties go to the lowest. Shape (n_samples,)."""
         check_is_fitted(self)
-        return np.asarray(_native.assign(points(self, X, reset=False), self.cluster_centers_).labels)
+        rows = points(self, X, reset=False, stays=True)
+        if self._held is None or not self._held.is_of(self.cluster_centers_):
+            self._held = _native.Model(self.cluster_centers_)
+        return np.asarray(self._held.labels(rows))
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Distances to all centroids, in the type of X: shape (n_samples, n_clusters)."""
         check_is_fitted(self)
-        rows = points(self, X, reset=False)
-        return np.asarray(_native.distances(rows, self.cluster_centers_)).astype(rows.dtype, copy=False)
+        rows = points(self, X, reset=False, stays=True)
+        kind = getattr(rows, "dtype", np.float32 if getattr(rows, "value_class", "") == "f32" else np.float64)
+        return np.asarray(_native.distances(rows, self.cluster_centers_)).astype(kind, copy=False)
 
     def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> NDArray[Any]:
         """fit(X).transform(X)"""
@@ -143,8 +149,8 @@ class KMeans(SparseClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """The inertia of X with a minus, so that larger is better."""
         check_is_fitted(self)
-        rows = points(self, X, reset=False)
-        return -float(_native.assign(rows, self.cluster_centers_, weights=weights(sample_weight, rows)).inertia)
+        rows = points(self, X, reset=False, stays=True)
+        return -float(_native.assign(rows, self.cluster_centers_, weights=weights(on_host(sample_weight), rows)).inertia)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,7 +158,7 @@ class KMeans(SparseClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return tags
 
 
-class NearestNeighbors(TakesSparse, BaseEstimator):
+class NearestNeighbors(HoldsValues, TakesSparse, BaseEstimator):
     """Exact nearest neighbours: nothing is approximate, and ties go to the lowest row.
 
     Parameters
@@ -202,22 +208,14 @@ class NearestNeighbors(TakesSparse, BaseEstimator):
         self.effective_metric_ = metric_of(self.metric, self.p, self.metric_params)
         self._fit_X = points(self, X, reset=True)
         self.n_samples_fit_ = len(self._fit_X)
-        self._index = None
+        self._held = None
         return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the held points, which are held again when they are needed."""
-        getter = getattr(super(), "__getstate__", None)
-        state = dict(getter() if getter is not None else self.__dict__)
-        if "_index" in state:
-            state["_index"] = None
-        return state
 
     def _search(self) -> Any:
         check_is_fitted(self)
-        if self._index is None:
-            self._index = _native.Index(self._fit_X, self.effective_metric_, threads=threads_of(self.n_jobs))
-        return self._index
+        if self._held is None:
+            self._held = _native.Index(self._fit_X, self.effective_metric_, threads=threads_of(self.n_jobs))
+        return self._held
 
     def _distances(self, found: Any) -> NDArray[Any]:
         """Of cosine, kith has 2 - 2 cos, and scikit-learn half of it."""

@@ -4,7 +4,9 @@ Points are held where they are computed with, once, and then searched and cluste
 takes held Points, or values that it holds for the call: an array of rows x columns, or what kith._arrays.values() makes
 one of. Arrays of NumPy in row order of float32, float64, uint8 and int8 are borrowed: they must not change while they
 are held. Everything else is converted once, as the program converts it: bool to int8, float16 and 16-bit integers
-to float32, other integers to float64. Arrays in the memory of a GPU are copied to the host first.
+to float32, other integers to float64. Arrays in the memory of a GPU (DLPack: PyTorch, CuPy, JAX) stay there, and
+backend="auto" is that GPU, if they are in row order and of one of these types; metrics that compare other values than
+the given ones (cosine, correlation, haversine, bits), dbscan and searches of the base itself copy them to the host.
 
 Results are the bytes of the command line, on any number of threads. Names of options are those of the command line.
 A value that is masked, NaN or infinite, and an option out of range, is an Error that is a ValueError too and names row
@@ -34,8 +36,22 @@ class Points:
     @property
     def columns(self) -> int: ...
     @property
+    def shape(self) -> tuple[int, int]: ...
+    def __len__(self) -> int: ...
+    @property
     def value_class(self) -> str:
         """"f32" or "f64": the class in which the program writes distances between these points."""
+
+class Model:
+    """Centroids (k, d) that give points their labels again and again; they are copied, and checked once."""
+
+    def __init__(self, centroids: Values, metric: str = "euclidean") -> None: ...
+    def is_of(self, centroids: NDArray[np.float64]) -> bool:
+        """Whether the centroids are still the same."""
+    def labels(
+        self, points: Values, *, backend: str = "auto", device: int = 0, threads: int = 0
+    ) -> NDArray[np.int32]:
+        """(n,) the labels of assign()."""
 
 class Index:
     """Exact neighbours among `base`. metric: "euclidean", "cosine", "correlation", "inner-product", "manhattan" or

@@ -184,6 +184,39 @@ TEST_CASE("the C++ interface reports errors and progress, and stops when asked t
   CHECK(code_of([&] { kith::cluster(points, 2, options); }, "cancelled") == kith::ExitCode::time_limit);
 }
 
+TEST_CASE("a model of centroids labels few points and many as assign() does") {
+  std::vector<double> values;
+  for (int i = 0; i < 400 * 3; ++i) values.push_back((i * 37 % 101) / 4.0);  // with equal rows and ties
+  const auto points_of = [&](std::int64_t rows) {
+    return kith::PointData(std::span(values).first(static_cast<std::size_t>(rows * 3)), 3);
+  };
+  const kith::OpenDevice device = kith::open();
+  for (const std::int64_t clusters : {1, 7, 300}) {
+    const kith::OwnedMatrix<double> centroids{clusters, 3, {values.begin() + 30, values.begin() + 30 + clusters * 3}};
+    for (const std::string metric : {"euclidean", "cosine"}) {
+      const kith::Model model = kith::Model::of(centroids, metric);
+      for (const std::int64_t rows : {1, 16, 17, 40, 400}) {
+        CAPTURE(clusters, metric, rows);
+        const auto assigned = device.hold(points_of(rows)).assign(centroids, {.metric = metric});
+        CHECK(model.labels(points_of(rows), device) == assigned.labels);
+        CHECK(model.assign(points_of(rows), device).labels == assigned.labels);
+      }
+    }
+  }
+  const kith::Model model = kith::Model::of({2, 2, {0, 0, 1, 1}});
+  CHECK(code_of([&] { static_cast<void>(model.labels(points_of(1), device)); }, "expected 2 columns") ==
+        kith::ExitCode::usage);
+  CHECK(code_of(
+            [] {
+              kith::Model::of({1, 2, {0, std::nan("")}});
+            },
+            "centroids: row 1, column 2") == kith::ExitCode::data);
+  // Memory of the host is none of a GPU, where there is one.
+  const bool has_gpu = kith::is_usable("cuda");
+  CHECK(code_of([&] { kith::PointData::on_gpu(values.data(), 400, 3); }, has_gpu ? "the host" : "cuda: ") ==
+        (has_gpu ? kith::ExitCode::usage : kith::ExitCode::device));
+}
+
 TEST_CASE("held points are searched and clustered again and again, by several threads") {
   const auto digits = kith::PointData::from_file(kDigits + ":/train");
   const kith::HeldPoints held = kith::open({.backend = "cpu", .threads = 2}).hold(digits);

@@ -3,6 +3,7 @@ python3 tests/python/native_test.py, where kith is installed or build/python is 
 calls, forks and threads at random moments."""
 import importlib.util
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -172,6 +173,85 @@ def test_values_of_any_type():
     assert np.array_equal(Index(OnlyDlpack()).search(None, 2)[0], rows)
 
 
+def test_models():
+    """The labels of a model are those of assign(), of few points and many, with ties and other centroids."""
+    for centroids in (points[:5], points[:400], np.repeat(points[:30], 3, axis=0), np.zeros((4, 6))):
+        model = _native.Model(centroids)
+        for rows in (points[:1], points[:16], points[:17], points[:60], points, points[:3].astype(np.float64),
+                     np.repeat(points[:2], 9, axis=0)):
+            assert np.array_equal(model.labels(rows), _native.assign(rows, centroids).labels), (len(centroids), len(rows))
+            assert np.array_equal(model.labels(Points(rows)), _native.assign(rows, centroids).labels)
+    cosine = _native.Model(points[:9], "cosine")
+    assert np.array_equal(cosine.labels(points[:2]), _native.assign(points[:2], points[:9], metric="cosine").labels)
+    fails(lambda: _native.Model(np.full((2, 2), np.nan)), ValueError, "centroids: row 1, column 1")
+    fails(lambda: model.labels(points[:, :2]), ValueError, "points: expected 6 columns", "found 2")
+    estimator = kith.KMeans(5).fit(points)
+    assert np.array_equal(estimator.predict(points[:3]), estimator.labels_[:3])
+    estimator.cluster_centers_[0] = points[2]  # in place
+    expected = _native.assign(points[:3], estimator.cluster_centers_).labels
+    assert expected[2] == 0 and np.array_equal(estimator.predict(points[:3]), expected)
+    again = pickle.loads(pickle.dumps(estimator))
+    assert np.array_equal(again.predict(points[:3]), expected)
+
+
+def test_arrays_on_a_gpu():
+    """What is in the memory of a GPU is computed with there: PyTorch and CuPy, every type, aligned or not."""
+    packages = [name for name in ("torch", "cupy") if importlib.util.find_spec(name) is not None]
+    if not packages or _native.missing("cuda"):
+        print(f"test_arrays_on_a_gpu: not run, {_native.missing('cuda') or 'neither PyTorch nor CuPy is installed'}")
+        return
+    weights = rng.integers(0, 3, len(points)).astype(float)
+    start = points[:5].astype(np.float64)
+    runs = [{"init": init} for init in ("k-means++", "k-means||", "random", "first", "farthest")]
+    runs += [{"batch": 64}, {"algorithm": "bisecting"}, {"weights": weights}, {"medoids": True, "save_distances": True},
+             {"init": start}, {"metric": "cosine"}, {"metric": "correlation"}, {"n_init": 3}]
+    for name in packages:
+        package = importlib.import_module(name)
+        to_gpu = (lambda array: package.from_numpy(array).cuda()) if name == "torch" else package.asarray  # noqa: B023
+        for kind in (np.float32, np.float64, np.uint8, np.int8):
+            host = (points if kind in (np.float32, np.float64) else np.abs(points) * 30).astype(kind)
+            every = name == packages[0] and kind == np.float32
+            places = ((to_gpu(host), host), (to_gpu(host)[1:], host[1:]), (to_gpu(host)[:, 1:], host[:, 1:]))
+            for on_gpu, rows in places if every else places[:2]:
+                for run in runs if every else runs[:2]:
+                    run = {**run, "weights": weights[: len(rows)]} if "weights" in run else run
+                    run = {**run, "init": start[:, : rows.shape[1]]} if run.get("init") is start else run
+                    found = _native.cluster(on_gpu, 5, **run)
+                    expected = _native.cluster(rows, 5, backend="cpu", **run)
+                    for field in ("labels", "centroids", "counts", "nearest_row", "distances", "medoids"):
+                        assert np.array_equal(getattr(found, field), getattr(expected, field)), (name, kind, run, field)
+                    assert found.inertia == expected.inertia, (name, kind, run)
+                asked = rows[5:45].copy()
+                for given in (asked, to_gpu(asked)):
+                    for metric in ("euclidean", "cosine", "manhattan", "inner-product"):
+                        found = Index(on_gpu, metric).search(given, 4)
+                        expected = Index(rows, metric, backend="cpu").search(asked, 4)
+                        assert all(map(np.array_equal, found, expected)), (name, kind, metric)
+                found = Index(on_gpu).search(None, 3, include_self=True)
+                assert all(map(np.array_equal, found, Index(rows, backend="cpu").search(None, 3, include_self=True)))
+                found, expected = Index(on_gpu).within(asked, 2.0), Index(rows, backend="cpu").within(asked, 2.0)
+                assert all(map(np.array_equal, found, expected)), (name, kind)
+                found, expected = kith.dbscan(on_gpu, 1.5), kith.dbscan(rows, 1.5, backend="cpu")
+                assert all(map(np.array_equal, found, expected)), (name, kind)
+                labels = _native.assign(on_gpu, start[:, : rows.shape[1]]).labels
+                assert np.array_equal(labels, _native.assign(rows, start[:, : rows.shape[1]], backend="cpu").labels)
+                assert kith.evaluate(on_gpu, labels) == kith.evaluate(rows, labels, backend="cpu")
+                assert kith.sweep(on_gpu, [2, 3]) == kith.sweep(rows, [2, 3], backend="cpu")
+                assert kith.cluster(on_gpu, 3).inertia == kith.cluster(rows, 3, backend="cpu").inertia
+            wrong = host[:40].copy()
+            if kind in (np.float32, np.float64):
+                wrong[17, 2], wrong[30, 0] = -np.inf, np.nan
+                fails(lambda: Index(to_gpu(wrong)), ValueError, "base: row 18, column 3", "-infinity")  # noqa: B023
+                model = kith.KMeans(4).fit(to_gpu(host))
+                same = kith.KMeans(4).fit(host)
+                assert np.array_equal(model.labels_, same.labels_) and model.inertia_ == same.inertia_
+                assert np.array_equal(model.predict(to_gpu(host)), same.labels_)
+                assert np.array_equal(model.transform(to_gpu(host)), same.transform(host))
+                fails(lambda: model.predict(to_gpu(host)[:, 1:].copy() if name == "cupy"  # noqa: B023
+                                            else to_gpu(host)[:, 1:].contiguous()), ValueError, "5 features")  # noqa: B023
+        fails(lambda: Index(to_gpu(points[0])), ValueError, "base: expected an array of rows x columns, found 1")  # noqa: B023
+
+
 def test_errors_and_warnings():
     wrong = points.copy()
     wrong[3, 1] = np.nan
@@ -273,7 +353,7 @@ def test_interrupts_at_random_moments():
 
 
 def test_forks_at_random_moments():
-    index = Index(points)
+    index = Index(points, backend="cpu")  # a GPU cannot be used in a child
     expected = index.search(queries, 5)[0]
     busy = threading.Event()
 
@@ -290,7 +370,7 @@ def test_forks_at_random_moments():
             child = os.fork()
         if child == 0:
             right = np.array_equal(index.search(queries, 5)[0], expected)
-            right = right and kith.cluster(points, 3).counts.sum() == 700
+            right = right and kith.cluster(points, 3, backend="cpu").counts.sum() == 700
             del index
             os._exit(0 if right else 1)
         _, status = os.waitpid(child, 0)

@@ -302,15 +302,17 @@ class NearestRowFinder {
     Matrix<double> values(pivots, d_);
     std::vector<double> pivot_distance;
     std::vector<Word> pivot_row;
+    std::vector<std::int64_t> places;
     std::vector<Neighbor> best = result.best;
     for (const std::int32_t c : order) {
       const auto p = static_cast<std::int64_t>(pivot_row.size());
-      held_.host.copy_values(row[c] - held_.first_row, values.row(p).data());
+      places.push_back(row[c] - held_.first_row);
       pivot_of[c] = static_cast<std::int32_t>(p);
       pivot_distance.push_back(distance[c]);
       pivot_row.push_back(static_cast<Word>(row[c]));
       best[c] = std::min(best[c], neighbor(c));
     }
+    held_.host.copy_values(places, values.view());
     for (std::int64_t c = 0; c < k_; ++c) {
       distance[c] = best[c].distance;
       row[c] = best[c].row;

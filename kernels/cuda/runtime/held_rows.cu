@@ -14,6 +14,18 @@ constexpr std::int64_t kManyRows = std::int64_t{1} << 20;
 constexpr std::int64_t kFewRows = 8;      // `gathered` has a buffer for one row of a block in this many
 constexpr std::int64_t kWholeRows = 256;  // two groups of fp16 rows; blocks are multiples of it where they can be
 
+/// Rows that the caller has in the memory of the device, aligned as an allocation is; else null.
+template <class T>
+T* rows_in_place(const RowReader* reader, int device) {
+  constexpr std::uintptr_t kAlignment = 256;
+  const void* const memory = reader != nullptr ? reader->gpu_memory() : nullptr;
+  cudaPointerAttributes where{};
+  if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % kAlignment != 0) return nullptr;
+  check(cudaPointerGetAttributes(&where, memory));
+  const bool is_here = where.device == device && where.type == cudaMemoryTypeDevice;
+  return is_here ? const_cast<T*>(static_cast<const T*>(memory)) : nullptr;  // which no kernel writes to
+}
+
 }  // namespace
 
 template <class T>
@@ -43,6 +55,12 @@ HeldRows<T>::HeldRows(std::shared_ptr<Context> where, MatrixView<const T> from, 
 
   const bool forced = forced_rows > 0 && forced_rows < n;
   working_bytes = std::min(kWorkingMemory, free / 4);
+  if (T* const there = forced ? nullptr : rows_in_place<T>(block.reader, context->device)) {
+    resident = Buffer<T>(there, n * columns());
+    resident_rows = n;
+    block_rows = std::clamp<std::int64_t>(n, 1, resident_block_rows());
+    return;
+  }
   if (!forced && value_bytes <= free - state_bytes - working_bytes) {
     try {
       resident = Buffer<T>(pool(), n * columns());

@@ -153,6 +153,11 @@ class Stream {
   void upload(T* device, const T* host, std::int64_t count) const {
     copy_to_device(device, host, bytes<T>(count));
   }
+  /// Queues a copy of memory that some device of the process has.
+  template <class T>
+  void copy(T* to, const T* from, std::int64_t count) const {
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes<T>(count)), cudaMemcpyDefault, stream_));
+  }
   /// Uploads what `fill` writes, which several threads call, for a multiple of `unit` bytes each time. Rethrows its
   /// exceptions.
   void upload_from(void* device, std::int64_t bytes, std::int64_t unit, const Fill& fill) const;

@@ -27,6 +27,9 @@ struct HostRows {
   /// Uploads rows first .. first + count - 1. Their memory may be reused when this returns.
   void upload(const Stream& stream, T* device, std::int64_t first, std::int64_t count) const {
     if (reader == nullptr) return stream.upload(device, values.data + first * values.columns, count * values.columns);
+    if (const void* const memory = reader->gpu_memory()) {
+      return stream.copy(device, static_cast<const T*>(memory) + first * values.columns, count * values.columns);
+    }
     stream.upload_from(device, count * row_bytes(), row_bytes(),
                        [&](std::byte* to, std::int64_t byte, std::int64_t bytes) {
                          reader->read(first + byte / row_bytes(), bytes / row_bytes(), to);
@@ -41,11 +44,19 @@ struct HostRows {
                            copy(first + chosen[static_cast<std::size_t>(i)], to);
                        });
   }
-  /// Copies a row as float64.
-  void copy_values(std::int64_t row, double* out) const {
+  /// Copies rows as float64. out: (places.size(), d).
+  void copy_values(std::span<const std::int64_t> places, MatrixView<double> out) const {
+    if (places.empty()) return;
+    if (reader != nullptr && reader->gpu_memory() != nullptr) {
+      const PointsMatrix found = reader->gather(places);
+      std::visit([&](const auto& matrix) { std::copy_n(matrix.data(), matrix.size(), out.data); }, found);
+      return;
+    }
     std::vector<T> copied(static_cast<std::size_t>(values.columns));
-    copy(row, reinterpret_cast<std::byte*>(copied.data()));
-    std::copy(copied.begin(), copied.end(), out);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      copy(places[i], reinterpret_cast<std::byte*>(copied.data()));
+      std::copy(copied.begin(), copied.end(), out.row(static_cast<std::int64_t>(i)).data());
+    }
   }
 
  private:

@@ -75,6 +75,8 @@ class OpenDevice {
   HeldPoints hold(PointData points) const;
   /// "cpu" or "cuda".
   const std::string& backend() const;
+  /// Whether both are copies of one.
+  bool operator==(const OpenDevice&) const = default;
 
   struct State;  // defined by the library
 

@@ -39,6 +39,19 @@ class PointData {
   PointData(std::vector<float>&& values, std::int64_t columns, const std::string& name = "points");
   PointData(std::vector<double>&& values, std::int64_t columns, const std::string& name = "points");
 
+  /// Borrows n x `columns` values in the memory of a GPU, as above; work that was queued there before has ended on
+  /// return. A device opened as "cuda" on that GPU computes with them where they are, unless the metric compares other
+  /// values (cosine, correlation, haversine), or rows are read in another order (--batch, weights): then, and on other
+  /// devices, they are copied to the host. Throws Error(device) if there is no CUDA.
+  static PointData on_gpu(const float* values, std::int64_t rows, std::int64_t columns,
+                          const std::string& name = "points");
+  static PointData on_gpu(const double* values, std::int64_t rows, std::int64_t columns,
+                          const std::string& name = "points");
+  static PointData on_gpu(const std::uint8_t* values, std::int64_t rows, std::int64_t columns,
+                          const std::string& name = "points");
+  static PointData on_gpu(const std::int8_t* values, std::int64_t rows, std::int64_t columns,
+                          const std::string& name = "points");
+
   /// Reads FILE or FILE:DATASET, in any format that `kith devices` lists. HDF5 files are read by a child process, a
   /// copy of this one: read the first before starting threads. Throws Error(data) with the place and the remedy.
   static PointData from_file(const std::string& location);
