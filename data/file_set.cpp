@@ -80,11 +80,19 @@ void add_folder(const std::string& folder, FileNames& names) {
       if (is_no_data(name)) {
         if (entry->is_directory()) entry.disable_recursion_pending();
         names.skipped.push_back(entry->path().lexically_relative(folder).string());
-      } else if (entry->is_regular_file()) {
-        // Names without an ending, such as part-00000 of Hadoop, are taken.
-        const bool is_taken = name.find('.') == name.npos || has_known_ending(name);
-        (is_taken ? found : names.skipped)
-            .push_back(is_taken ? entry->path().string() : entry->path().lexically_relative(folder).string());
+        continue;
+      }
+      if (entry->is_directory() && !entry->is_symlink()) continue;
+      // Names without an ending, such as part-00000 of Hadoop, are taken.
+      const bool is_file = entry->is_regular_file() && (name.find('.') == name.npos || has_known_ending(name));
+      if (is_file) {
+        found.push_back(entry->path().string());
+      } else if (entry->is_symlink() && !entry->exists()) {
+        refuse_input(entry->path().string(),
+                     "expected a file, found a link to one that does not exist (git-annex and DVC leave such links for "
+                     "files that they have not fetched); fetch the file, or remove the link");
+      } else {
+        names.skipped.push_back(entry->path().lexically_relative(folder).string());
       }
     }
   } catch (const fs::filesystem_error& error) {
@@ -146,13 +154,12 @@ void add_word(const std::string& word, const std::string& from, FileNames& names
   if (from.empty() && is_list(word)) {
     const std::string file = word.substr(1);
     std::ifstream list(file, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(list), {}};
-    if (!list || is_folder(file)) {
+    if (!list || fs::is_directory(file)) {
       refuse_input(word, fmt::format("expected the file {}, with the name of a file in each line, found none that can "
                                      "be read; check the name",
                                      file));
     }
-    const std::vector<std::string> lines = split_at('\n', text);
+    const std::vector<std::string> lines = split_at('\n', {std::istreambuf_iterator<char>(list), {}});
     if (lines.empty()) refuse_input(file, "expected the name of a file in each line, found none; add them");
     for (const std::string& line : lines) add_word(line, file, names);
     return;
@@ -166,7 +173,9 @@ void add_word(const std::string& word, const std::string& from, FileNames& names
       matches = matches_of(word.substr(0, colon));
     }
     if (matches.empty()) {
-      refuse_input(word, "expected a pattern of names of files, found no file that it matches; check it with `ls`");
+      refuse_input(word, fmt::format("expected a pattern of names of files, found no file that it matches{}; check it "
+                                     "with `ls`",
+                                     from.empty() ? "" : ", in " + from));
     }
     for (const std::string& match : matches) {
       is_folder(match) ? add_folder(match, names) : names.files.push_back(match + dataset);
@@ -326,10 +335,10 @@ void merge(TableModel& all, const TableModel& other, const std::string& file) {
       const bool contradicts = column.how == Encode::date_day_first || column.how == Encode::date_month_first;
       if (contradicts && added.how != Encode::date) {
         refuse_input(file,
-                     fmt::format("{}: its dates have the {} first, those of the files before it the {}; say it "
-                                 "with --encode, as in --encode {}=dmy",
-                                 show_column({column.name}, 0), added.how == Encode::date_day_first ? "day" : "month",
-                                 added.how == Encode::date_day_first ? "month" : "day", column.name));
+                     fmt::format("column {} ('{}'): its dates have the {} first, those of the files before it the "
+                                 "{}; leave the file out, or write its dates as the others are",
+                                 column.number, column.name, added.how == Encode::date_day_first ? "day" : "month",
+                                 added.how == Encode::date_day_first ? "month" : "day"));
       }
       if (!contradicts) column.how = added.how;
     }

@@ -64,21 +64,30 @@ struct LabelPart {
   std::string points;  // the file of the points
 };
 
-/// A file of labels for each file of the points, with its name and another ending.
+/// The path of a file of points from the root, without "..".
+std::filesystem::path whole_path(const std::string& name) {
+  return std::filesystem::absolute(data::parse_location(name).file).lexically_normal();
+}
+
+/// A file of labels for each file of the points, with another ending and its name in the folder that holds all of them:
+/// names such as ../a.npy and /data/b.npy must not lead out of the folder of labels.
 std::vector<LabelPart> parts_of(const std::string& folder, const CommonOptions& common,
                                 const data::PointSource& points) {
   std::vector<data::FileSet::File> files;
   if (const data::FileSet* set = points.set()) {
     files = set->files();
   } else {
-    const std::string file = data::parse_location(points.name()).file;
-    files.push_back({file, std::filesystem::path(file).filename().string(), 0, points.rows()});
+    files.push_back({points.name(), "", 0, points.rows()});
+  }
+  std::filesystem::path of_all = whole_path(files.front().name).parent_path();
+  for (const data::FileSet::File& file : files) {
+    const std::filesystem::path path = whole_path(file.name);
+    while (std::ranges::mismatch(of_all, path).in1 != of_all.end()) of_all = of_all.parent_path();
   }
   std::map<std::string, std::string> made;  // of which file
   std::vector<LabelPart> parts;
   for (const data::FileSet::File& file : files) {
-    const std::size_t dataset = file.name.size() - data::parse_location(file.name).file.size();  // ":/train"
-    std::filesystem::path name = file.relative.substr(0, file.relative.size() - dataset);
+    std::filesystem::path name = whole_path(file.name).lexically_relative(of_all);
     for (const char* compression : {".gz", ".zst"}) {
       if (data::has_ending(name.string(), compression)) name.replace_extension();
     }
@@ -93,6 +102,24 @@ std::vector<LabelPart> parts_of(const std::string& folder, const CommonOptions& 
     parts.push_back({path, file.first_row, file.rows, file.name});
   }
   return parts;
+}
+
+/// Throws Error(output) if a file of labels would replace an input.
+void refuse_inputs(const std::vector<LabelPart>& parts, const std::vector<std::string>& inputs) {
+  struct stat status {};
+  std::map<std::pair<dev_t, ino_t>, std::string> known;
+  for (const std::string& input : inputs) {
+    for (const std::string& file : data::each_file(input)) {
+      if (stat(file.c_str(), &status) == 0) known.try_emplace({status.st_dev, status.st_ino}, file);
+    }
+  }
+  for (const LabelPart& part : parts) {
+    if (stat(part.path.c_str(), &status) != 0) continue;
+    const auto input = known.find({status.st_dev, status.st_ino});
+    if (input == known.end()) continue;
+    throw Error(ExitCode::output, fmt::format("{}: is the input {}, which is never overwritten; choose another folder",
+                                              part.path, input->second));
+  }
 }
 
 /// The folders of labels that a run writes.
@@ -312,6 +339,7 @@ void write_label_parts(const std::string& folder, const CommonOptions& common, c
                        const data::PointSource& points, data::OutputOptions output) {
   output.may_equal = true;
   output.endings = {"." + common.labels_format};
+  output.inputs.clear();  // begin_label_folders() compared all files at once
   const std::vector<LabelPart> parts = parts_of(folder, common, points);
   std::atomic<std::size_t> kept = 0;
   std::ofstream finished(folder_mark(folder), std::ios::binary | std::ios::app);
@@ -406,6 +434,7 @@ void begin_label_folders(PointsRun& run) {
   for (const std::string& folder : folders_of(run)) {
     data::check_table_file("labels." + run.common.labels_format);
     const std::vector<LabelPart> parts = parts_of(folder, run.common, *run.source);
+    refuse_inputs(parts, run.output.inputs);
     const std::string head = head_of(run.needs.stored_command, run.output.marks), of_run = lines_of_run(run);
     const std::string path = folder_mark(folder);
     const bool is_same = folder_mark_text(path).starts_with(head);

@@ -134,12 +134,15 @@ void say_set(const data::PointSource& source) {
   constexpr std::size_t kShown = 5;
   const data::FileSet* set = source.set();
   if (set == nullptr) return;
+  const std::vector<data::FileSet::File>& files = set->files();
   const std::vector<std::string>& skipped = set->names().skipped;
-  say_line("files", fmt::format("{} files of {}, {} to {}{}", set->files().size(), set->name(),
-                                set->files().front().relative, set->files().back().relative,
-                                skipped.empty() ? ""
-                                                : fmt::format("; {} skipped, which have no name of points: {}",
-                                                              skipped.size(), data::show_list(skipped, kShown))));
+  const std::string which = files.size() == 1 ? "1 file of " + set->name() + ", " + files.front().relative
+                                              : fmt::format("{} files of {}, {} to {}", files.size(), set->name(),
+                                                            files.front().relative, files.back().relative);
+  const std::string others = skipped.empty() ? ""
+                                             : fmt::format("; {} skipped, which are no points by name or kind: {}",
+                                                           skipped.size(), data::show_list(skipped, kShown));
+  say_line("files", which + others);
 }
 
 void say_numeric(const data::PointSource& source, const CommonOptions& common) {

@@ -315,22 +315,15 @@ data::OutputOptions PointsRun::side_output(const char* option) const {
 
 namespace {
 
-/// Throws Error(output) if the output is a file of a set of points, or would become one in the next run.
-void refuse_in_set(const std::string& file, const std::vector<std::string>& inputs) {
-  const std::filesystem::path path(file);
+/// Throws Error(output) if the file, or the files of the folder, would be among the points of the next run.
+void refuse_in_set(const std::string& file, bool is_folder, const std::vector<std::string>& inputs) {
+  std::filesystem::path place(file);
+  if (!is_folder) place = place.has_parent_path() ? place.parent_path() : ".";
   std::error_code failure;
-  const std::string folder =
-      std::filesystem::weakly_canonical(path.parent_path().empty() ? "." : path.parent_path(), failure).string() + "/";
+  std::string folder = std::filesystem::weakly_canonical(place, failure).string();
+  if (!folder.ends_with('/')) folder += '/';
   for (const std::string& input : inputs) {
-    const auto names = data::named_set(input);
-    if (!names) continue;
-    for (const std::string& member : names->files) {
-      const std::string of_set = data::parse_location(member).file;
-      if (path.filename() != std::filesystem::path(of_set).filename() || !data::same_place(path, of_set)) continue;
-      throw Error(ExitCode::output,
-                  fmt::format("{}: is the input {}, which is never overwritten; choose another name", file, of_set));
-    }
-    if (!std::filesystem::is_directory(input, failure)) continue;
+    if (!data::named_set(input) || !std::filesystem::is_directory(input, failure)) continue;
     const std::string set_folder = std::filesystem::weakly_canonical(input, failure).string();
     if (!folder.starts_with(set_folder.ends_with('/') ? set_folder : set_folder + "/")) continue;
     throw Error(ExitCode::output, fmt::format("{}: lies in the folder of the points, {}, of which the next run would "
@@ -359,7 +352,7 @@ void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside) {
     // What lies in a folder of labels is checked once the files of the points are known.
     const bool is_folder = names_folder(path) && std::ranges::count(options.endings, "/") > 0;
     if (!is_folder) data::check_output(path, options);
-    refuse_in_set(is_folder ? (std::filesystem::path(path) / "labels").string() : path, run.output.inputs);
+    refuse_in_set(path, is_folder, run.output.inputs);
   };
   if (!run.target.empty() && !run.prints_result()) check(run.target, run.output);
   data::check_table_file(run.target);

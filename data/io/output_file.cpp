@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "data/file_set.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
 #include "data/io/location.h"
@@ -72,10 +73,13 @@ void check_existing(const std::string& path, const struct stat& status, const Ou
     refuse(path, fmt::format("expected a new or regular file, found {}; results cannot be streamed: give a file name",
                              describe_special(status.st_mode)));
   }
-  for (const auto& input : options.inputs) {
-    if (is_same_file(input, status))
+  for (const std::string& name : options.inputs) {
+    const auto set = named_set(name);
+    for (const std::string& input : set ? set->files : std::vector{name}) {
+      if (!is_same_file(input, status)) continue;
       refuse(path, fmt::format("is the input {}, which is never overwritten; choose another name",
                                input == "-" ? "on standard input" : input));
+    }
   }
 }
 

@@ -231,6 +231,11 @@ TEST_CASE("a file that does not fit is named before any work") {
   const Words tables{"cluster", folder / "a.csv", folder / "b.csv", "-k", "2"};
   refuses(3, tables, {"b.csv: expected column 2 ('b'), as in", "a.csv, found column 2 ('B')"});
   done(tables + Words{"--columns", "a"});  // which the message proposes
+  write_bytes(folder / "a.csv", "a,d\n1,31/12/2024\n");
+  write_bytes(folder / "b.csv", "a,d\n1,12/31/2024\n");
+  refuses(3, {"cluster", folder / "a.csv", folder / "b.csv", "-k", "2", "--encode", "date"},
+          {"b.csv: column 2 ('d'): its dates have the month first", "leave the file out"});
+  write_bytes(folder / "a.csv", "a,b\n1,2\n3,4\n");
   write_bytes(folder / "b.csv", "1,2\n3,4\n");
   refuses(3, tables, {"b.csv: expected a line that names the columns"});
   CHECK(!std::filesystem::exists(folder / "x.h5"));
@@ -245,6 +250,31 @@ TEST_CASE("outputs never become points of the next run") {
   refuses(5, run + Words{folder / "set/"}, {"lies in the folder of the points"});
   refuses(5, {"cluster", folder / "set/*.npy", "-k", "3", "-f", "-o", folder / "set/part-2.npy"},
           {"never overwritten"});
+  // Nor do they replace points under another name of theirs, or in a folder of labels.
+  std::filesystem::create_symlink("part-1.npy", folder / "set/link.npy");
+  std::filesystem::create_hard_link(folder / "set/part-2.npy", folder / "hard.npy");
+  const std::string first = bytes_of(folder / "set/part-1.npy"), second = bytes_of(folder / "set/part-2.npy");
+  const Words two{"cluster", folder / "set/part-1.npy", folder / "set/part-2.npy", "-k", "3", "-f"};
+  for (const Words& outputs :
+       {Words{"-o", folder / "set/"}, Words{"-o", folder / "set/link.npy"}, Words{"-o", folder / "hard.npy"},
+        Words{"-o", folder / "x.h5", "--labels", folder / "set/"},
+        Words{"-o", folder / "x.h5", "--save-centroids", folder / "hard.npy"}}) {
+    INFO(outputs.back());
+    refuses(5, two + outputs, {"is the input", "never overwritten"});
+    CHECK(bytes_of(folder / "set/part-1.npy") == first);
+    CHECK(bytes_of(folder / "set/part-2.npy") == second);
+  }
+}
+
+TEST_CASE("what a folder holds besides files is said, or refused if points would be missing") {
+  const Scratch folder;
+  write_parts(folder, ".npy");
+  std::filesystem::create_directory(folder / "more");
+  std::filesystem::create_directory_symlink(folder / "more", folder / "set/linked");
+  CHECK(done({"cluster", folder / "set", "-k", "3"}).says("linked"));
+  std::filesystem::create_symlink("of-annex", folder / "set/part-3.npy");
+  refuses(3, {"cluster", folder / "set", "-k", "3"}, {"part-3.npy: ", "a link to one that does not exist"});
+  refuses(3, {"cluster", "@" + folder / "more", "-k", "3"}, {"the name of a file in each line, found none"});
 }
 
 TEST_CASE("sets that are streamed, and runs that go on") {
@@ -332,6 +362,25 @@ TEST_CASE("-o FOLDER/ writes a file of labels for each file of points") {
   CHECK(bytes_of(folder / "tables/part-10.csv").starts_with("row,label,distance\n0,"));
   write_part(folder / "set/part-1.fbin", 0, 7);
   refuses(2, {"cluster", folder / "set", "-k", "3", "-o", folder / "other/"}, {"part-1.fbin", "rename one of them"});
+}
+
+TEST_CASE("files of labels stay in their folder, whatever the points are called") {
+  const Scratch folder;
+  std::filesystem::create_directories(folder / "work");
+  std::filesystem::create_directories(folder / "far");
+  write_part(folder / "work/a.npy", 0, 7);
+  write_part(folder / "far/b.npy", 7, 40);
+  const Setting there{.folder = folder / "work"};
+  const std::string points = bytes_of(folder / "far/b.npy");
+  for (const std::string& far : {std::string("../far/b.npy"), folder / "far/b.npy"}) {
+    INFO(far);
+    done({"cluster", "a.npy", far, "-k", "2", "-f", "-o", "labels/"}, there);
+    CHECK(bytes_of(folder / "far/b.npy") == points);
+    CHECK(!std::filesystem::exists(folder / "work/far"));
+    CHECK(std::filesystem::exists(folder / "work/labels/work/a.npy"));
+    CHECK(std::filesystem::exists(folder / "work/labels/far/b.npy"));
+    std::filesystem::remove_all(folder / "work/labels");
+  }
 }
 
 TEST_CASE("a killed folder of labels has whole files only, and the same command completes it") {
