@@ -82,7 +82,7 @@ std::string with_kept_blanks(std::string text) {
 /// Where the command begins with which a message ends, behind ": "; its size if there is none.
 std::size_t command_in(const std::string& message) {
   std::size_t begin = message.size();
-  for (const char* program : {": kith ", ": python3 -c ", ": iconv ", ": mv ", ": tr ", ": awk "}) {
+  for (const char* program : {": kith ", ": python3 -c ", ": iconv ", ": mv ", ": tr ", ": awk ", ": head "}) {
     if (const std::size_t at = message.find(program); at != message.npos) begin = std::min(begin, at + 2);
   }
   // What stands behind a semicolon outside quotes is another sentence.
@@ -145,6 +145,32 @@ std::string lay_out_row(const TextTable& table, const std::vector<std::string>& 
   for (const std::string& line : lines) out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   return out;
 }
+
+/// How wide the columns of a table are, and at least, if the cells of wrapped ones are broken wherever they may be.
+struct ColumnWidths {
+  std::vector<std::size_t> most, least;
+
+  explicit ColumnWidths(const TextTable& table) : most(table.columns.size()), least(table.columns.size()) {
+    for (const auto& row : table.rows) {
+      for (std::size_t j = 0; j < row.size(); ++j) {
+        const std::size_t width = display_width(row[j]);
+        most[j] = std::max(most[j], width);
+        if (table.columns[j] != Align::wrapped) {
+          least[j] = most[j];
+          continue;
+        }
+        least[j] = std::max(least[j], std::min(width, kLeastWrapped));
+        for (const std::string& word : wrap(row[j], 1)) least[j] = std::max(least[j], display_width(word));
+      }
+    }
+  }
+  /// Of the table, whose wrapped columns are as narrow as `widest`, where they can be.
+  std::size_t total(const TextTable& table, std::size_t widest) const {
+    std::size_t sum = table.indent + kSeparation * (most.size() - 1);
+    for (std::size_t j = 0; j < most.size(); ++j) sum += std::min(most[j], std::max(least[j], widest));
+    return sum;
+  }
+};
 
 }  // namespace
 
@@ -271,10 +297,15 @@ std::string lay_out_line(const std::string& line, std::size_t width) {
   return out;
 }
 
+std::size_t least_width(const TextTable& table) { return ColumnWidths(table).total(table, 0); }
+
 std::string lay_out(const TextTable& table, std::size_t width) {
-  std::vector<std::size_t> widths(table.columns.size());
-  for (const auto& row : table.rows) {
-    for (std::size_t j = 0; j < row.size(); ++j) widths[j] = std::max(widths[j], display_width(row[j]));
+  const ColumnWidths found(table);
+  std::vector<std::size_t> widths = found.most;
+  if (found.total(table, 0) <= width) {
+    std::size_t widest = *std::ranges::max_element(widths);
+    while (found.total(table, widest) > width) --widest;
+    for (std::size_t j = 0; j < widths.size(); ++j) widths[j] = std::min(widths[j], std::max(found.least[j], widest));
   }
   std::vector<Column> keys;
   std::size_t beside_keys = table.indent;

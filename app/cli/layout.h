@@ -47,8 +47,12 @@ struct TextTable {
   std::size_t indent = 0;
 };
 
-/// Columns two blanks apart, each as wide as its widest cell. A table wider than `width` is printed as several tables
-/// of fewer columns, an empty line between, each of which begins with the key columns.
+/// The width from which on lay_out() makes one table of it.
+std::size_t least_width(const TextTable& table);
+
+/// Columns two blanks apart, each as wide as its widest cell, or wrapped ones as narrow as `width` asks for. A table
+/// wider than `width` is printed as several tables of fewer columns, an empty line between, each of which begins with
+/// the key columns.
 std::string lay_out(const TextTable& table, std::size_t width);
 
 struct HelpLine {

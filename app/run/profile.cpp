@@ -32,6 +32,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kKeptBytes = std::int64_t{64} << 20;   // of values that are read once and kept for all passes
 constexpr std::int64_t kBlockBytes = std::int64_t{16} << 20;  // of others, at a time
 constexpr std::size_t kMostShown = 10;                        // columns of a cluster, for people
+constexpr std::size_t kLongest = 40;                          // texts and names in them
 
 /// A column of the file among the columns of the points: `count` features from `first` on.
 struct SourceColumn {
@@ -90,13 +91,14 @@ void expand(MatrixView<const T> rows, const std::vector<SourceColumn>& columns, 
 /// Whether the values of the file are not those of the open points.
 bool reads_again(const data::PointSource& source, const CommonOptions& common) {
   const auto table = source.table();
-  return takes_directions(metric_of(common)) || common.nan == "mean" || common.nan == "median" ||
-         (table && !table->fills().empty());
+  return takes_directions(metric_of(common)) || source.row_bits().count > 0 || common.nan == "mean" ||
+         common.nan == "median" || (table && !table->fills().empty());
 }
 
 /// The values that stand in the file: missing ones are NaN.
 std::unique_ptr<data::PointSource> open_values(const data::PointSource& source, CommonOptions common) {
   common.metric = name_of(Metric::euclidean);
+  common.bits = 0;
   if (!common.nan.empty() && common.nan != "error") common.nan = "drop";
   ExpectedColumns expected;
   if (const auto table = source.table()) {
@@ -207,6 +209,18 @@ std::string shortened(const std::string& text, std::size_t most) {
   return kept + "...";
 }
 
+/// The text with each of its words shortened, and percentages that stay on one line.
+std::string with_short_words(const std::string& text, std::size_t most) {
+  std::string shown;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string space = end == text.size() ? "" : text.compare(end, 2, " %") == 0 ? unbreakable(" ") : " ";
+    shown += shortened(text.substr(begin, end - begin), most) + space;
+    begin = end + 1;
+  }
+  return shown;
+}
+
 std::string shown_value(const ProfileColumn& column, const ProfileValue& value, std::size_t most) {
   if (column.kind == ProfileKind::text) {
     return value.text.empty() ? "-" : fmt::format("{} ({})", shortened(value.text, most), shown_percent(value.share));
@@ -229,29 +243,20 @@ std::string shown_difference(const ProfileColumn& column, const ProfileValue& va
   return fmt::format("{:+.1f} deviations", value.difference);
 }
 
-/// The table of one cluster, with texts and names of at most `most` columns.
+/// The table of one cluster, with words of at most `most` columns.
 TextTable cluster_columns(const Profile& profile, std::size_t c, std::size_t most) {
-  TextTable table{{Align::left, Align::left, Align::left, Align::left}, {}, 1, 2};
+  TextTable table{std::vector<Align>(4, Align::wrapped), {}, 1, 2};
   const auto shown = std::min(kMostShown, profile.columns.size());
   for (const std::size_t j : std::span(profile.order[c]).first(shown)) {
     const ProfileColumn& column = profile.columns[j];
     const ProfileValue &value = profile.clusters[c][j], &all = profile.all[j];
     const bool is_same_text = column.kind == ProfileKind::text && value.text == all.text;
-    table.rows.push_back({shortened(column.name, most), shown_value(column, value, most),
-                          "all " + shown_value(column, all, most),
-                          is_same_text ? "" : shown_difference(column, value, most)});
+    table.rows.push_back({shortened(column.name, kLongest), shown_value(column, value, kLongest),
+                          "all " + shown_value(column, all, kLongest),
+                          is_same_text ? "" : shown_difference(column, value, kLongest)});
+    for (std::string& cell : table.rows.back()) cell = with_short_words(cell, most);
   }
   return table;
-}
-
-std::size_t width_of(const TextTable& table) {
-  std::size_t width = table.indent + 2 * (table.columns.size() - 1);
-  for (std::size_t j = 0; j < table.columns.size(); ++j) {
-    std::size_t widest = 0;
-    for (const auto& row : table.rows) widest = std::max(widest, display_width(row[j]));
-    width += widest;
-  }
-  return width;
 }
 
 /// The value in a file: in all its digits, a date as one, a text as it is; empty if it is not known.
@@ -323,6 +328,10 @@ double Profile::share(std::size_t cluster) const {
 }
 
 std::string why_no_profile(const data::PointSource& source, const CommonOptions& common) {
+  if (source.row_bits().are_packed) {
+    return fmt::format("{}: expected columns with a meaning of their own, found bits, eight in each byte; leave it out",
+                       source.name());
+  }
   if (!reads_again(source, common) || source.set() != nullptr ||
       std::filesystem::is_regular_file(data::parse_location(source.name()).file))
     return "";
@@ -436,18 +445,11 @@ std::string shown_cluster(const Profile& profile, std::size_t c) {
 }
 
 std::string profile_text(const Profile& profile, std::size_t width) {
-  constexpr std::size_t kLongest = 40, kShortest = 12;  // texts and names
+  constexpr std::size_t kShortest = 12;  // words
   std::string out;
-  const std::size_t clusters = profile.clusters.size();
-  std::size_t most = kLongest;
-  const auto fits = [&](std::size_t longest) {
-    for (std::size_t c = 0; c < clusters; ++c) {
-      if (width_of(cluster_columns(profile, c, longest)) > width) return false;
-    }
-    return true;
-  };
-  while (most > kShortest && !fits(most)) --most;
-  for (std::size_t c = 0; c < clusters; ++c) {
+  for (std::size_t c = 0; c < profile.clusters.size(); ++c) {
+    std::size_t most = kLongest;
+    while (most > kShortest && least_width(cluster_columns(profile, c, most)) > width) --most;
     out += hang("", wrap(shown_cluster(profile, c), width));
     if (profile.counts[c] == 0) continue;
     out += lay_out(cluster_columns(profile, c, most), width);
@@ -459,16 +461,16 @@ std::string profile_text(const Profile& profile, std::size_t width) {
 }
 
 std::vector<std::string> profile_lines(const Profile& profile) {
-  constexpr std::size_t kColumns = 3, kLongest = 24;
+  constexpr std::size_t kColumns = 3, kLongestText = 24;
   std::vector<std::string> lines;
   for (std::size_t c = 0; c < profile.clusters.size(); ++c) {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < std::min(kColumns, profile.columns.size()) && profile.counts[c] > 0; ++i) {
       const std::size_t j = profile.order[c][i];
       const ProfileColumn& column = profile.columns[j];
-      words.push_back(fmt::format("{} {}, all {}", shortened(column.name, kLongest),
-                                  shown_value(column, profile.clusters[c][j], kLongest),
-                                  shown_value(column, profile.all[j], kLongest)));
+      words.push_back(fmt::format("{} {}, all {}", shortened(column.name, kLongestText),
+                                  shown_value(column, profile.clusters[c][j], kLongestText),
+                                  shown_value(column, profile.all[j], kLongestText)));
     }
     for (std::string& word : words) word = unbreakable(word);
     lines.push_back(fmt::format("{} row{}, {:.1f} %: {}",

@@ -262,6 +262,22 @@ TEST_CASE("graphs, groups, classes, truth, distances and density clusters of bit
   CHECK(done({"knn", kDrugs, "-k", "3", "--metric", "jaccard", "--classify", folder / "classes.csv:class"}).code == 0);
 }
 
+TEST_CASE("--explain of bits is about the columns of the file, and refused if eight share a byte") {
+  const Scratch folder;
+  write_bytes(folder / "b.csv", "x,y,z\n1,1,0\n1,1,0\n0,0,1\n0,0,1\n");
+  const Words run{"dbscan", folder / "b.csv", "--metric", "hamming", "--radius", "0", "--min-points", "2"};
+  CHECK(done(run).says("--explain"));
+  Words explained = run;
+  explained.emplace_back("--explain");
+  const std::string text = done(explained).out;
+  CHECK(text.find("  x  1  all 0.5  one value in each cluster\n") != std::string::npos);
+  write_bytes(folder / "b.npy", npy("'|u1'", false, "(4, 1)", "\xc0\xc0\x20\x20"));
+  Words packed = run;
+  packed[1] = explained[1] = folder / "b.npy";
+  CHECK(!done(packed).says("--explain"));
+  refuses(2, explained, {"expected columns with a meaning of their own"});
+}
+
 TEST_CASE("what is no bit is refused with its place and a remedy") {
   const Scratch folder;
   write_bytes(folder / "number.csv", "0,1,0\n1,1,0\n0,2,1\n");
@@ -286,6 +302,11 @@ TEST_CASE("what is no bit is refused with its place and a remedy") {
   write_bytes(folder / "nine.npy", npy("'|b1'", false, "(2, 9)", std::string(18, '\1')));
   refuses(3, {"knn", folder / "nine.npy", "--queries", folder / "padded.npy", "-k", "1", "--metric", "hamming"},
           {"expected 9 columns", "found 16"});
+  write_bytes(folder / "gap.csv", "a,b,c\n0,1,0\n1,,0\n0,1,1\n");
+  const Outcome gap = run_kith({"knn", folder / "gap.csv", "-k", "1", "--metric", "hamming"});
+  CHECK(gap.code == 3);
+  CHECK(gap.says("line 3, column 2"));
+  CHECK(!gap.says("--nan"));
   refuses(2, {"cluster", kDrugs, "-k", "2", "--metric", "jaccard"},
           {"k-means supports euclidean, cosine and correlation"});
 }

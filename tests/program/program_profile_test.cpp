@@ -92,6 +92,28 @@ TEST_CASE("--explain: the text for people") {
   for (const std::string& line : lines_of(text)) CHECK(line.size() <= 80);
 }
 
+TEST_CASE("--explain breaks long names and texts over lines, and cuts no words") {
+  const Scratch folder;
+  std::string table = "How satisfied are you with us?,Which of these features do you use?,score\n";
+  for (int i = 0; i < 12; ++i) {
+    table += i % 2 == 0 ? "Strongly disagree,Search and maps of places," : "Strongly agree,Export to spreadsheets,";
+    table += std::to_string(100 * (i % 2) + i) + "\n";
+  }
+  write_bytes(folder / "survey.csv", table);
+  const std::string text =
+      done({"cluster", folder / "survey.csv", "-k", "2", "--encode", "onehot", "--scale", "zscore", "--explain"},
+           {.environment = {"COLUMNS=80"}})
+          .out;
+  INFO(text);
+  const std::string table_of_clusters = text.substr(text.find("cluster 0: "));
+  CHECK(table_of_clusters.find("...") == std::string::npos);
+  CHECK(table_of_clusters.find("\n\n") == std::string::npos);
+  for (const char* word : {"satisfied", "disagree", "agree", "spreadsheets", "features"}) {
+    CHECK(table_of_clusters.find(word) != std::string::npos);
+  }
+  for (const std::string& line : lines_of(text)) CHECK(line.size() <= 80);
+}
+
 TEST_CASE("--explain: deviations within clusters order the columns; what no row of a cluster differs in comes first") {
   const Scratch folder;
   // Within clusters the values of a lie 1 from their means, 1 and 5; those of b 3 from 10 and 30; c is constant there.
