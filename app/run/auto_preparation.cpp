@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <map>
 #include <set>
@@ -74,7 +75,8 @@ Treatment treatment_of(const ColumnProfile& column, const GivenColumns& given, c
       return left_out(fmt::format("{} reads it, but not the other columns", column.number_options));
     case ColumnType::yesno: {
       Treatment yesno{.shown = "1 and 0" + scaled, .why = missing_values(column, fill)};
-      if (!column.reads_as_number) yesno.encode = "yesno";
+      const std::string& first = column.commonest.front().first;  // words are, which also read as numbers: True
+      if (std::isalpha(static_cast<unsigned char>(first.front())) != 0) yesno.encode = "yesno";
       return yesno;
     }
     case ColumnType::date:
@@ -244,6 +246,24 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
         "{}: {} holds {}, far from its other values, {} to {}; if it stands for a missing value, say --na-values {}",
         points, data::show_column(table.names, j), column.far_value, shown_number(column.rest.first),
         shown_number(column.rest.second), column.far_value));
+  }
+  for (auto each = choice.begin(); each != choice.end(); ++each) {
+    const auto is_same = [&](const auto& before) {
+      return !before.second.is_dropped && before.first->fingerprint == each->first->fingerprint;
+    };
+    const auto first = std::find_if(choice.begin(), each, is_same);
+    const std::int64_t j = each->first->column;
+    const bool is_named = given.chosen.contains(j) || given.encoded.contains(j) || given.weighed.contains(j);
+    if (first == each || each->second.is_dropped || is_named) continue;
+    each->second = left_out(fmt::format("the same values as {}", quoted(first->first->name)));
+  }
+  for (const ColumnProfile& column : table.columns) {
+    if (column.total.empty() || several) continue;
+    Terminal::instance().warn(
+        fmt::format("{}: the last row has '{}' in {}; if it holds the sums of the rows above it, leave it out: "
+                    "head -n -1 {} > rows.csv",
+                    points, quoted(column.total), data::show_column(table.names, column.column), shell_word(points)));
+    break;
   }
   // The column that most surely identifies the rows names them, unless the user has said what does.
   const auto surely = [](const auto& each) { return each.second.is_dropped ? each.first->names_rows : 0; };

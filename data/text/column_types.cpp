@@ -80,7 +80,25 @@ struct Range {
 };
 
 /// Numbers that programs write where there is no value.
-constexpr double kStandIns[] = {-1, -9, -99, -999, -9999, -99999, 999, 9999, 99999, 999999};
+constexpr double kStandIns[] = {-1,      -9,     -99,     -999,   -9999,    -99999, 999,    9999,
+                                99999,   999999, -99.9,   99.9,   -99.99,   99.99,  -999.9, 999.9,
+                                -999.99, 999.99, -9999.9, 9999.9, -9999.99, 9999.99};
+
+/// A number whose bits all depend on all of the others (the end of MurmurHash3).
+std::uint64_t mixed(std::uint64_t bits) {
+  bits = (bits ^ bits >> 33) * 0xff51afd7ed558ccdU;
+  bits = (bits ^ bits >> 33) * 0xc4ceb9fe1a85ec53U;
+  return bits ^ bits >> 33;
+}
+
+/// Whether people write it beside the sums below a table.
+bool says_total(std::string_view text) {
+  constexpr std::string_view kWords[] = {"total",       "totals", "grand total", "sum",    "summe",   "gesamt",
+                                         "gesamtsumme", "somme",  "suma",        "totale", "totales", "total general"};
+  std::string word(text.substr(0, text.find_last_not_of(" :") + 1));
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+}
 
 bool has_leading_zero(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && text.find_first_not_of("0123456789") == text.npos;
@@ -93,6 +111,11 @@ class ColumnCount {
 
   void add(std::string_view text, std::int64_t row, const TextHead& head) {
     const std::uint64_t hash = std::hash<std::string_view>{}(text);
+    fingerprint_ += mixed(hash ^ mixed(static_cast<std::uint64_t>(row)));
+    if (row >= last_row_) {
+      last_row_ = row;
+      last_hash_ = hash;
+    }
     const auto known = values_.find(hash);
     if (known != values_.end()) {
       Value& value = known->second;
@@ -110,6 +133,11 @@ class ColumnCount {
   void add(const ColumnCount& other) {
     for (std::size_t kind = 0; kind < kKinds; ++kind) counts_[kind] += other.counts_[kind];
     rows_ += other.rows_;
+    fingerprint_ += other.fingerprint_;
+    if (other.last_row_ > last_row_) {
+      last_row_ = other.last_row_;
+      last_hash_ = other.last_hash_;
+    }
     bytes_ += other.bytes_;
     words_ = std::max(words_, other.words_);
     numbers_.add(other.numbers_);
@@ -191,6 +219,9 @@ class ColumnCount {
   std::unordered_map<std::uint64_t, Value> values_;
   std::array<std::int64_t, kKinds> counts_{};
   std::int64_t rows_ = 0;
+  std::uint64_t fingerprint_ = 0;
+  std::int64_t last_row_ = -1;
+  std::uint64_t last_hash_ = 0;         // of the text of the last row
   std::int64_t bytes_ = 0, words_ = 0;  // the longest value that is a text
   Range numbers_, by_day_, by_month_, unit_numbers_;
   StyleChoice styles_;
@@ -334,7 +365,7 @@ std::string far_stand_in(unsigned stand_ins, const Range& rest) {
     constexpr double kNear = 10;
     const double distance = number < rest.least ? rest.least - number : number - rest.most;
     const bool is_far = rest.most > rest.least && distance > rest.most - rest.least;
-    if (occurs && is_far && (std::abs(number) >= kNear || rest.least >= kNear)) return fmt::format("{:.0f}", number);
+    if (occurs && is_far && (std::abs(number) >= kNear || rest.least >= kNear)) return fmt::format("{}", number);
   }
   return "";
 }
@@ -479,6 +510,10 @@ ColumnProfile ColumnCount::profile(const std::string& name) const {
       return a->count != b->count ? a->count > b->count : a->first_row < b->first_row;
     };
     for (const Value* value : first(oftener)) column.commonest.emplace_back(value->text, value->count);
+  }
+  column.fingerprint = fingerprint_;
+  if (const auto last = values_.find(last_hash_); last != values_.end()) {
+    if (last->second.count == 1 && says_total(last->second.text)) column.total = last->second.text;
   }
   set_type(column);
   return column;

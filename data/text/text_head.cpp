@@ -491,7 +491,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   head.columns = std::ssize(head.names);
   head.row_names = head.columns > 1 && head.names.front().empty();
   head.may_end_empty = !form.is_shorter;
-  head.spans_lines = line.last > line.number && lines_are_records(line.text, syntax, head.columns);
+  head.spans_lines = line.last > line.number && lines_like_records(line.text, syntax, head.columns) == 1.0;
   head.quoted_fields = first_lines.quoted_fields;
   if (form.rows_end_empty) head.remarks.emplace_back("rows end with delimiters that the header lacks: no columns");
   if (form.is_longer) head.remarks.emplace_back("the header ends with delimiters that the rows lack: no columns");

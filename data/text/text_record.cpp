@@ -149,14 +149,15 @@ std::int64_t count_fields(std::string_view record, const TextSyntax& syntax, std
   return count;
 }
 
-bool lines_are_records(std::string_view record, TextSyntax syntax, std::int64_t columns) {
+double lines_like_records(std::string_view record, TextSyntax syntax, std::int64_t columns) {
   syntax.quotes = false;
-  for (std::size_t begin = 0; begin < record.size();) {
+  double lines = 0.0, records = 0.0;
+  for (std::size_t begin = 0; begin < record.size(); ++lines) {
     const std::size_t end = std::min(record.find('\n', begin), record.size());
-    if (count_fields(record.substr(begin, end - begin), syntax, columns + 1) != columns) return false;
+    records += count_fields(record.substr(begin, end - begin), syntax, columns + 1) == columns ? 1.0 : 0.0;
     begin = end + 1;
   }
-  return columns > 1;
+  return columns > 1 ? records / lines : 0.0;
 }
 
 // Counts the records of a text file window by window. A record that a window cuts off begins the next window.
@@ -176,10 +177,10 @@ class QuoteCheck {
   void add(const RecordCursor& cursor, std::string_view record, std::int64_t line) {
     if (cursor.is_unclosed()) refuse_unclosed(input_.name(), head_, record, line);
     if (head_.options.quotes || !cursor.spans_lines()) return;
-    if (line_ == 0) line_ = line;
-    if (lines_are_records(record, head_.syntax, head_.columns)) {
-      refuse(line, "though each of its lines has as many fields as a row");
-    }
+    const double share = lines_like_records(record, head_.syntax, head_.columns);
+    if (share == 1.0) refuse(line, "though each of its lines has as many fields as a row");
+    // A text of several lines has few that look like rows; a mark that hides rows has hidden many.
+    if (line_ == 0 && share > 0.5) line_ = line;
   }
   /// `quoted_fields`: on one line.
   void finish(std::int64_t quoted_fields) const {
@@ -199,7 +200,7 @@ class QuoteCheck {
   const InputBytes& input_;
   const TextHead& head_;
   bool quoted_;
-  std::int64_t line_;  // of the first record that spans lines, counted from 1; 0: none does
+  std::int64_t line_;  // of the first record with lines that may be rows, counted from 1; 0: none has
 };
 
 constexpr std::int64_t kLargeBytes = std::int64_t{8} << 20;

@@ -123,9 +123,8 @@ std::vector<std::string> fields_of(std::string_view record, const TextSyntax& sy
 std::string text_of(const Field& field);
 /// Their number, up to `most`.
 std::int64_t count_fields(std::string_view record, const TextSyntax& syntax, std::int64_t most);
-/// Whether each line of a record that spans lines has `columns` fields where quotation marks are characters like
-/// others.
-bool lines_are_records(std::string_view record, TextSyntax syntax, std::int64_t columns);
+/// The share of the lines of a record that have `columns` fields where quotation marks are characters like others.
+double lines_like_records(std::string_view record, TextSyntax syntax, std::int64_t columns);
 
 // Splits a text file into blocks of whole records, in one pass.
 

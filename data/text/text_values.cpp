@@ -120,13 +120,13 @@ std::optional<double> take_time(Scanner& scanner) {
     hour = hour % 12 + *half;
   }
   scanner.skip_blanks();
-  int zone = 0;  // minutes
-  if (!scanner.take('Z') && !scanner.take("GMT") && !scanner.take("UTC") &&
-      (scanner.next() == '+' || scanner.next() == '-')) {
+  int zone = 0;                                                      // minutes
+  const bool is_named = scanner.take("GMT") || scanner.take("UTC");  // also GMT+1, as forms of Google have it
+  if (!scanner.take('Z') && (scanner.next() == '+' || scanner.next() == '-')) {
     const int sign = scanner.take('+') ? 1 : -1;
     if (sign < 0) scanner.take('-');
     int digits = 0;
-    const auto of_zone = scanner.number(2, 4, &digits);
+    const auto of_zone = scanner.number(is_named ? 1 : 2, 4, &digits);
     if (!of_zone || digits == 3) return std::nullopt;
     if (digits == 4) {
       zone = *of_zone / 100 * 60 + *of_zone % 100;
@@ -367,6 +367,8 @@ UnitText split_unit(std::string_view text) {
     sign = from.front() == '-' ? "-" : "";
     from = without_blanks(from.substr(1));
   };
+  const bool in_parentheses = text.starts_with('(') && text.ends_with(')');  // ($12.50) of accounts is negative
+  if (in_parentheses) text = without_blanks(text.substr(1, text.size() - 2));
   take_sign(text);
   const std::size_t first = text.find_first_of(kDigits), last = text.find_last_of(kDigits);
   if (first == text.npos) return {};
@@ -381,7 +383,8 @@ UnitText split_unit(std::string_view text) {
   const bool is_unit = before.empty() ? unit.size() <= kLongest && unit.find_first_of(" \t,;\"'()=") == unit.npos &&
                                             std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
                                       : is_currency(unit);
-  if (!is_unit) return {};
+  if (!is_unit || (in_parentheses && (!sign.empty() || !is_currency(unit)))) return {};
+  if (in_parentheses) sign = "-";
   return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};
 }
 

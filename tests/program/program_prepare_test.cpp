@@ -174,7 +174,7 @@ TEST_CASE("--prepare auto finds the groups of a table, and prints a command that
   done({"cluster", "t.csv", "-k", "3", "--prepare", "auto", "-q", "-o", "auto.csv"}, there);
   CHECK(bytes_of(folder / "auto.csv").starts_with("customer_id,label\n1000,"));
   CHECK(value_of(again, "--encode") ==
-        "signup=date,last seen=date,active=yesno,city=onehot+missing,segment=onehot,plan=onehot");
+        "signup=date,last seen=date,active=yesno,newsletter=yesno,city=onehot+missing,segment=onehot,plan=onehot");
   CHECK(value_of(again, "--column-weights") == "city=1,segment=1,plan=1");
   CHECK(value_of(again, "--decimal") == "comma");
   CHECK(value_of(again, "--nan") == "median");
@@ -307,9 +307,40 @@ TEST_CASE("--prepare auto knows codes, dates in digits, and dates and numbers th
   CHECK(value_of(left, "--drop-columns") == "zip,count");
   const Words kept = by_hand(done({"cluster", "z.csv", "-k", "2", "--prepare", "auto", "--encode", "zip=none"}, there));
   CHECK(value_of(kept, "--drop-columns") == "count");
+  write_bytes(folder / "gps.csv", "lat,hdop\n48.1,0.9\n48.2,1.1\n48.3,99.99\n48.4,0.8\n");
+  CHECK(done({"cluster", "gps.csv", "-k", "2", "--prepare", "auto"}, there).says("say --na-values 99.99"));
+  done({"cluster", "gps.csv", "-k", "2", "--prepare", "auto", "--na-values", "99.99"}, there);
   // -1 beside small numbers is one of them.
   write_bytes(folder / "s.csv", "x,y\n-1,1\n0,2\n1,5\n2,3\n");
   CHECK(!done({"cluster", "s.csv", "-k", "2", "--prepare", "auto"}, there).says("far from"));
+}
+
+TEST_CASE("--prepare auto reads accounts, answers and times of forms, leaves out copies, and asks about a total") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  std::string table = "name,profit,paid,asked,valued,ok,again\n";
+  for (int i = 0; i < 30; ++i) {
+    const std::string amount = "$1," + std::to_string(200 + 7 * i) + ".50";
+    const std::string day = "2024/03/" + std::to_string(10 + i % 20);
+    table += "N" + std::to_string(i) + ",\"" + (i % 3 == 0 ? "(" + amount + ")" : amount) + "\",\"" + amount + "\"," +
+             day + " 5:24:13 PM GMT+1," + day + "," + (i % 4 == 0 ? "TRUE" : "FALSE") + "," + day + "\n";
+  }
+  const Words again{"cluster", "t.csv", "-k", "2", "--prepare", "auto", "--explain", "-o", "t.h5", "-f"};
+  write_bytes(folder / "t.csv", table);
+  const Outcome read = done(again, there);
+  const Words by = by_hand(read);
+  CHECK(value_of(by, "--encode") == "profit=unit,paid=unit,asked=date,valued=date,ok=yesno");
+  CHECK(read.says("the same values as valued"));
+  CHECK(read.out.find("% yes") != std::string::npos);
+  CHECK(!read.says("the last row has"));
+  // The sums of the rows stand below them.
+  write_bytes(folder / "t.csv", table + "Total,\"$1,200.00\",\"$40,000.00\",,,,\n");
+  const Outcome total = done(again, there);
+  CHECK(total.says("the last row has 'Total' in column 1 ('name')"));
+  CHECK(total.says("head -n -1 t.csv > rows.csv"));
+  write_bytes(folder / "t.csv",
+              table + "Total,\"$1,200.00\",\"$40,000.00\",,,,\n" + table.substr(table.find('\n') + 1));
+  CHECK(!done(again, there).says("the last row has"));
 }
 
 TEST_CASE("options that are given stay with --prepare auto") {

@@ -252,7 +252,9 @@ TEST_CASE("a quotation mark that is none does not hide rows") {
   // Fields that do span lines.
   write_bytes(file, "a,b\n\"x\ny\",1\n\"z\",2\nw,3\n");
   CHECK(done(cluster(file, {"--id-column", "a"})).out.size() == 6);
-  write_bytes(file, "a,b\n\"x\ny\",1\nz,2\nw,3\n");
+  write_bytes(file, "a,b\n\"x\nand\ny\",1\nz,2\nw,3\n");  // the only quotes, but its lines are no rows
+  CHECK(done(cluster(file, {"--id-column", "a"})).out.size() == 6);
+  write_bytes(file, "a,b\n\"x,1\nb,2\nc\ny\",1\nz,2\nw,3\n");  // most of its lines are
   proposes(cluster(file, {"--id-column", "a"}), "--quote double", "line 2: a field between quotation marks", 3);
   // Vectors of fastText, below their sizes.
   write_bytes(folder / "x.vec", "4 2\nthe 0.1 0.2\n\" 0.3 0.4\nof 1 2\n\" 0.4 0.5\n");
