@@ -328,7 +328,7 @@ std::string metric_without_means(const CommonOptions& common) {
   if (has_means(metric_of(common))) return "";
   return fmt::format(
       "--metric {}: k-means supports euclidean, cosine and correlation; a mean does not minimise other distances, "
-      "which kith knn and kith distances support",
+      "which kith knn, kith dbscan and kith distances support",
       common.metric);
 }
 
@@ -350,7 +350,9 @@ data::ReadOptions read_options(const CommonOptions& common, const ExpectedColumn
   options.offers_prepare = common.has_prepare && common.prepare == "none" && !common.transpose;
   options.transpose = common.transpose;
   options.scratch = common.scratch;
-  if (!common.nan.empty()) options.missing = common.nan == "error" ? data::Missing::offer : data::Missing::keep;
+  if (!common.nan.empty() && !compares_bits(common)) {
+    options.missing = common.nan == "error" ? data::Missing::offer : data::Missing::keep;
+  }
   if (common.nan == "mean") options.fill = data::Fill::mean;
   if (common.nan == "median") options.fill = data::Fill::median;
   read_missing_texts(common, options);

@@ -132,8 +132,8 @@ KnnInputs open_all(KnnOptions& options, PointsRun& run) {
     data::check_obsp(data::parse_location(base.name()).file, options.write_obsp, base.rows(), options.has_weights());
   }
   if (!run.target.empty()) check_list_format(options.list_format(), options.metric(), base, second);
-  const bool named =
-      !run.common.id_column.empty() || !run.common.ids.empty() || base.element_type() == data::kFingerprint;
+  const bool named = !run.common.id_column.empty() || !run.common.ids.empty() || run.common.transpose ||
+                     base.element_type() == data::kFingerprint;
   if (named || !run.common.join.empty()) inputs.ids = RowIds(base, second, named, joined_columns(run.common));
   if (!options.classify.empty()) {
     inputs.classes = read_classes(options.classify, base, options);

@@ -338,7 +338,8 @@ class Filled final : public SourceFilter {
     if (place && column.how == Encode::yesno) return *place == 1 ? "yes" : "no";
     if (place && !column.texts.empty()) return quoted(column.texts[static_cast<std::size_t>(*place)], 40);
     if (kind_of(column.how) == std::string_view("date")) return date_text(column.fill.front());
-    return fmt::format("{}", column.fill.front());
+    const double value = column.fill.front();
+    return fmt::format("{:.{}g}", value, std::abs(value) < 1e6 ? 6 : 15);
   }
   template <class T>
   void find_commonest() {
@@ -396,8 +397,9 @@ class Filled final : public SourceFilter {
       shown.push_back(fmt::format("{}: {}", name, shown_fill(column)));
     }
     if (missing == 0) return;
-    remark_ = fmt::format("{} missing values were replaced by the {} of their column{} ({})", missing,
-                          fill_ == Fill::mean ? "mean" : "median", categories ? ", or its commonest text" : "",
+    remark_ = fmt::format("{} missing {} replaced by the {} of {} column{} ({})", missing,
+                          missing == 1 ? "value was" : "values were", fill_ == Fill::mean ? "mean" : "median",
+                          missing == 1 ? "its" : "their", categories ? ", or its commonest text" : "",
                           show_list(shown, kShown));
   }
 
@@ -470,6 +472,9 @@ class Transposed final : public PointSource {
   std::vector<std::string> column_names() const override {
     std::call_once(named_, [this] { names_ = inner_->kept(Kept::id); });
     return names_;
+  }
+  std::vector<std::string> kept(Kept which) const override {
+    return which == Kept::id ? inner_->column_names() : std::vector<std::string>();
   }
   void read(std::int64_t first, MatrixView<float> out) override {
     if (held_as() == Number::uint8) return read_converted<std::uint8_t>(first, out);

@@ -268,6 +268,10 @@ TEST_CASE("rows of a --transpose result are its features, in any order") {
       done({"cluster", "g.csv", "-k", "2", "--transpose", "--id-column", "gene", "-o", "g.h5"}, there);
   CHECK(fitted.says("next       kith assign g.csv --centroids g.h5"));
   const std::string expected = done({"assign", "g.csv", "--centroids", "g.h5", "-o", "-"}, there).out;
+  // The points have the names of the columns that they are.
+  done({"cluster", "g.csv", "-k", "2", "--transpose", "--id-column", "gene", "-o", "labels.csv"}, there);
+  CHECK(bytes_of(folder / "labels.csv").starts_with("id,label\ns1,"));
+  CHECK(done({"knn", "g.csv", "-k", "1", "--transpose", "--id-column", "gene"}, there).out.starts_with("s1\ts2\t"));
   CHECK(std::count(expected.begin(), expected.end(), '\n') == 3);
   CHECK(expected[0] != expected[4]);
   for (const Words& more : {Words{}, Words{"--transpose", "--id-column", "gene"}}) {
