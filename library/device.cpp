@@ -415,13 +415,15 @@ OwnedMatrix<double> HeldPoints::distances(const PointData& others, const SearchO
   return state_->compute(options.run, metric, [&](PreparedPoints& prepared, Observer& observer) {
     check_queries(*prepared.points, from, measure_of(metric));
     const std::int64_t count = rows_of(from), n = prepared.points->rows(), d = prepared.points->columns();
-    OwnedMatrix<double> all{count, n, std::vector<double>(static_cast<std::size_t>(count * n))};
+    OwnedMatrix<double> all{count, n, {}};
+    all.values.reserve(static_cast<std::size_t>(count * n));  // a part is filled before it is written: a run may end
     const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / std::max(n, d), 1, count);
     Matrix<double> queries(block, d);
     observer.phase("search", count);
     for (std::int64_t first = 0; first < count; first += block) {
       const auto part = queries.view().middle(0, std::min(block, count - first));
       copy_queries(from, first, part);
+      all.values.resize(static_cast<std::size_t>((first + part.rows) * n));
       const MatrixView<double> out{all.values.data() + first * n, part.rows, n};
       prepared.points->all_distances({.values = part, .measure = measure_of(metric)}, out);
       std::transform(out.data, out.data + out.size(), out.data,

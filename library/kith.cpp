@@ -18,7 +18,10 @@ namespace kith {
 namespace {
 
 void require_shape(std::int64_t count, std::int64_t columns, const std::string& name) {
-  if (columns < 1 || count == 0 || count % columns != 0) {
+  if (count == 0) {
+    throw Error(ExitCode::usage, name + ": expected rows x columns values, found none; give a row or more");
+  }
+  if (columns < 1 || count % columns != 0) {
     throw Error(ExitCode::usage, fmt::format("{}: expected a multiple of the number of columns, found {} values "
                                              "and {} columns; give rows x columns values",
                                              name, count, columns));

@@ -227,9 +227,11 @@ def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[s
 
 def _search(base: ArrayLike, how: list[str], queries: ArrayLike | None) -> Callable[[str], list[str]]:
     def words(folder: str) -> list[str]:
-        given = [as_file(folder, "base", base, 2), *how]
+        given = [*as_points(folder, "base", base), *how]
         if queries is not None:
-            given += ["--queries", as_file(folder, "queries", in_order(queries, column_names(base), "queries"), 2)]
+            asked = queries if is_table(base) else in_order(queries, column_names(base), "queries")
+            path, *reading = as_points(folder, "queries", asked, is_table(base))
+            given += ["--queries", path, *reading]
         return given
 
     return words

@@ -52,6 +52,9 @@ def save_table(folder: str, argument: str, values: Any) -> str:
 
 def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     """An array of another type than objects. Masked values and missing ones of a data frame become NaN."""
+    if isinstance(values, (str, os.PathLike)):
+        raise make_error(2, f"{argument}: expected an array, found the name {os.fspath(values)!r}; read the file first, "
+                       "as with numpy.load(), or give it to the program kith")
     if np.ma.is_masked(values):
         kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
         return np.ma.filled(values.astype(kind), np.nan)

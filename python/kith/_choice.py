@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arrays import column_names, is_table
+from ._errors import make_error
 from ._program import number
 
 try:
@@ -74,6 +75,8 @@ def in_process(command: str, options: dict[str, Any], *arrays: Any) -> dict[str,
 def held(values: Any, name: str, options: dict[str, Any]) -> Any:
     """The values as points of the device of the options, which are taken out of them."""
     where = {option: options.pop(option) for option in WHERE if option in options}
+    if values is None:
+        raise make_error(2, f"{name}: expected an array of rows x columns, found None")
     return _native.Points(values, name=name, **where)
 
 

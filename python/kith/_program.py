@@ -107,7 +107,8 @@ def as_points(folder: str, argument: str, value: Any, as_table: bool = False) ->
     if not (is_table(value) or (as_table and column_names(value) is not None)):
         return [as_file(folder, argument, value, 2)]
     try:
-        return [save_table(folder, argument, value), "--header", "yes", "--delimiter", "comma"]
+        path = save_table(folder, argument, value)
+        return [path, "--header", "yes", "--delimiter", "comma", "--quote", "double"]
     except OSError as error:
         raise _NoSpace(f"{argument}: cannot be written to {folder}: {error}") from error
 

@@ -155,7 +155,10 @@ def test_every_failure_is_an_error():
     fails(lambda: kith.cluster(points, 3, n_inti=1), 2, "--n-init")
     fails(lambda: kith.cluster(np.full((3, 2), np.nan), 2), 3, "points: row 1, column 1")
     fails(lambda: kith.cluster(points[0], 2), 2, "points: expected an array of rows x columns")
-    fails(lambda: kith.cluster("points.npy", 2), 2, "points: expected an array of rows x columns")
+    fails(lambda: kith.cluster("points.npy", 2), 2, "points: expected an array, found the name 'points.npy'")
+    fails(lambda: kith.cluster(None, 2), 2, "points: expected an array of rows x columns, found None")
+    fails(lambda: kith.cluster(np.empty((0, 4)), 2), 2, "points: expected rows x columns values, found none")
+    fails(lambda: kith.cluster(np.ones((3, 4)), 2, metric="correlation"), 3, "the value 1 in all columns")
     fails(lambda: kith.cluster([[1, 2], [3]], 2), 3, "points: expected an array of numbers")
     fails(lambda: kith.cluster(points.astype(complex), 2), 3, "points: ")
     fails(lambda: kith.cluster(np.array([["a", 1], ["b", 2]], dtype=object), 2), 3, "points: expected", "'a'")
@@ -291,6 +294,12 @@ def test_data_frames_with_texts():
         labels = kith.assign(other.iloc[:9], result).labels
     assert "1 of 9 rows has a value" in str(found[0].message) and "'Bern'" in str(found[0].message), found[0]
     assert labels[1] == -1 and np.array_equal(labels[2:], result.labels[2:9])
+    known = frame.assign(income=np.arange(count) % 9, city=frame["city"].fillna("none"))
+    turned = known[["city", "income", "joined", "active", "customer"]]
+    near = kith.neighbors(known, 1, queries=turned, encode=options["encode"], id_column="customer")
+    assert near.rows.shape == (count, 1) and near.distances.max() == 0
+    lines = pandas.DataFrame({"text": ["one, and\nmore", "two", "two"], "x": [1.0, 2.0, 9.0]})
+    assert len(kith.cluster(lines, 2, encode="onehot").labels) == 3
     fails(lambda: kith.assign(other, result, unknown="error"), 3, "points: line 3, column 3 ('city')", "'Bern'")
 
 
