@@ -2,7 +2,7 @@
 // each query, the candidates up to it, their distances, and the merge of measured candidates into the lists.
 //
 // Scores are those of the float32 screen for squared Euclidean distances, and distances by the definition, rounded down
-// to float32, for other measures.
+// to float32, for other measures. Those of rows of bits are in search/bits.cu.
 #pragma once
 
 #include <algorithm>
