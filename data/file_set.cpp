@@ -84,10 +84,10 @@ void add_folder(const std::string& folder, FileNames& names) {
       }
       if (entry->is_directory() && !entry->is_symlink()) continue;
       // Names without an ending, such as part-00000 of Hadoop, are taken.
-      const bool is_file = entry->is_regular_file() && (name.find('.') == name.npos || has_known_ending(name));
-      if (is_file) {
+      const bool is_named = name.find('.') == name.npos || has_known_ending(name);
+      if (is_named && entry->is_regular_file()) {
         found.push_back(entry->path().string());
-      } else if (entry->is_symlink() && !entry->exists()) {
+      } else if (is_named && entry->is_symlink() && !entry->exists()) {
         refuse_input(entry->path().string(),
                      "expected a file, found a link to one that does not exist (git-annex and DVC leave such links for "
                      "files that they have not fetched); fetch the file, or remove the link");

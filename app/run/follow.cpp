@@ -210,7 +210,13 @@ class Following {
              {std::string(kName) + ": ", place + ", ", place + ": ", std::string("line 1, ")}) {
           if (what.starts_with(begin)) what.remove_prefix(begin.size());
         }
-        Terminal::instance().error(fmt::format("{}: {}: {}", kName, place, what));
+        std::string text(what);
+        if (const std::size_t at = text.find(" in line 1)"); at != text.npos) text.erase(at, 10);
+        // What reads a whole table in another way does not mend a line of it.
+        if (text.find("--nan") != text.npos || text.find("--encode") != text.npos) {
+          text = text.substr(0, text.find("; ")) + "; correct the line";
+        }
+        Terminal::instance().error(fmt::format("{}: {}: {}", kName, place, text));
         answers_ += "error\n";
         return;
       }

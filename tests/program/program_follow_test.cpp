@@ -104,6 +104,8 @@ TEST_CASE("A line that is followed and cannot be read is answered in its place")
       CHECK(followed.says(said));
     }
     CHECK(!followed.says("line 9"));
+    CHECK(!followed.says("line 1"));
+    for (const char* of_tables : {"--drop-columns", "--nan", "--encode"}) CHECK(!followed.says(of_tables));
   }
   const Outcome longest =
       shell("(printf '0,0,0\\n'; head -c 70000000 /dev/zero | tr '\\0' 1; printf '\\n4,4,4\\n') | " + follow, there);

@@ -268,10 +268,14 @@ TEST_CASE("outputs never become points of the next run") {
 
 TEST_CASE("what a folder holds besides files is said, or refused if points would be missing") {
   const Scratch folder;
-  write_parts(folder, ".npy");
+  std::filesystem::create_directory(folder / "set");
+  write_part(folder / "set/part-1.npy", 0, 7);
   std::filesystem::create_directory(folder / "more");
   std::filesystem::create_directory_symlink(folder / "more", folder / "set/linked");
-  CHECK(done({"cluster", folder / "set", "-k", "3"}).says("linked"));
+  std::filesystem::create_symlink("nowhere", folder / "set/modules.conf");
+  const Outcome said = done({"cluster", folder / "set", "-k", "3"});
+  CHECK(said.says("linked"));
+  CHECK(said.says("modules.conf"));
   std::filesystem::create_symlink("of-annex", folder / "set/part-3.npy");
   refuses(3, {"cluster", folder / "set", "-k", "3"}, {"part-3.npy: ", "a link to one that does not exist"});
   refuses(3, {"cluster", "@" + folder / "more", "-k", "3"}, {"the name of a file in each line, found none"});
