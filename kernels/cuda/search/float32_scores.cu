@@ -110,13 +110,14 @@ __global__ void pairs_kernel(const T* values, std::int64_t d, const double* quer
 
 ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, Measure measure, std::int64_t spare_bytes,
                        std::int64_t query_bytes, std::int64_t candidate_bytes) {
-  constexpr std::int64_t kMaxSliceRows = std::int64_t{1} << 19;
-  const std::int64_t most_scores = std::int64_t{1} << (is_of_bits(measure) ? 31 : 27);
+  const bool writes_few = is_of_bits(measure);
+  const std::int64_t most_rows = std::int64_t{1} << (writes_few ? 20 : 19);
+  const std::int64_t most_scores = std::int64_t{1} << (writes_few ? 31 : 27);
   constexpr std::int64_t kMaxBatchQueries = 8192;
   constexpr std::int64_t kMaxCandidates = std::int64_t{1} << 22;
   const std::int64_t share = std::max<std::int64_t>(spare_bytes / 8, 1);
   ScoreSizes sizes;
-  sizes.rows = std::min({rows, kMaxSliceRows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
+  sizes.rows = std::min({rows, most_rows, std::max<std::int64_t>(share / 32 / kTileColumns, 1) * kTileColumns});
   sizes.pitch = (sizes.rows + kTileColumns - 1) / kTileColumns * kTileColumns;
   const std::int64_t fitting =
       std::min<std::int64_t>(most_scores, share / static_cast<std::int64_t>(sizeof(float))) / sizes.pitch;

@@ -89,8 +89,8 @@ struct ScoreSizes {
   std::int64_t queries = 0;     // of a batch
   std::int64_t candidates = 0;  // capacity, at least that of one query
 };
-/// Sizes for `rows` rows and `queries` queries. query_bytes: memory per query besides its scores. Of bits, most scores
-/// are not written, and a batch may have more of them.
+/// Sizes for `rows` rows and `queries` queries. query_bytes: memory per query besides its scores. Most scores of bits
+/// are not written, so that their slices and batches are larger.
 ScoreSizes score_sizes(std::int64_t rows, std::int64_t queries, Measure measure, std::int64_t spare_bytes,
                        std::int64_t query_bytes, std::int64_t candidate_bytes);
 
