@@ -81,6 +81,7 @@ std::optional<StreamPlan> plan_memory(const PointsRun& run) {
       return stream;
     }
     in_passes = rest + least_stream_bytes(source);
+    in_passes += in_passes / 16;  // so that what is shown, which is rounded, suffices
     reason = fmt::format("the memory does not suffice for the run without them, which needs {}", show_bytes(in_passes));
   }
   if (in_passes >= required) reason.clear();  // buffers for few rows take more than the rows

@@ -15,7 +15,7 @@
 namespace kith::data {
 
 /// Changes with the form of any message: both programs must be of one build.
-constexpr std::int64_t kArrowProtocol = 1;
+constexpr std::int64_t kArrowProtocol = 2;
 constexpr int kArrowSocket = 3;  // the descriptor of the socket for connections
 
 /// Announces a connection, with its files.
@@ -26,8 +26,10 @@ struct ArrowGreeting {
 
 enum class ArrowCall : std::uint8_t {
   describe,      // (limits, name) -> ArrowDescription
-  open_rows,     // (limits, name, ArrowRows) -> the bytes that decoding takes
-  read_rows,     // (limits, first, rows, place in the shared memory) -> ArrowRead
+  open_rows,     // (limits, name, ArrowRows) -> ArrowOpened
+  read_rows,     // (limits, first, rows, place in the shared memory) -> the number of values that were rounded
+  find_lists,    // (limits, part) -> the stretches of the part; none if its rows are not lists as ArrowOpened says
+  read_lists,    // (limits, first, rows, place in the shared memory) -> whether they are such lists
   read_texts,    // (limits, name, field, first part) -> the texts of a field in this part
   begin_table,   // (limits, ArrowTableForm) -> the first bytes of the file
   append_rows,   // (limits, rows, columns) -> the next bytes
@@ -71,6 +73,29 @@ constexpr Missing last_value(Missing) { return Missing::keep; }
 template <class Archive>
 void each_field(Archive& archive, ArrowRows& rows) {
   archive(rows.columns, rows.are_wide, rows.missing, rows.threads);
+}
+
+struct ArrowOpened {
+  std::int64_t decoding_bytes = 0;  // of memory
+  /// The rows are the lists of one field of float32 or float64, as far as its type says. If all lists of a part have
+  /// the same length, and neither lists nor numbers are missing, their numbers can be had as they are stored.
+  bool are_lists = false;
+};
+template <class Archive>
+void each_field(Archive& archive, ArrowOpened& opened) {
+  archive(opened.decoding_bytes, opened.are_lists);
+}
+
+/// Numbers of lists that follow each other in a part.
+struct ArrowStretch {
+  std::int64_t first = 0, count = 0;
+  std::int64_t at = -1;  // their place in the file, where they are stored as they are; -1: they must be decoded
+
+  std::int64_t end() const { return first + count; }
+};
+template <class Archive>
+void each_field(Archive& archive, ArrowStretch& stretch) {
+  archive(stretch.first, stretch.count, stretch.at);
 }
 
 /// How the values of a table that is written are stored.

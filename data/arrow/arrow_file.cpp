@@ -1,6 +1,7 @@
 // What both formats share: bytes and memory for Arrow, and the errors that it reports.
 #include "data/arrow/arrow_file.h"
 
+#include <arrow/array.h>
 #include <arrow/buffer.h>
 #include <arrow/ipc/reader.h>
 #include <arrow/util/future.h>
@@ -19,8 +20,8 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <type_traits>
 
+#include "data/arrow/list_pages.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
@@ -34,16 +35,9 @@ namespace {
 /// ends this process, and kith says that the file has changed.
 class InputFile final : public arrow::io::RandomAccessFile {
  public:
-  InputFile(std::shared_ptr<const InputBytes> input, arrow::MemoryPool* memory)
-      : input_(std::move(input)), memory_(memory) {
-    const auto size = static_cast<std::size_t>(input_->size());
-    const Descriptor file = input_->shared();
-    void* at = size == 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
-    if (at == MAP_FAILED) return;
-    mapped_ = std::shared_ptr<const std::uint8_t>(static_cast<const std::uint8_t*>(at), [size](const std::uint8_t* p) {
-      munmap(const_cast<std::uint8_t*>(p), size);
-    });
-  }
+  InputFile(std::shared_ptr<const InputBytes> input, std::shared_ptr<const std::uint8_t> mapped,
+            arrow::MemoryPool* memory)
+      : input_(std::move(input)), memory_(memory), mapped_(std::move(mapped)) {}
   bool supports_zero_copy() const override { return mapped_ != nullptr; }
 
   using RandomAccessFile::ReadAt;
@@ -162,8 +156,26 @@ void ArrowFile::require(const arrow::Status& status) const {
   refuse(status.message());
 }
 
+ArrowFile::ArrowFile(InputBytes input) : input_(std::make_shared<InputBytes>(std::move(input))) {
+  const auto size = static_cast<std::size_t>(input_->size());
+  const Descriptor file = input_->shared();
+  void* at = size == 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (at == MAP_FAILED) return;
+  mapped_ = std::shared_ptr<const std::uint8_t>(static_cast<const std::uint8_t*>(at), [size](const std::uint8_t* p) {
+    munmap(const_cast<std::uint8_t*>(p), size);
+  });
+}
+
 std::shared_ptr<arrow::io::RandomAccessFile> ArrowFile::bytes() {
-  return std::make_shared<InputFile>(input_, &memory());
+  return std::make_shared<InputFile>(input_, mapped_, &memory());
+}
+
+std::int64_t ArrowFile::place_of(const std::uint8_t* bytes, std::int64_t count) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(mapped_.get()), at = reinterpret_cast<std::uintptr_t>(bytes);
+  if (mapped_ == nullptr || at < begin) return -1;
+  const std::uintptr_t place = at - begin;
+  const auto size = static_cast<std::uintptr_t>(input_->size());
+  return place <= size && static_cast<std::uintptr_t>(count) <= size - place ? static_cast<std::int64_t>(place) : -1;
 }
 
 ArrowMemory& ArrowFile::memory() {
@@ -218,6 +230,22 @@ class IpcFile final : public ArrowFile {
       left.reset();
       return batch;
     };
+  }
+
+  std::vector<ArrowStretch> stretches(const Lists& lists) override {
+    const auto batch = read(lists.part, {lists.field})();
+    if (batch->column(0)->type_id() != arrow::Type::FIXED_SIZE_LIST || batch->column(0)->null_count() > 0) return {};
+    const auto& array = static_cast<const arrow::FixedSizeListArray&>(*batch->column(0));
+    const arrow::Array& numbers = *array.values();
+    const std::int64_t size = numbers.type_id() == arrow::Type::FLOAT    ? 4
+                              : numbers.type_id() == arrow::Type::DOUBLE ? 8
+                                                                         : 0;
+    const std::int64_t first = array.value_offset(0), count = array.length() * lists.length;
+    if (size == 0 || array.list_type()->list_size() != lists.length || numbers.null_count() > 0) return {};
+    if (first + count > numbers.length()) return {};
+    const std::int64_t at =
+        place_of(numbers.data()->buffers[1]->data() + (numbers.offset() + first) * size, count * size);
+    return at < 0 ? std::vector<ArrowStretch>() : std::vector<ArrowStretch>{{0, count, at}};
   }
 
  private:
@@ -330,92 +358,75 @@ class ParquetFile final : public ArrowFile {
         require(reader_->GetRecordBatchReader({static_cast<int>(part)}, leaves(fields)));
     return [this, batches] { return require(batches->Next()); };
   }
-  std::optional<Conversion> read_lists(const Place& place, MatrixView<float> out, Missing missing) override {
-    return read_lists_as(place, out, missing);
+  std::vector<ArrowStretch> stretches(const Lists& lists) override {
+    std::vector<ArrowStretch> all;
+    const int column = list_column(lists.field);
+    if (column < 0) return all;
+    const auto group = metadata_->RowGroup(static_cast<int>(lists.part));
+    if (group->ColumnChunk(column)->compression() != arrow::Compression::UNCOMPRESSED) {
+      const auto pages = page_reader(lists.part, column);
+      pages->set_data_page_filter([&all](const parquet::DataPageStats& page) {
+        const std::int64_t first = all.empty() ? 0 : all.back().first + all.back().count;
+        if (page.num_values > 0) all.push_back({first, page.num_values, -1});
+        return true;
+      });
+      while (pages->NextPage()) {
+      }
+      return all;
+    }
+    const std::int64_t bytes = metadata_->schema()->Column(column)->physical_type() == parquet::Type::FLOAT ? 4 : 8;
+    for (const auto pages = open_pages(lists); pages->next_page();) {
+      all.push_back(pages->stretch());
+      if (const auto* numbers = pages->plain_numbers()) all.back().at = place_of(numbers, all.back().count * bytes);
+    }
+    return all;
   }
-  std::optional<Conversion> read_lists(const Place& place, MatrixView<double> out, Missing missing) override {
-    return read_lists_as(place, out, missing);
+  bool copy_numbers(const Lists& lists, std::int64_t first, std::int64_t count, std::byte* out) override {
+    auto pages = take_pages(lists, first);
+    if (pages == nullptr || !pages->copy(first, count, out)) return false;
+    const std::lock_guard lock(mutex_);
+    idle_.emplace_back(lists.part, std::move(pages));
+    return true;
   }
 
  private:
-  template <class T>
-  std::optional<Conversion> read_lists_as(const Place& place, MatrixView<T> out, Missing missing) {
-    const std::vector<int> columns = leaves({place.field});
-    if (columns.size() != 1) return std::nullopt;
-    switch (metadata_->schema()->Column(columns[0])->physical_type()) {
-      case parquet::Type::FLOAT:
-        return read_values<parquet::FloatReader, float>(place, columns[0], out, missing);
-      case parquet::Type::DOUBLE:
-        return read_values<parquet::DoubleReader, double>(place, columns[0], out, missing);
-      default:
-        return std::nullopt;
+  /// The column of the numbers of a field of such lists; -1 if it is none.
+  int list_column(int field) const {
+    const std::vector<int> columns = leaves({field});
+    if (columns.size() != 1) return -1;
+    const parquet::ColumnDescriptor& form = *metadata_->schema()->Column(columns[0]);
+    const bool is_known = form.physical_type() == parquet::Type::FLOAT || form.physical_type() == parquet::Type::DOUBLE;
+    return is_known && form.max_repetition_level() == 1 ? columns[0] : -1;
+  }
+  std::unique_ptr<parquet::PageReader> page_reader(std::int64_t part, int column) const {
+    return reader_->parquet_reader()->RowGroup(static_cast<int>(part))->GetColumnPageReader(column);
+  }
+  std::unique_ptr<ListPages> open_pages(const Lists& lists) const {
+    const int column = list_column(lists.field);
+    if (column < 0) return nullptr;
+    const parquet::ColumnDescriptor& form = *metadata_->schema()->Column(column);
+    auto pages = page_reader(lists.part, column);
+    if (form.physical_type() == parquet::Type::FLOAT) {
+      return std::make_unique<TypedListPages<parquet::FloatType>>(std::move(pages), form, lists.length, memory());
     }
+    return std::make_unique<TypedListPages<parquet::DoubleType>>(std::move(pages), form, lists.length, memory());
   }
 
-  /// The values of lists that all have the length of the rows and none of which are missing: their levels, which say
-  /// where a list begins and what is missing, are compared with those of such lists. Pages before the first row are
-  /// passed over by their heads.
-  template <class Reader, class Stored, class T>
-  std::optional<Conversion> read_values(const Place& place, int column, MatrixView<T> out, Missing missing) {
-    constexpr std::int64_t kBatch = std::int64_t{1} << 14;
-    const parquet::ColumnDescriptor& form = *metadata_->schema()->Column(column);
-    if (form.max_repetition_level() != 1) return std::nullopt;
-    const auto before = place.row * out.columns;
-    std::int64_t passed = 0;
-    bool is_there = false;
-    auto pages = reader_->parquet_reader()->RowGroup(static_cast<int>(place.part))->GetColumnPageReader(column);
-    pages->set_data_page_filter([&](const parquet::DataPageStats& page) {
-      is_there = is_there || page.num_values <= 0 || passed + page.num_values > before;
-      if (!is_there) passed += page.num_values;
-      return !is_there;
-    });
-    const auto any = parquet::ColumnReader::Make(&form, std::move(pages), &memory());
-    auto& values = static_cast<Reader&>(*any);
-    std::vector<std::int16_t> defined(kBatch), repeated(kBatch);
-    std::vector<Stored> other(std::is_same_v<Stored, T> ? 0 : kBatch);
-    Conversion done;
-    // The rows before the first one in its page are read and forgotten, in the place of the first ones.
-    const std::int64_t all = out.rows * out.columns;
-    std::int64_t at = 0, behind = 0;
-    if (!values.HasNext()) return std::nullopt;
-    for (std::int64_t forget = before - passed; forget > 0 || at < all;) {
-      if (!values.HasNext()) return std::nullopt;
-      const std::int64_t wanted = std::min({kBatch, forget > 0 ? forget : all - at, all});
-      Stored* to = nullptr;
-      if constexpr (std::is_same_v<Stored, T>) {
-        to = out.data + at;
-      } else {
-        to = other.data();
-      }
-      std::int64_t read = 0;
-      const std::int64_t levels = values.ReadBatch(wanted, defined.data(), repeated.data(), to, &read);
-      if (levels <= 0 || read != levels) return std::nullopt;
-      int wrong = 0;
-      for (std::int64_t i = 0; i < levels; ++i)
-        wrong |= defined[static_cast<std::size_t>(i)] ^ form.max_definition_level();
-      // Repetition levels are 1, but for the first number of each list.
-      const std::int64_t in_list = (passed + behind) % out.columns;
-      std::int64_t others = 0, begun = 0;
-      for (std::int64_t i = 0; i < levels; ++i) others += repeated[static_cast<std::size_t>(i)];
-      for (std::int64_t i = in_list == 0 ? 0 : out.columns - in_list; i < levels; i += out.columns, ++begun) {
-        wrong |= repeated[static_cast<std::size_t>(i)];
-      }
-      if (others != levels - begun) return std::nullopt;
-      if (wrong != 0) return std::nullopt;
-      behind += levels;
-      if (forget > 0) {
-        forget -= levels;
-        continue;
-      }
-      Conversion part = convert({sizeof(Stored) == 4 ? Number::float32 : Number::float64, false},
-                                reinterpret_cast<const std::byte*>(to), levels, out.data + at, missing);
-      part.changed += done.changed;
-      if (part.refused >= 0) part.refused += at;
-      done = std::move(part);
-      if (done.refused >= 0) return done;
-      at += levels;
+  /// Pages that can be read on to this number: those that are nearest to it.
+  std::unique_ptr<ListPages> take_pages(const Lists& lists, std::int64_t first) {
+    const std::lock_guard lock(mutex_);
+    auto best = idle_.end();
+    for (auto i = idle_.begin(); i != idle_.end(); ++i) {
+      if (i->first != lists.part || i->second->earliest() > first) continue;
+      if (best == idle_.end() || i->second->earliest() > best->second->earliest()) best = i;
     }
-    return done;
+    if (best == idle_.end()) {
+      if (!idle_.empty()) idle_.erase(idle_.begin());  // as many as threads: no more are used again
+      return open_pages(lists);
+    }
+    auto pages = std::move(best->second);
+    idle_.erase(best);
+    return pages;
   }
 
   /// Returns the rows of a group. The values of a column that is no list are its rows, so that a damaged number is
@@ -449,6 +460,7 @@ class ParquetFile final : public ArrowFile {
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
   std::mutex mutex_;
+  std::vector<std::pair<std::int64_t, std::unique_ptr<ListPages>>> idle_;  // of a part; of one field
 };
 
 }  // namespace

@@ -13,11 +13,11 @@
 #include <functional>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/arrow/arrow_calls.h"
 #include "data/format/point_source.h"
 #include "data/io/input_bytes.h"
 
@@ -66,16 +66,18 @@ class ArrowFile {
   /// Reads these fields, which ascend, of a part. Several threads may read.
   virtual ArrowBatches read(std::int64_t part, const std::vector<int>& fields) = 0;
 
-  /// A row of a field in a part.
-  struct Place {
+  /// Lists of float32 or float64 numbers in a part that all have one length, none missing, as none of their numbers is.
+  struct Lists {
     std::int64_t part = 0;
     int field = 0;
-    std::int64_t row = 0;  // of the part
+    std::int64_t length = 0;
   };
-  /// Reads lists from this place on as rows, without arrays of Arrow. Nothing if the file or these lists have another
-  /// form: then read() has them. Several threads may read.
-  virtual std::optional<Conversion> read_lists(const Place&, MatrixView<float>, Missing) { return std::nullopt; }
-  virtual std::optional<Conversion> read_lists(const Place&, MatrixView<double>, Missing) { return std::nullopt; }
+  /// All numbers of these lists, in order. Nothing if they are no such lists: then read() has them.
+  virtual std::vector<ArrowStretch> stretches(const Lists&) { return {}; }
+  /// Copies numbers, without arrays of Arrow; returns false if the lists are no such lists. Several threads may copy.
+  virtual bool copy_numbers(const Lists&, std::int64_t /*first*/, std::int64_t /*count*/, std::byte* /*out*/) {
+    return false;
+  }
 
   /// Throws Error unless Arrow succeeded: about memory if there is not enough, else Error(data) with its reason.
   void require(const arrow::Status& status) const;
@@ -87,9 +89,11 @@ class ArrowFile {
   [[noreturn]] void refuse(const std::string& reason) const { refuse_arrow_file(name(), reason); }
 
  protected:
-  explicit ArrowFile(InputBytes input) : input_(std::make_shared<InputBytes>(std::move(input))) {}
+  explicit ArrowFile(InputBytes input);
   /// The bytes of the input, for Arrow.
   std::shared_ptr<arrow::io::RandomAccessFile> bytes();
+  /// Where these bytes of a buffer are in the file; -1 if the buffer is no part of the file.
+  std::int64_t place_of(const std::uint8_t* bytes, std::int64_t count) const;
   static ArrowMemory& memory();
   void add_part(std::int64_t rows);
 
@@ -97,6 +101,7 @@ class ArrowFile {
 
  private:
   std::shared_ptr<InputBytes> input_;
+  std::shared_ptr<const std::uint8_t> mapped_;  // null: read call by call
   std::vector<std::int64_t> starts_{0};
 };
 

@@ -90,10 +90,18 @@ class Connection {
         const auto name = in.take<std::string>();
         rows_ = in.take<ArrowRows>();
         reader_.emplace(table(name), rows_);
-        return reply(reader_->decoding_bytes());
+        return reply(reader_->opened());
       }
       case ArrowCall::read_rows:
         return reply(rows_.are_wide ? read<double>(in) : read<float>(in));
+      case ArrowCall::find_lists:
+        if (!reader_) break;
+        return reply(reader_->stretches(in.take<std::int64_t>()));
+      case ArrowCall::read_lists: {
+        if (!reader_) break;
+        const auto [first, rows, out] = place(in, reader_->list_bytes());
+        return reply(reader_->read_lists(first, rows, out));
+      }
       case ArrowCall::read_texts: {
         const ArrowTable opened = table(in.take<std::string>());
         const auto field = in.take<std::int64_t>(), part = in.take<std::int64_t>();
@@ -128,14 +136,25 @@ class Connection {
     return table_;
   }
 
+  struct Place {
+    std::int64_t first, rows;
+    std::byte* out;
+  };
+  /// The rows that are asked for, and where they are to go.
+  Place place(Unpacker& in, std::int64_t row_bytes) {
+    const auto first = in.take<std::int64_t>(), rows = in.take<std::int64_t>(), at = in.take<std::int64_t>();
+    const std::int64_t most = std::int64_t{1} << 42;
+    if (rows < 1 || rows > most / row_bytes) throw UnpackError();
+    return {first, rows, shared_.part(at, rows * row_bytes)};
+  }
+
   template <class T>
   std::int64_t read(Unpacker& in) {
     if (!reader_) throw UnpackError();
-    const auto first = in.take<std::int64_t>(), rows = in.take<std::int64_t>(), at = in.take<std::int64_t>();
-    const std::int64_t most = std::int64_t{1} << 40, columns = std::max<std::int64_t>(reader_->columns(), 1);
-    if (rows < 1 || rows > most / columns || at % std::int64_t{sizeof(T)} != 0) throw UnpackError();
-    const std::int64_t bytes = rows * columns * std::int64_t{sizeof(T)};
-    return reader_->read(first, MatrixView<T>{reinterpret_cast<T*>(shared_.part(at, bytes)), rows, columns});
+    const std::int64_t columns = std::max<std::int64_t>(reader_->columns(), 1);
+    const auto [first, rows, out] = place(in, columns * std::int64_t{sizeof(T)});
+    if (reinterpret_cast<std::uintptr_t>(out) % sizeof(T) != 0) throw UnpackError();
+    return reader_->read(first, MatrixView<T>{reinterpret_cast<T*>(out), rows, columns});
   }
 
   Descriptor socket_;

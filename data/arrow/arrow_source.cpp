@@ -22,6 +22,7 @@
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/packed.h"
 #include "data/io/quoted.h"
 
 namespace kith::data {
@@ -73,7 +74,7 @@ class ArrowReader::State {
   }
 
   std::int64_t columns() const { return std::ssize(choice_); }
-  std::int64_t decoding_bytes() const { return decoding_bytes_; }
+  const ArrowOpened& opened() const { return opened_; }
 
   std::vector<NeededField> needed_fields() const {
     std::vector<NeededField> fields(records_.fields.size());
@@ -91,14 +92,19 @@ class ArrowReader::State {
     return fields;
   }
 
-  /// Chooses groups of fields and threads so that all threads have work and what they decode fits in memory.
+  /// Chooses groups of fields and threads so that all threads have work, and what they decode takes little memory
+  /// beside the points. It does not depend on the memory of the run: a run that is given what it was said to need needs
+  /// no more.
   void divide(std::vector<NeededField> fields, int threads) {
-    constexpr std::int64_t kManyParts = 16, kShare = 4;
+    constexpr std::int64_t kManyParts = 16, kShare = 4, kLeast = std::int64_t{2} << 20, kMost = std::int64_t{512} << 20;
     const auto is_next = [to = std::int64_t{0}](const Target& target) mutable {
       return target.value == to && target.to == to++;
     };
-    are_lists_ = fields.size() == 1 && fields[0].form.count == columns() && columns() > 1 &&
-                 std::ranges::all_of(fields[0].targets, is_next);
+    const RecordField& form = fields[0].form;
+    opened_.are_lists = fields.size() == 1 && form.count == columns() && columns() > 1 &&
+                        refusal_of_size({file_->rows(), columns()}).empty() &&
+                        (form.element->number == Number::float32 || form.element->number == Number::float64) &&
+                        std::ranges::all_of(fields[0].targets, is_next);
     const std::int64_t most = std::min<std::int64_t>(threads, std::ssize(fields));
     groups_.resize(static_cast<std::size_t>(file_->parts() >= kManyParts * threads ? 1 : most));
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -117,9 +123,10 @@ class ArrowReader::State {
         largest = std::max(largest, file_->decoding_bytes(part, group.indices, row_bytes));
       }
     }
-    const std::int64_t fit = memory_limit() / kShare / std::max<std::int64_t>(largest, 1);
-    threads_ = static_cast<int>(std::clamp<std::int64_t>(fit, 1, threads));
-    decoding_bytes_ = capped_product(largest, std::max<std::int64_t>(threads_, std::ssize(groups_)));
+    const std::int64_t values = capped_product(file_->rows(), columns()) / kShare * std::int64_t{sizeof(float)};
+    const std::int64_t fit = std::clamp(values, kLeast, kMost) / std::max<std::int64_t>(largest, 1);
+    threads_ = static_cast<int>(std::clamp<std::int64_t>(std::max(fit, std::ssize(groups_)), 1, threads));
+    opened_.decoding_bytes = capped_product(largest, threads_);
   }
 
   std::int64_t part_of(std::int64_t row) const {
@@ -134,56 +141,60 @@ class ArrowReader::State {
   template <class T>
   std::int64_t read(std::int64_t first, MatrixView<T> out) {
     if (first < 0 || out.rows < 1 || first > file_->rows() - out.rows) file_->refuse("it lacks these rows");
-    const Conversion done = are_lists_ ? read_lists(first, out) : read_groups(first, out);
+    const Conversion done = read_groups(first, out);
     file_->input().check_unchanged();
     return require_converted(done, file_->name(), first, columns());
   }
 
- private:
-  /// One field of lists that are the rows: their values are read by all threads, without arrays of Arrow.
-  template <class T>
-  Conversion read_lists(std::int64_t first, MatrixView<T> out) {
-    const NeededField& field = groups_[0].fields[0];
-    struct Piece {
-      std::int64_t part, row, rows;  // row: of the file
-    };
-    std::vector<Piece> pieces;
-    const std::int64_t share = (out.rows + threads_ - 1) / threads_;
-    for (std::int64_t row = first, part = part_of(first); row < first + out.rows; row += pieces.back().rows) {
-      while (file_->start(part + 1) <= row) ++part;
-      pieces.push_back({part, row, std::min({file_->start(part + 1) - row, first + out.rows - row, share})});
-    }
-    std::vector<std::optional<Conversion>> done(pieces.size());
-    const auto read_piece = [&](std::int64_t task, Matrix<std::byte>&) {
-      const Piece& piece = pieces[static_cast<std::size_t>(task)];
-      done[static_cast<std::size_t>(task)] =
-          file_->read_lists({piece.part, field.index, piece.row - file_->start(piece.part)},
-                            out.middle(piece.row - first, piece.rows), missing_);
-    };
-    without_foreign_exceptions(file_->name(), [&] { read_in_blocks(std::ssize(done), threads_, read_piece, 1); });
-    if (std::ranges::all_of(done, [](const auto& part) { return part.has_value(); })) {
-      std::vector<Conversion> parts;
-      for (std::size_t i = 0; i < done.size(); ++i) {
-        parts.push_back(*done[i]);
-        if (parts[i].refused >= 0) parts[i].refused += (pieces[i].row - first) * out.columns;
-      }
-      return first_refused(std::move(parts));
-    }
-    are_lists_ = false;
-    return read_groups(first, out);
+  std::int64_t list_bytes() const {
+    if (!opened_.are_lists) throw UnpackError();
+    return columns() * size_of(groups_[0].fields[0].form.element->number);
   }
 
-  /// All changes, and the first value that was refused.
-  static Conversion first_refused(std::vector<Conversion> parts) {
-    Conversion all;
-    for (Conversion& part : parts) {
-      all.changed += part.changed;
-      if (part.refused < 0 || (all.refused >= 0 && all.refused <= part.refused)) continue;
-      part.changed = all.changed;
-      all = std::move(part);
+  const std::vector<ArrowStretch>& stretches(std::int64_t part) {
+    if (!opened_.are_lists || part < 0 || part >= file_->parts()) throw UnpackError();
+    stretches_.resize(static_cast<std::size_t>(file_->parts()));
+    std::vector<ArrowStretch>& all = stretches_[static_cast<std::size_t>(part)];
+    if (all.empty()) {
+      without_foreign_exceptions(file_->name(), [&] { all = file_->stretches(lists_of(part)); });
+      file_->input().check_unchanged();
+      const std::int64_t numbers = (file_->start(part + 1) - file_->start(part)) * columns();
+      if (all.empty() || all.back().end() != numbers) all.clear();
     }
     return all;
   }
+
+  /// All threads decode, a stretch at a time.
+  bool read_lists(std::int64_t first, std::int64_t rows, std::byte* out) {
+    if (first < 0 || rows < 1 || first > file_->rows() - rows) throw UnpackError();
+    const std::int64_t end = (first + rows) * columns(), bytes = list_bytes() / columns();
+    struct Piece {
+      std::int64_t part, first, count;
+      std::byte* out;
+    };
+    std::vector<Piece> pieces;
+    for (std::int64_t part = part_of(first); part < file_->parts() && file_->start(part) < first + rows; ++part) {
+      const std::int64_t start = file_->start(part) * columns();
+      const auto& all = stretches(part);
+      if (all.empty() && file_->start(part + 1) > file_->start(part)) return false;
+      for (const ArrowStretch& stretch : all) {
+        const std::int64_t from = std::max(start + stretch.first, first * columns());
+        const std::int64_t to = std::min(start + stretch.end(), end);
+        if (from < to) pieces.push_back({part, from - start, to - from, out + (from - first * columns()) * bytes});
+      }
+    }
+    std::atomic<bool> are_lists = true;
+    const auto copy = [&](std::int64_t number, Matrix<std::byte>&) {
+      const Piece& piece = pieces[static_cast<std::size_t>(number)];
+      if (!file_->copy_numbers(lists_of(piece.part), piece.first, piece.count, piece.out)) are_lists = false;
+    };
+    without_foreign_exceptions(file_->name(), [&] { read_in_blocks(std::ssize(pieces), threads_, copy, 1); });
+    file_->input().check_unchanged();
+    return are_lists;
+  }
+
+ private:
+  ArrowFile::Lists lists_of(std::int64_t part) const { return {part, groups_[0].fields[0].index, columns()}; }
 
   template <class T>
   Conversion read_groups(std::int64_t first, MatrixView<T> out) {
@@ -295,19 +306,24 @@ class ArrowReader::State {
   Missing missing_;
   std::vector<std::string> names_;  // of the points' columns
   std::vector<Group> groups_;
-  std::vector<Cursor> open_;  // of each group
+  std::vector<Cursor> open_;                          // of each group
+  std::vector<std::vector<ArrowStretch>> stretches_;  // of each part; empty: not looked for
   int threads_ = 1;
-  std::int64_t decoding_bytes_ = 0;
-  bool are_lists_ = false;  // the points are one field of lists, as far as is known
+  ArrowOpened opened_;
 };
 
 ArrowReader::ArrowReader(ArrowTable table, const ArrowRows& rows)
     : state_(std::make_unique<State>(std::move(table), rows)) {}
 ArrowReader::~ArrowReader() = default;
 std::int64_t ArrowReader::columns() const { return state_->columns(); }
-std::int64_t ArrowReader::decoding_bytes() const { return state_->decoding_bytes(); }
+ArrowOpened ArrowReader::opened() const { return state_->opened(); }
 std::int64_t ArrowReader::read(std::int64_t first, MatrixView<float> out) { return state_->read(first, out); }
 std::int64_t ArrowReader::read(std::int64_t first, MatrixView<double> out) { return state_->read(first, out); }
+const std::vector<ArrowStretch>& ArrowReader::stretches(std::int64_t part) { return state_->stretches(part); }
+std::int64_t ArrowReader::list_bytes() const { return state_->list_bytes(); }
+bool ArrowReader::read_lists(std::int64_t first, std::int64_t rows, std::byte* out) {
+  return state_->read_lists(first, rows, out);
+}
 
 std::vector<std::string> field_texts(ArrowFile& file, int field, std::int64_t part) {
   MemoryGrowth growth(file.name());

@@ -33,12 +33,15 @@ class ArrowReader {
   ArrowReader(ArrowTable table, const ArrowRows& rows);
   ~ArrowReader();
   std::int64_t columns() const;
-  /// About the memory that reading takes.
-  std::int64_t decoding_bytes() const;
+  ArrowOpened opened() const;
   /// Reads rows first .. first + out.rows - 1, and returns the number of values that were rounded. Throws as
   /// PointSource::read().
   std::int64_t read(std::int64_t first, MatrixView<float> out);
   std::int64_t read(std::int64_t first, MatrixView<double> out);
+  /// As ArrowCall::find_lists and read_lists. Throw UnpackError where no lists are.
+  const std::vector<ArrowStretch>& stretches(std::int64_t part);
+  std::int64_t list_bytes() const;  // of a row
+  bool read_lists(std::int64_t first, std::int64_t rows, std::byte* out);
 
  private:
   class State;

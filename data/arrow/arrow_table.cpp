@@ -100,7 +100,17 @@ class ArrowSource final : public PointSource {
     type_ = one_type ? name_of(chosen[0].element->number) : "table";
     class_ = class_for(natural_class_of(common_type(chosen).number), options.precision);
     const ArrowRows rows{choice_.points, class_ == ValueClass::f64, missing_, std::max(options.threads, 1)};
-    decoding_bytes_ = table_.call<std::int64_t>(ArrowCall::open_rows, 0, name_, rows);
+    opened_ = table_.call<ArrowOpened>(ArrowCall::open_rows, 0, name_, rows);
+    opened_.decoding_bytes = std::clamp<std::int64_t>(opened_.decoding_bytes, 0, std::int64_t{1} << 40);
+    stored_ = chosen[0].element->number;
+    const bool can_be_lists = (stored_ == Number::float32 || stored_ == Number::float64) && one_type &&
+                              refusal_of_size({table_.file.rows(), columns()}).empty();
+    if (opened_.are_lists && !can_be_lists) table_.program->refuse_reply();
+    threads_ = options.threads;
+    const std::int64_t bytes =
+        capped_product(capped_product(table_.file.rows(), columns()), class_ == ValueClass::f32 ? 4 : 8);
+    shared_ = std::clamp(bytes / 16, std::int64_t{1} << 20, opened_.are_lists ? kMostOfLists : kMostOfRows);
+    stretches_.resize(table_.file.start.size() - 1);
   }
 
   std::string name() const override { return name_; }
@@ -109,9 +119,7 @@ class ArrowSource final : public PointSource {
   std::int64_t columns() const override { return std::ssize(choice_.points); }
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return table_.input.size(); }
-  std::int64_t held_bytes() const override {
-    return table_.input.held_bytes() + std::clamp<std::int64_t>(decoding_bytes_, 0, memory_limit()) + 2 * shared_;
-  }
+  std::int64_t held_bytes() const override { return table_.input.held_bytes() + opened_.decoding_bytes + 2 * shared_; }
   std::string only_in_order() const override { return table_.file.kind + " is decoded while it is read"; }
   bool is_compressed() const override { return true; }
   bool has_chosen_columns() const override { return true; }
@@ -141,38 +149,163 @@ class ArrowSource final : public PointSource {
   void read(std::int64_t first, MatrixView<double> out) override { read_as(first, out); }
 
  private:
-  /// The program decodes rows into one half of the shared memory while this process copies the other half.
+  // Bytes at a time. Lists stay in the cache until they are taken; rows of columns are decoded in several parts at
+  // once.
+  static constexpr std::int64_t kMostOfLists = std::int64_t{4} << 20, kMostOfRows = std::int64_t{16} << 20;
+
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out) {
     check_request(*this, first, out);
     if (out.rows == 0) return;
-    const std::int64_t row_bytes = out.columns * std::int64_t{sizeof(T)};
-    const std::int64_t step = std::clamp<std::int64_t>(shared_ / row_bytes, 1, out.rows);
-    ArrowConnection& program = *table_.program;
-    const std::span<std::byte> shared = program.shared(2 * step * row_bytes);
-    std::int64_t asked = 0;
-    const auto ask = [&] {
-      if (asked >= out.rows) return;
-      const std::int64_t rows = std::min(step, out.rows - asked), half = asked / step % 2;
-      program.send(ArrowCall::read_rows, rows * row_bytes, first + asked, rows, half * step * row_bytes);
-      asked += rows;
-    };
     try {
-      ask();
-      for (std::int64_t done = 0; done < out.rows; done += step) {
-        ask();
-        changed_ += program.receive<std::int64_t>();
-        const auto part = out.middle(done, std::min(step, out.rows - done));
-        const Conversion copied =
-            convert({sizeof(T) == 4 ? Number::float32 : Number::float64, false},
-                    shared.data() + done / step % 2 * step * row_bytes, part.rows * part.columns, part.data, missing_);
-        if (copied.refused >= 0) program.refuse_reply();  // the program has checked the values, too
-      }
+      if (!opened_.are_lists || !read_lists(first, out)) read_rows(first, out);
     } catch (const Error&) {
       table_.input.check_unchanged();  // a change of the file explains the error better
       throw;
     }
     table_.input.check_unchanged();
+  }
+
+  /// The program decodes rows into one half of the shared memory while this process takes the other half:
+  /// take(reply, first row, rows, bytes) returns whether to go on.
+  template <class Reply, class Take>
+  void decode(ArrowCall call, std::int64_t first, std::int64_t rows, std::int64_t row_bytes, std::int64_t at_a_time,
+              const Take& take) {
+    const std::int64_t step = std::clamp<std::int64_t>(at_a_time / row_bytes, 1, rows);
+    ArrowConnection& program = *table_.program;
+    const std::span<std::byte> shared = program.shared(2 * step * row_bytes);
+    std::int64_t asked = 0;
+    const auto ask = [&] {
+      if (asked >= rows) return;
+      const std::int64_t some = std::min(step, rows - asked), half = asked / step % 2;
+      program.send(call, some * row_bytes, first + asked, some, half * step * row_bytes);
+      asked += some;
+    };
+    ask();
+    bool goes_on = true;
+    for (std::int64_t done = 0; done < asked; done += step) {
+      if (goes_on) ask();
+      const auto reply = program.receive<Reply>();
+      goes_on = goes_on && take(reply, first + done, std::min(step, rows - done),
+                                shared.data() + done / step % 2 * step * row_bytes);
+    }
+  }
+
+  template <class T>
+  void read_rows(std::int64_t first, MatrixView<T> out) {
+    constexpr ElementType kDecoded{sizeof(T) == 4 ? Number::float32 : Number::float64, false};
+    const auto take = [&](std::int64_t changed, std::int64_t row, std::int64_t rows, const std::byte* bytes) {
+      changed_ += changed;
+      const Conversion copied =
+          convert(kDecoded, bytes, rows * out.columns, out.middle(row - first, rows).data, missing_);
+      if (copied.refused >= 0) table_.program->refuse_reply();  // the program has checked the values, too
+      return true;
+    };
+    decode<std::int64_t>(ArrowCall::read_rows, first, out.rows, out.columns * std::int64_t{sizeof(T)}, shared_, take);
+  }
+
+  /// Lists whose numbers are read where the file has them, and else decoded. Returns false for other lists.
+  template <class T>
+  bool read_lists(std::int64_t first, MatrixView<T> out) {
+    const std::int64_t columns = out.columns, begin = first * columns, end = begin + out.rows * columns;
+    std::vector<ArrowStretch> direct, decoded;  // parts of the numbers of the file
+    const auto& start = table_.file.start;
+    for (auto part = std::upper_bound(start.begin(), start.end(), first) - start.begin() - 1;
+         start[static_cast<std::size_t>(part)] < first + out.rows; ++part) {
+      const std::vector<ArrowStretch>* all = stretches_of(part);
+      if (all == nullptr) return false;
+      const std::int64_t before = start[static_cast<std::size_t>(part)] * columns;
+      for (const ArrowStretch& stretch : *all) {
+        const std::int64_t from = std::max(before + stretch.first, begin), to = std::min(before + stretch.end(), end);
+        if (from >= to) continue;
+        const std::int64_t at = stretch.at + (from - before - stretch.first) * size_of(stored_);
+        if (stretch.at >= 0) {
+          direct.push_back({from, to - from, at});
+        } else if (!decoded.empty() && decoded.back().end() == from) {
+          decoded.back().count += to - from;
+        } else {
+          decoded.push_back({from, to - from});
+        }
+      }
+    }
+    std::vector<Conversion> done;
+    for (const ArrowStretch& stretch : decoded) {
+      if (!decode_lists(stretch, begin, out, done)) return false;
+    }
+    read_directly(direct, begin, out, done);
+    changed_ += require_converted(first_refused(std::move(done)), name_, first, columns);
+    return true;
+  }
+
+  /// Converts numbers of the lists; `first`: the first one of them, `begin`: the one of `out`.
+  template <class T>
+  Conversion convert_lists(const std::byte* bytes, std::int64_t first, std::int64_t count, std::int64_t begin,
+                           MatrixView<T> out) const {
+    Conversion done = convert({stored_, false}, bytes, count, out.data + (first - begin), missing_);
+    if (done.refused >= 0) done.refused += first - begin;
+    return done;
+  }
+
+  template <class T>
+  bool decode_lists(const ArrowStretch& stretch, std::int64_t begin, MatrixView<T> out, std::vector<Conversion>& done) {
+    const std::int64_t columns = out.columns, first_row = stretch.first / columns, size = size_of(stored_);
+    const std::int64_t rows = (stretch.end() + columns - 1) / columns - first_row;
+    bool are_lists = true;
+    const auto take = [&](bool found, std::int64_t row, std::int64_t count, const std::byte* bytes) {
+      if (!found) return are_lists = false;
+      const std::int64_t from = std::max(row * columns, stretch.first);
+      const std::int64_t to = std::min((row + count) * columns, stretch.end());
+      done.push_back(convert_lists(bytes + (from - row * columns) * size, from, to - from, begin, out));
+      return true;
+    };
+    decode<bool>(ArrowCall::read_lists, first_row, rows, columns * size, shared_, take);
+    return are_lists;
+  }
+
+  template <class T>
+  void read_directly(const std::vector<ArrowStretch>& stretches, std::int64_t begin, MatrixView<T> out,
+                     std::vector<Conversion>& done) const {
+    constexpr std::int64_t kPieceBytes = std::int64_t{512} << 10;  // still in the second-level cache when converted
+    const std::int64_t size = size_of(stored_), most = kPieceBytes / size;
+    std::vector<ArrowStretch> pieces;
+    for (const ArrowStretch& stretch : stretches) {
+      for (std::int64_t i = 0; i < stretch.count; i += most) {
+        pieces.push_back({stretch.first + i, std::min(most, stretch.count - i), stretch.at + i * size});
+      }
+    }
+    const std::size_t before = done.size();
+    done.resize(before + pieces.size());
+    read_in_blocks(std::ssize(pieces), threads_, [&](std::int64_t number, Matrix<std::byte>& buffer) {
+      const ArrowStretch& piece = pieces[static_cast<std::size_t>(number)];
+      auto* raw = reinterpret_cast<std::byte*>(out.data + (piece.first - begin));
+      if (size != sizeof(T)) {
+        if (buffer.columns() < kPieceBytes) buffer = Matrix<std::byte>(1, kPieceBytes);
+        raw = buffer.data();
+      }
+      table_.input.read(piece.at, piece.count * size, raw);
+      done[before + static_cast<std::size_t>(number)] = convert_lists(raw, piece.first, piece.count, begin, out);
+    });
+  }
+
+  /// The stretches of a part; null: its rows are other lists.
+  const std::vector<ArrowStretch>* stretches_of(std::int64_t part) {
+    const auto index = static_cast<std::size_t>(part);
+    std::vector<ArrowStretch>& all = stretches_[index];
+    const std::int64_t numbers = (table_.file.start[index + 1] - table_.file.start[index]) * columns();
+    if (!all.empty() || numbers == 0) return &all;
+    all = table_.call<std::vector<ArrowStretch>>(ArrowCall::find_lists, 0, part);
+    if (all.empty()) return nullptr;
+    // What the program says is checked as if the file said it.
+    std::int64_t end = 0;
+    for (const ArrowStretch& stretch : all) {
+      if (stretch.first != end || stretch.count < 1 || stretch.count > numbers - end ||
+          (stretch.at >= 0 && stretch.at > table_.input.size() - stretch.count * size_of(stored_))) {
+        table_.program->refuse_reply();
+      }
+      end = stretch.end();
+    }
+    if (end != numbers) table_.program->refuse_reply();
+    return &all;
   }
 
   ArrowTable table_;
@@ -182,9 +315,11 @@ class ArrowSource final : public PointSource {
   std::vector<std::string> names_;  // of the points' columns
   std::string type_;
   ValueClass class_ = ValueClass::f64;
-  std::int64_t decoding_bytes_ = 0;
-  /// Bytes of rows at a time, of which there are two.
-  std::int64_t shared_ = std::clamp<std::int64_t>(memory_limit() / 16, std::int64_t{1} << 20, std::int64_t{32} << 20);
+  ArrowOpened opened_;
+  Number stored_ = Number::float32;                   // of the first column
+  std::vector<std::vector<ArrowStretch>> stretches_;  // of each part; empty: not asked for
+  int threads_ = 1;
+  std::int64_t shared_ = 0;  // bytes of rows at a time, of which there are two
   std::atomic<std::int64_t> changed_ = 0;
 };
 

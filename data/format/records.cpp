@@ -231,4 +231,15 @@ template Conversion convert_records(const std::vector<RecordField>&, std::int64_
 template Conversion convert_records(const std::vector<RecordField>&, std::int64_t, const std::byte*, std::int64_t,
                                     double*, Missing);
 
+Conversion first_refused(std::vector<Conversion> parts) {
+  Conversion all;
+  for (Conversion& part : parts) {
+    all.changed += part.changed;
+    if (part.refused < 0 || (all.refused >= 0 && all.refused <= part.refused)) continue;
+    part.changed = all.changed;
+    all = std::move(part);
+  }
+  return all;
+}
+
 }  // namespace kith::data

@@ -69,6 +69,9 @@ struct ColumnValues {
   std::int64_t to = 0;      // its column in the points
 };
 
+/// All changes of several conversions, and the first value that one refused, if their indices begin at the same place.
+Conversion first_refused(std::vector<Conversion> parts);
+
 /// Converts these columns to `rows` rows of `width` values; see convert() of single types.
 template <class T>
 Conversion convert_columns(const std::vector<ColumnValues>& columns, std::int64_t rows, T* out, std::int64_t width,

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "data/hdf5/hdf5_file.h"
+#include "data/hdf5/stored_rows.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/location.h"
@@ -53,20 +54,37 @@ void prepare_hdf5_children(const std::vector<std::string>& words) {
 std::shared_ptr<Hdf5Child> Hdf5Child::of(const std::string& file) {
   require_regular(file, "a file");  // here: a pipe of this process, such as /dev/fd/63, is not one of its child
   static std::mutex mutex;
-  static std::shared_ptr<Hdf5Child> last;
+  static std::vector<std::shared_ptr<Hdf5Child>> all;
   const std::lock_guard lock(mutex);
-  if (last == nullptr || last->file_ != file) {
-    last.reset();  // first, so that at most one process has no file that is open
-    last = std::make_shared<Hdf5Child>(file);
+  const auto is_unused = [](const auto& child) { return child.use_count() == 1; };
+  std::erase_if(all, [&](const auto& child) { return is_unused(child) && child->has_failed_; });
+  const auto same = std::ranges::find(all, file, [](const auto& child) { return child->file_; });
+  if (same != all.end()) return *same;
+  if (const auto unused = std::ranges::find_if(all, is_unused); unused != all.end()) {
+    (*unused)->turn_to(file);
+    return *unused;
   }
-  return last;
+  return all.emplace_back(std::make_shared<Hdf5Child>(file));
 }
 
 Hdf5Child::Hdf5Child(std::string file) : file_(std::move(file)) {
   prepare_hdf5();  // before the first child is made, so that every child has it
-  if (is_inside()) return;
+  if (!is_inside()) start();
+}
+
+void Hdf5Child::start() {
   child_ = std::make_unique<ChildProcess>();
-  call(file_, set_memory_limit, requested_memory());  // the server may be older than this run's limit
+  has_read_others_ = false;
+  Packer request;  // the server may be older than this run's limit
+  request(reinterpret_cast<std::uintptr_t>(&set_memory_limit), requested_memory());
+  run_once(file_, &serve<void, std::int64_t>, request.bytes());
+}
+
+void Hdf5Child::turn_to(const std::string& file) {
+  file_ = file;
+  has_read_others_ = true;
+  requests_.clear();
+  if (is_separate()) call(file_, &close_all_datasets);
 }
 
 void Hdf5Child::refuse_reply(const std::string& place) {
@@ -76,6 +94,26 @@ void Hdf5Child::refuse_reply(const std::string& place) {
 }
 
 std::string Hdf5Child::run(const std::string& place, ChildFunction function, const std::string& request) {
+  const std::lock_guard lock(mutex_);
+  try {
+    if (has_read_others_) {
+      try {
+        std::string reply = run_once(place, function, request);
+        requests_.emplace_back(function, request);
+        return reply;
+      } catch (const Error&) {  // another file may be to blame
+        start();
+        for (const auto& [before, its_request] : std::exchange(requests_, {})) run_once(place, before, its_request);
+      }
+    }
+    return run_once(place, function, request);
+  } catch (const Error&) {
+    has_failed_ = true;
+    throw;
+  }
+}
+
+std::string Hdf5Child::run_once(const std::string& place, ChildFunction function, const std::string& request) {
   const ChildLimits limits = limits_for(file_);
   std::string reply;
   try {

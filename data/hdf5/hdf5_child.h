@@ -1,12 +1,14 @@
-// The process that reads one HDF5 file with the HDF5 library, which crashes on some damaged files.
+// The processes that read HDF5 files with the HDF5 library, which crashes on some damaged files.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "data/io/child_process.h"
@@ -19,10 +21,13 @@ namespace kith::data {
 void prepare_hdf5_children(const std::vector<std::string>& words);
 
 /// Calls functions that use the HDF5 library in a child process with limits on memory and time; with KITH_HDF5=inside,
-/// for debugging, in this process. All files but those that this process is writing are read this way.
+/// for debugging, in this process. All files but those that this process is writing are read this way. A process reads
+/// one file at a time. It is kept for the next file, because many small files would take longer to start processes than
+/// to read. An error in a process that has read another file before counts only if a new process finds it, too: so it
+/// never comes from what another file did to the process.
 class Hdf5Child {
  public:
-  /// The child for `file`; the last one is kept for the next use of the same file.
+  /// The child for `file`, shared by all that use it.
   static std::shared_ptr<Hdf5Child> of(const std::string& file);
   explicit Hdf5Child(std::string file);
 
@@ -60,6 +65,10 @@ class Hdf5Child {
 
   /// The packed result; throws the error that the reply holds.
   std::string run(const std::string& place, ChildFunction function, const std::string& request);
+  std::string run_once(const std::string& place, ChildFunction function, const std::string& request);
+  void start();
+  /// For a child that nobody uses.
+  void turn_to(const std::string& file);
   [[noreturn]] static void refuse_reply(const std::string& place);
 
   template <class Result>
@@ -80,6 +89,10 @@ class Hdf5Child {
 
   std::string file_;
   std::unique_ptr<ChildProcess> child_;  // null: functions run in this process
+  std::mutex mutex_;
+  bool has_read_others_ = false;
+  bool has_failed_ = false;
+  std::vector<std::pair<ChildFunction, std::string>> requests_;  // about this file, if it has read others
 };
 
 }  // namespace kith::data

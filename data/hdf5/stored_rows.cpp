@@ -19,8 +19,13 @@
 namespace kith::data {
 namespace {
 
-std::map<std::int64_t, OpenDataset>& all_open() {
-  static auto* const datasets = new std::map<std::int64_t, OpenDataset>;  // never destroyed: HDF5 is not used at exit
+struct OpenDatasets {
+  std::map<std::int64_t, OpenDataset> all;
+  std::int64_t next = 0;
+};
+
+OpenDatasets& open_datasets() {
+  static auto* const datasets = new OpenDatasets;  // never destroyed: HDF5 is not used at exit
   return *datasets;
 }
 
@@ -43,21 +48,23 @@ Handle open_with_cache(const Hdf5InputFile& file, const DatasetFacts& facts) {
 }  // namespace
 
 std::int64_t keep_open(Hdf5InputFile file, DatasetFacts facts) {
-  static std::int64_t next = 0;
   Handle dataset = open_with_cache(file, facts);
   if (!dataset) refuse_input(fmt::format("{}:{}", file.name(), facts.info.path), describe_damage(hdf5_reason()));
   Handle type(H5Dget_type(dataset.get()));
-  all_open().emplace(next, OpenDataset{std::move(file), std::move(facts), std::move(dataset), std::move(type)});
-  return next++;
+  OpenDatasets& open = open_datasets();
+  open.all.emplace(open.next, OpenDataset{std::move(file), std::move(facts), std::move(dataset), std::move(type)});
+  return open.next++;
 }
 
 OpenDataset& kept_open(std::int64_t id) {
-  const auto place = all_open().find(id);
-  if (place == all_open().end()) throw Error(ExitCode::internal, "no dataset is open with this number");
+  auto& all = open_datasets().all;
+  const auto place = all.find(id);
+  if (place == all.end()) throw Error(ExitCode::internal, "no dataset is open with this number");
   return place->second;
 }
 
-void close_dataset(std::int64_t id) { all_open().erase(id); }
+void close_dataset(std::int64_t id) { open_datasets().all.erase(id); }
+void close_all_datasets() { open_datasets() = {}; }
 
 // Asks the HDF5 library for the places of values, and reads what only the library can decode.
 

@@ -72,5 +72,7 @@ std::int64_t keep_open(Hdf5InputFile file, DatasetFacts facts);
 /// The one with this number. Throws Error(internal) if there is none.
 OpenDataset& kept_open(std::int64_t id);
 void close_dataset(std::int64_t id);
+/// The numbers begin anew.
+void close_all_datasets();
 
 }  // namespace kith::data

@@ -133,10 +133,15 @@ void require_memory(std::int64_t needed, const std::string& what) {
 
 void require_memory(std::int64_t needed, const std::string& what, const MemoryLimit& limit) {
   if (needed <= limit.bytes) return;
+  std::int64_t unit = 1;
+  while (needed / unit >= 1024) unit *= 1024;
+  // Rounded up, so that a limit of what is shown suffices.
+  const std::int64_t half_a_digit = needed / 100 < unit ? unit / 20 : unit / 2;
+  const std::string shown = show_bytes(needed + std::min(half_a_digit, kUnlimited - needed));
   const bool requested = run_limit().requested;
   throw Error(ExitCode::memory,
-              fmt::format("{}: needs about {} of memory, but only {} are {}; {}", what, show_bytes(needed),
-                          show_bytes(limit.bytes), limit.source,
+              fmt::format("{}: needs about {} of memory, but only {} are {}; {}", what, shown, show_bytes(limit.bytes),
+                          limit.source,
                           requested ? "give a larger --memory, or fewer rows"
                                     : "free some, run where there is more, or override the estimate with --memory"));
 }

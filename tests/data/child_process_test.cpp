@@ -68,6 +68,18 @@ std::vector<std::int64_t> doubled(const std::vector<std::int64_t>& values, const
   return out;
 }
 
+std::int64_t own_number() { return getpid(); }
+std::int64_t sum = 0, calls_left = -1;
+/// calls: the process dies after so many additions; -1: it does not.
+void begin_sum(std::int64_t calls) {
+  sum = 0;
+  if (calls >= 0) calls_left = calls;
+}
+std::int64_t added(std::int64_t value) {
+  if (calls_left-- == 0) crash_like_the_library();
+  return sum += value;
+}
+
 /// Whether the process has ended; it may still wait for its parent to ask.
 bool has_ended(const std::string& process) {
   std::ifstream file("/proc/" + process + "/stat");
@@ -146,6 +158,32 @@ TEST_CASE("functions of the HDF5 library run elsewhere, and their errors come ba
     refused(ExitCode::data, [&] { child->call("x.h5:/d", &crash_like_the_library); },
             {"x.h5:/d: the HDF5 library crashed (signal 11) while reading it", "copy or create it again"});
   }
+}
+
+TEST_CASE("a process reads file after file, and no file is blamed for what another one did to the process") {
+  const Scratch folder;
+  for (const char* name : {"a.h5", "b.h5", "c.h5"}) std::ofstream(folder / name) << "x";
+  const auto process_for = [&](const char* name) { return Hdf5Child::of(folder / name)->call(name, &own_number); };
+  const std::int64_t first = process_for("a.h5");
+  CHECK(process_for("b.h5") == first);
+  {
+    const auto held = Hdf5Child::of(folder / "b.h5");
+    CHECK(process_for("c.h5") != first);
+    CHECK(held->call("b.h5", &own_number) == first);
+  }
+  Hdf5Child::of(folder / "b.h5")->call("b.h5", &begin_sum, 2);  // does damage that shows later
+  {
+    const auto held = Hdf5Child::of(folder / "a.h5");
+    CHECK(held->call("a.h5", &own_number) == first);
+    held->call("a.h5", &begin_sum, -1);
+    CHECK(held->call("a.h5", &added, 2) == 2);
+    CHECK(held->call("a.h5", &added, 3) == 5);
+    CHECK(held->call("a.h5", &added, 4) == 9);  // a new process does all of it again
+    CHECK(held->call("a.h5", &own_number) != first);
+  }
+  refused(ExitCode::data, [&] { Hdf5Child::of(folder / "c.h5")->call("c.h5", &crash_like_the_library); },
+          {"c.h5: the HDF5 library crashed (signal 11)"});
+  CHECK(process_for("a.h5") > 0);
 }
 
 TEST_CASE("a call of the HDF5 library that is too long is an error of the file") {

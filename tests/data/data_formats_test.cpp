@@ -1,10 +1,12 @@
 // The table of formats: every extension of every row has a sample file here, which that row opens and lists. A new
 // format fails until it has a sample.
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
@@ -145,6 +147,39 @@ TEST_CASE("every format of the table recognises, opens and lists a sample of eac
     CHECK_NOTHROW(read_all(*source));
     CHECK(list_datasets(file).size() == (format.name == std::string("svmlight") ? 2 : 1));  // and labels
   });
+}
+
+TEST_CASE("a file that changes after its set was opened is refused by its name") {
+  const Scratch folder;
+  auto writers = samples();
+  writers.merge(optional_samples());
+  const std::string more = "0123456789012345678901234567890123456789";
+  const std::function<void(const std::string&)> changes[] = {
+      [&](const std::string& file) { std::ofstream(file, std::ios::app | std::ios::binary) << more; },
+      [](const std::string& file) { std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2); },
+      [&](const std::string& file) {  // another file takes its place
+        std::filesystem::copy_file(file, folder / "other");
+        std::ofstream(folder / "other", std::ios::app | std::ios::binary) << more;
+        std::filesystem::rename(folder / "other", file);
+      },
+      [](const std::string& file) { std::filesystem::remove(file); }};
+  for (const std::string extension : {".npy", ".csv", ".h5", ".parquet", ".arrow"}) {
+    if (writers.count(extension) == 0) continue;
+    for (const int changed : {0, 6}) {  // more files than stay open
+      for (std::size_t i = 0; i < std::size(changes); ++i) {
+        INFO(extension << ", change " << i << " of file " << changed);
+        // A name stands for the same files as long as the process runs.
+        const std::string set = folder / fmt::format("{}-{}-{}", extension, changed, i),
+                          name = set + "/" + std::to_string(changed) + extension;
+        std::filesystem::create_directory(set);
+        for (int file = 0; file < 7; ++file) writers.at(extension)(set + "/" + std::to_string(file) + extension);
+        const auto source = open_points(set);
+        REQUIRE(source->rows() == 7);
+        changes[i](name);
+        refused(ExitCode::data, [&] { read_all(*source); }, {name.c_str()});
+      }
+    }
+  }
 }
 
 TEST_CASE("the name of an HDF5 result must not have the ending of another format of the table") {

@@ -364,6 +364,56 @@ TEST_CASE("lists of numbers in pages of every kind are the rows, whatever divide
   refuses(3, {"cluster", "nan.parquet", "-k", "1"}, {"row 15001, column 4 (counted from 1)", "NaN"}, there);
 }
 
+TEST_CASE("the memory that a message says a run needs is enough for it") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  constexpr std::int64_t kRows = 60000, kColumns = 20;
+  std::vector<ArrowColumn> columns;
+  std::vector<float> all;
+  for (std::int64_t j = 0; j < kColumns; ++j) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < kRows; ++i) values.push_back(static_cast<float>((i * (j + 7)) % 1009));
+    all.insert(all.end(), values.begin(), values.end());
+    arrow::FloatBuilder builder;
+    require_ok(builder.AppendValues(values));
+    columns.push_back({"c" + std::to_string(j), builder.Finish().ValueOrDie()});
+  }
+  write_parquet(folder / "columns.parquet", *arrow_table(columns), kRows);
+  arrow::FloatBuilder builder;
+  require_ok(builder.AppendValues(all));
+  const ArrowArray numbers = builder.Finish().ValueOrDie();
+  const auto lists = arrow::FixedSizeListArray::FromArrays(numbers, static_cast<int>(kColumns)).ValueOrDie();
+  write_parquet(folder / "lists.parquet", *arrow_table({{"v", lists}}), kRows);
+  for (const char* file : {"columns.parquet", "lists.parquet"}) {
+    for (const bool has_scratch : {false, true}) {
+      const auto run = [&](const std::string& memory) {
+        Words words{"cluster", file, "-k", "2", "--max-iterations", "2", "-q", "--memory", memory, "--threads", "2"};
+        if (has_scratch) words.insert(words.end(), {"--scratch", "."});
+        return run_kith(words, there);
+      };
+      for (const char* little : {"1MB", "4MB"}) {
+        const Outcome refused = run(little);
+        INFO(refused.err);
+        REQUIRE(refused.code == 6);
+        const std::string text = unwrapped(refused.err);
+        int numbers_found = 0;
+        for (const std::string words : {"needs about ", "without them, which needs "}) {
+          const std::size_t at = text.find(words);
+          if (at == text.npos) continue;
+          std::istringstream rest(text.substr(at + words.size()));
+          std::string number, unit;
+          rest >> number >> unit;
+          const std::string memory = number + unit.substr(0, 3);
+          INFO(memory);
+          CHECK(run(memory).code == 0);
+          ++numbers_found;
+        }
+        CHECK(numbers_found >= 1);
+      }
+    }
+  }
+}
+
 TEST_CASE("results as Parquet and Arrow files have the rows of the CSV file") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
