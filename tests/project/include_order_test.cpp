@@ -37,7 +37,7 @@ const std::vector<Module> kModules{
     {"kernels/cpu/instructions", {"kernels/cpu/instructions/"}, {"core"}},
     {"kernels/cpu/runtime", {"kernels/cpu/runtime/"}, {"kernels/cpu/instructions"}},
     {"kernels/cpu/choice", {"kernels/cpu/choice/"}, {"kernels/cpu/runtime"}},
-    {"kernels/cpu/operations", {"kernels/cpu/operations.h"}, {"kernels/cpu/choice"}},
+    {"kernels/cpu/operations", {"kernels/cpu/points.h"}, {"kernels/cpu/choice"}},
     {"kernels/cpu/assign", {"kernels/cpu/assign/"}, {"kernels/cpu/operations"}},
     {"kernels/cpu/search", {"kernels/cpu/search/"}, {"kernels/cpu/operations"}},
     {"kernels/cpu/seeding", {"kernels/cpu/seeding/"}, {"kernels/cpu/operations"}},

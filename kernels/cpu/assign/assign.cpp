@@ -15,7 +15,7 @@
 #include "kernels/cpu/assign/local_screen.h"
 #include "kernels/cpu/assign/narrow_screen.h"
 #include "kernels/cpu/choice/assignment.h"
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/panels.h"
 
 namespace kith::cpu {
@@ -74,18 +74,18 @@ class Assigner {
     std::fill(ambiguous_limit_ + ambiguous_count_, ambiguous_limit_ + kMaxLanes, -kInfinity);
     float limit[kMaxLanes];
     ambiguous_panel_.pack(ambiguous_count_, [&](int lane) { return ambiguous_row_[lane]; });
-    centroids_.multiply(ambiguous_panel_.panel(), ambiguous_panel_.tile(),
-                        [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
-                          centroids_.errors(from, ambiguous_panel_.norms(), limit);
-                          for (int lane = 0; lane < kernels_.lanes; ++lane) limit[lane] += ambiguous_limit_[lane];
-                          const std::int64_t hit_count = kernels_.scores.collect(ambiguous_panel_.tile(), half_sq_norm,
-                                                                                 columns, limit, hits_.data());
-                          for (std::int64_t h = 0; h < hit_count; ++h) {
-                            const int lane = hits_[h].lane;
-                            if (lane >= ambiguous_count_) continue;  // a NaN in a lane that repeats the last row
-                            compare(nearest[lane], ambiguous_row_[lane], from + hits_[h].column);
-                          }
-                        });
+    for (std::int64_t t = 0; t < centroids_.tiles(); ++t) {
+      const MultipliedColumns columns = centroids_.multiply(t, ambiguous_panel_.panel(), ambiguous_panel_.tile());
+      centroids_.errors(columns.first, ambiguous_panel_.norms(), limit);
+      for (int lane = 0; lane < kernels_.lanes; ++lane) limit[lane] += ambiguous_limit_[lane];
+      const std::int64_t hit_count =
+          kernels_.scores.collect(ambiguous_panel_.tile(), columns.half_sq_norm, columns.count, limit, hits_.data());
+      for (std::int64_t h = 0; h < hit_count; ++h) {
+        const int lane = hits_[h].lane;
+        if (lane >= ambiguous_count_) continue;  // a NaN in a lane that repeats the last row
+        compare(nearest[lane], ambiguous_row_[lane], columns.first + hits_[h].column);
+      }
+    }
     for (int lane = 0; lane < ambiguous_count_; ++lane)
       writer.store(ambiguous_row_[lane], nearest[lane].label,
                    writer.measured_bound(nearest[lane], ambiguous_others_[lane]));
@@ -112,14 +112,13 @@ class Assigner {
     Screening screening;
     rows_.pack(queued, [&](int lane) { return queued_row_[lane]; });
     float error[kMaxLanes];
-    centroids_.multiply(
-        rows_.panel(), rows_.tile(), [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
-          centroids_.errors(from, rows_.norms(), error);
-          kernels_.scores.update_best(
-              rows_.tile(), half_sq_norm, columns, error,
-              {block_best_.row(from / tile_columns(kernels_) * kTileColumnBlocks).data(), screening.best_lower,
-               screening.best_upper, screening.second_upper, screening.others_upper});
-        });
+    for (std::int64_t t = 0; t < centroids_.tiles(); ++t) {
+      const MultipliedColumns columns = centroids_.multiply(t, rows_.panel(), rows_.tile());
+      centroids_.errors(columns.first, rows_.norms(), error);
+      kernels_.scores.update_best(rows_.tile(), columns.half_sq_norm, columns.count, error,
+                                  {block_best_.row(t * kTileColumnBlocks).data(), screening.best_lower,
+                                   screening.best_upper, screening.second_upper, screening.others_upper});
+    }
     float limit[kMaxLanes];
     std::fill_n(limit, kMaxLanes, -kInfinity);
     for (int lane = 0; lane < queued; ++lane) {
@@ -380,18 +379,20 @@ void assign_by_definition(HeldRows<T>& held, const AssignRequest& request, Assig
 }  // namespace
 
 template <class T>
-void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignment) {
-  const AssignmentMethod method = choose_assignment(held, request.centroids);
-  if (method == AssignmentMethod::definition) return assign_by_definition(held, request, assignment);
-  if (method == AssignmentMethod::narrow_screen) return assign_narrow(held, request, assignment);
-  ScreenedAssignment<T> screened(held, request, method);
+void CpuPoints<T>::assign(const AssignRequest& request, Assignment& assignment) {
+  held_.pristine = false;
+  held_.unsummed = true;
+  const AssignmentMethod method = choose_assignment(held_, request.centroids);
+  if (method == AssignmentMethod::definition) return assign_by_definition(held_, request, assignment);
+  if (method == AssignmentMethod::narrow_screen) return assign_narrow(held_, request, assignment);
+  ScreenedAssignment<T> screened(held_, request, method);
   const Assignment result = method == AssignmentMethod::local_screen ? screened.run_locally() : screened.run_globally();
-  held.observed.screens.narrow.skips();
-  note_labels(held, result.changed);
+  held_.observed.screens.narrow.skips();
+  note_labels(held_, result.changed);
   add(result, assignment);
 }
 
-#define KITH_INSTANTIATE(T) template void assign(HeldRows<T>&, const AssignRequest&, Assignment&);
+#define KITH_INSTANTIATE(T) template void CpuPoints<T>::assign(const AssignRequest&, Assignment&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

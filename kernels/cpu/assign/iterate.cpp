@@ -11,7 +11,7 @@
 #include "kernels/cpu/assign/narrow_screen.h"
 #include "kernels/cpu/assign/reassignments.h"
 #include "kernels/cpu/choice/assignment.h"
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 
 namespace kith::cpu {
 namespace {
@@ -107,19 +107,20 @@ Assignment unfinished_assignment(const IterationRecord& record, const std::vecto
 }  // namespace
 
 template <class T>
-IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydState& state) {
+IterateResult CpuPoints<T>::iterate(const IterateRequest& request, LloydState& state) {
+  held_.pristine = false;
   const auto begin = Clock::now();
   const std::int64_t k = state.centroids.rows();
   IterateResult result;
-  if (held.weights.weight != nullptr) return result;
-  if (held.plan.rows != held.rows() || held.unsummed) return result;
-  if (!ReassignmentTables::fit(k, held.columns(), state.sums.limbs)) return result;
-  if (!iterates_by_blocks(held, k, false)) return result;
-  LloydIterations<T> iterations(held, state);
+  if (held_.weights.weight != nullptr) return result;
+  if (held_.plan.rows != held_.rows() || held_.unsummed) return result;
+  if (!ReassignmentTables::fit(k, held_.columns(), state.sums.limbs)) return result;
+  if (!iterates_by_blocks(held_, k, false)) return result;
+  LloydIterations<T> iterations(held_, state);
   Stop stop = Stop::none;
   double before = 0.0;
   while (stop == Stop::none && (result.records.empty() || before < kMaxSeconds)) {
-    if (!iterates_by_blocks(held, k, result.records.empty())) break;
+    if (!iterates_by_blocks(held_, k, result.records.empty())) break;
     IterationRecord record = iterations.assign();
     if (std::find(state.counts.begin(), state.counts.end(), 0) != state.counts.end()) {
       result.unfinished = unfinished_assignment(record, state.counts);
@@ -137,7 +138,7 @@ IterateResult iterate(HeldRows<T>& held, const IterateRequest& request, LloydSta
   return result;
 }
 
-#define KITH_INSTANTIATE(T) template IterateResult iterate(HeldRows<T>&, const IterateRequest&, LloydState&);
+#define KITH_INSTANTIATE(T) template IterateResult CpuPoints<T>::iterate(const IterateRequest&, LloydState&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

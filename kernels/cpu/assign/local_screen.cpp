@@ -90,22 +90,22 @@ void NearCentroids<T>::measure(std::span<const std::int64_t> some) {
         lower_half_sq_norm(norms.norm[lane], d) - columns_.margin(norms.norm[lane], norms.residual[lane]);
     least[lane] = static_cast<float>(exact - std::abs(exact) * 0x1p-23);
   }
-  columns_.multiply(panel_.data(), products_.data(),
-                    [&](std::int64_t from, std::int64_t count, const float* half_sq_norm) {
-                      for (std::int64_t c = 0; c < count; ++c) {
-                        float* product = products_.row(c).data();
-                        for (int lane = 0; lane < float32.lanes; ++lane) {
-                          const float squared = 2 * (half_sq_norm[c] - product[lane] + least[lane]) * (1 - 0x1p-22F);
-                          // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
-                          product[lane] = squared > 0 ? squared : 0.0F;
-                        }
-                      }
-                      for (std::size_t place = 0; place < some.size(); ++place) {
-                        float* out = squared_.row(static_cast<std::int64_t>(place)).data() + from;
-                        const float* squared = products_.data() + place;
-                        for (std::int64_t c = 0; c < count; ++c) out[c] = squared[c * float32.lanes];
-                      }
-                    });
+  for (std::int64_t t = 0; t < columns_.tiles(); ++t) {
+    const MultipliedColumns columns = columns_.multiply(t, panel_.data(), products_.data());
+    for (std::int64_t c = 0; c < columns.count; ++c) {
+      float* product = products_.row(c).data();
+      for (int lane = 0; lane < float32.lanes; ++lane) {
+        const float squared = 2 * (columns.half_sq_norm[c] - product[lane] + least[lane]) * (1 - 0x1p-22F);
+        // A distance is not negative, so 0 is a lower bound too; NaN also gives 0.
+        product[lane] = squared > 0 ? squared : 0.0F;
+      }
+    }
+    for (std::size_t place = 0; place < some.size(); ++place) {
+      float* out = squared_.row(static_cast<std::int64_t>(place)).data() + columns.first;
+      const float* squared = products_.data() + place;
+      for (std::int64_t c = 0; c < columns.count; ++c) out[c] = squared[c * float32.lanes];
+    }
+  }
 }
 
 template <class T>

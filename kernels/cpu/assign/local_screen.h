@@ -10,8 +10,6 @@
 // packing of its near centroids and k distances in float32.
 #pragma once
 
-#include <memory>
-#include <span>
 #include <vector>
 
 #include "kernels/cpu/assign/labels.h"

@@ -2,7 +2,7 @@
 // operations in one pass over the points.
 #include <mutex>
 
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 
 namespace kith::cpu {
 namespace {
@@ -24,27 +24,28 @@ void weighted_to_grid(const RowWeights& weights, const double* distance, std::in
 }  // namespace
 
 template <class T>
-void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> inertia) {
-  const std::int64_t d = held.columns();
+void CpuPoints<T>::measure(const MeasureRequest& request, std::span<Limbs> inertia) {
+  held_.pristine = false;
+  const std::int64_t d = held_.columns();
   const double low_scale = power_of_two(request.inertia_bits);
   const std::int64_t k = request.centroids.rows;
   // Consecutive rows often have the same label; two sums avoid dependent additions.
   constexpr std::int64_t kWays = 2;
-  held.totals.current = false;
+  held_.totals.current = false;
   std::mutex merging;
-  held.for_ranges(held.rows_per_task(8 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+  held_.for_ranges(held_.rows_per_task(8 * d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
     std::vector<Limbs> part(static_cast<std::size_t>(kWays * k));
     std::int64_t high[kBlock], low[kBlock];
     for (std::int64_t i = first; i < last; i += kBlock) {
       const std::int64_t count = std::min(kBlock, last - i);
-      const std::int32_t* label = held.label.data() + i;
-      double* distance = held.distance.data() + i;
-      held.set.narrow.template rows<T>().label_distances(held.row(i), count, d, request.centroids.data, label,
-                                                         distance);
-      if (held.weights.weight == nullptr) {
-        held.set.to_grid(distance, count, request.inertia, low_scale, high, low);
+      const std::int32_t* label = held_.label.data() + i;
+      double* distance = held_.distance.data() + i;
+      held_.set.narrow.template rows<T>().label_distances(held_.row(i), count, d, request.centroids.data, label,
+                                                          distance);
+      if (held_.weights.weight == nullptr) {
+        held_.set.to_grid(distance, count, request.inertia, low_scale, high, low);
       } else {
-        weighted_to_grid(held.weights.from(i), distance, count, request, high, low);
+        weighted_to_grid(held_.weights.from(i), distance, count, request, high, low);
       }
       for (std::int64_t r = 0; r < count; ++r) {
         Limbs& sum = part[r % kWays * k + label[r]];
@@ -60,7 +61,7 @@ void measure(HeldRows<T>& held, const MeasureRequest& request, std::span<Limbs> 
   });
 }
 
-#define KITH_INSTANTIATE(T) template void measure(HeldRows<T>&, const MeasureRequest&, std::span<Limbs>);
+#define KITH_INSTANTIATE(T) template void CpuPoints<T>::measure(const MeasureRequest&, std::span<Limbs>);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -4,7 +4,6 @@
 // distances, in d more operations, whose errors shrink with the distance and do not depend on the other centroids.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 

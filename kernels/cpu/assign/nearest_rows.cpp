@@ -13,13 +13,12 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "core/kmeans/bounds.h"
 #include "kernels/cpu/choice/assignment.h"
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/runtime/sorted_rows.h"
 
@@ -337,17 +336,17 @@ class NearestRowFinder {
 }  // namespace
 
 template <class T>
-bool nearest_rows(const HeldRows<T>& held, const NearestRowsRequest& request, NearestRows& result) {
-  if (held.are_few_and_long(request.centroids.rows)) return false;
+bool CpuPoints<T>::nearest_rows(const NearestRowsRequest& request, NearestRows& result) const {
+  if (held_.are_few_and_long(request.centroids.rows)) return false;
   NearestRows found(request.centroids.rows);
   found.best = result.best;
-  const bool is_complete = NearestRowFinder<T>(held, request, found).run();
+  const bool is_complete = NearestRowFinder<T>(held_, request, found).run();
   result.best = std::move(found.best);
   result.candidates += found.candidates;
   return is_complete;
 }
 
-#define KITH_INSTANTIATE(T) template bool nearest_rows(const HeldRows<T>&, const NearestRowsRequest&, NearestRows&);
+#define KITH_INSTANTIATE(T) template bool CpuPoints<T>::nearest_rows(const NearestRowsRequest&, NearestRows&) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

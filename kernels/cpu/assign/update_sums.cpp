@@ -9,7 +9,7 @@
 #include <span>
 
 #include "kernels/cpu/assign/reassignments.h"
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 
 namespace kith::cpu {
 namespace {
@@ -130,17 +130,18 @@ void add_sorted(HeldRows<T>& held, ClusterSums& sums, std::int64_t clusters) {
 }  // namespace
 
 template <class T>
-void update_sums(HeldRows<T>& held, ClusterSums& sums) {
-  const auto clusters = static_cast<std::int64_t>(sums.high.size()) / held.columns();
-  if (held.weights.weight == nullptr && ReassignmentTables::fit(clusters, held.columns(), sums.limbs)) {
-    add_in_tables(held, sums, clusters);
+void CpuPoints<T>::update_sums(ClusterSums& sums) {
+  held_.pristine = false;
+  const auto clusters = static_cast<std::int64_t>(sums.high.size()) / held_.columns();
+  if (held_.weights.weight == nullptr && ReassignmentTables::fit(clusters, held_.columns(), sums.limbs)) {
+    add_in_tables(held_, sums, clusters);
   } else {
-    add_sorted(held, sums, clusters);
+    add_sorted(held_, sums, clusters);
   }
-  held.unsummed = false;
+  held_.unsummed = false;
 }
 
-#define KITH_INSTANTIATE(T) template void update_sums(HeldRows<T>&, ClusterSums&);
+#define KITH_INSTANTIATE(T) template void CpuPoints<T>::update_sums(ClusterSums&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

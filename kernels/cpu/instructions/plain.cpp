@@ -1,6 +1,5 @@
 // The portable instruction set: vectors of four floats that the compiler maps to the baseline of the architecture (SSE2
 // on x86-64, NEON on arm64).
-#include <cmath>
 
 #include "kernels/cpu/instructions/bits.h"
 #include "kernels/cpu/instructions/kernels.h"

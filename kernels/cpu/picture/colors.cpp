@@ -9,8 +9,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/numbers/color.h"
-
 namespace kith::cpu {
 namespace {
 

@@ -105,6 +105,12 @@ inline float pack_centred(const ScreenKernels& screen, const Matrix<float>& cent
   return packed.step;
 }
 
+/// Columns of a tile that a panel was multiplied with.
+struct MultipliedColumns {
+  std::int64_t first, count;
+  const float* half_sq_norm;  // (count)
+};
+
 /// Packed columns of a screen (centroids, seeding candidates, a block of the base of a search), with the margin of
 /// their certificate. pack() replaces the columns; the margin covers all rows that were ever packed.
 ///
@@ -172,18 +178,12 @@ class ScreenColumns {
     screen_.scores.errors(norms, tiles_[first_column / tile_columns(screen_)].error, error);
   }
 
-  /// For every tile of columns: multiplies the panel, then calls visit(first column, columns, half squared norms).
-  template <class Visit>
-  void multiply(const void* panel, float* tile, const Visit& visit) const {
-    for (std::int64_t t = 0; t < used_; ++t) multiply_tile(t, panel, tile, visit);
-  }
-  template <class Visit>
-  void multiply_tile(std::int64_t number, const void* panel, float* tile, const Visit& visit) const {
-    const std::int64_t first = number * tile_columns(screen_);
-    const std::int64_t columns = tiles_[number].columns;
-    screen_.products(panel, packed(tiles_[number]), tiles_[number].step, d_, ceil_div(columns, screen_.panel_columns),
-                     tile);
-    visit(first, columns, half_sq_norm_.data() + first);
+  /// products[column * lanes + lane] = x^ . c^ of the rows of a panel and the columns of a tile, which are returned.
+  MultipliedColumns multiply(std::int64_t tile, const void* panel, float* products) const {
+    const Tile& of = tiles_[tile];
+    screen_.products(panel, packed(of), of.step, d_, ceil_div(of.columns, screen_.panel_columns), products);
+    const std::int64_t first = tile * tile_columns(screen_);
+    return {first, of.columns, half_sq_norm_.data() + first};
   }
 
  private:
@@ -481,16 +481,15 @@ class QueryPanels {
     Matrix<float> products(kTileColumns, lanes);
     std::vector<Hit> hits(static_cast<std::size_t>(kTileColumns) * lanes);
     float limit[kMaxLanes];
-    const auto visit = [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
-      const std::int64_t count = kernels_.scores.collect(products.data(), half_sq_norm, columns, limit, hits.data());
-      for (std::int64_t h = 0; h < count; ++h) {
-        const std::int64_t q = task.panel * lanes + hits[h].lane;
-        if (q < queries_) add(q, first + from + hits[h].column, hits[h].score);
-      }
-    };
     for (std::int64_t tile = task.first_tile; tile < task.last_tile; ++tile) {
       update(limit);
-      base.multiply_tile(tile, panel(task.panel), products.data(), visit);
+      const MultipliedColumns columns = base.multiply(tile, panel(task.panel), products.data());
+      const std::int64_t count =
+          kernels_.scores.collect(products.data(), columns.half_sq_norm, columns.count, limit, hits.data());
+      for (std::int64_t h = 0; h < count; ++h) {
+        const std::int64_t q = task.panel * lanes + hits[h].lane;
+        if (q < queries_) add(q, first + columns.first + hits[h].column, hits[h].score);
+      }
     }
   }
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/cpu/choice/search.h"
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/lists.h"
 
 namespace kith::cpu {

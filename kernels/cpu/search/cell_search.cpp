@@ -9,7 +9,7 @@
 #include <memory>
 #include <numeric>
 
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/lists.h"
 #include "kernels/cpu/search/cells.h"
 
@@ -134,18 +134,18 @@ class CellSearch {
           least[lane] = lower_half_sq_norm(norms.norm[lane], search_.d_) - margin;
           most[lane] = half * (1 + (static_cast<double>(search_.d_) + 16) * 0x1p-22) + margin + 0x1p-120;
         }
-        search_.centers_.multiply(
-            panel_.data(), products_.data(), [&](std::int64_t from, std::int64_t columns, const float* half_sq_norm) {
-              for (std::int64_t c = 0; c < columns; ++c) {
-                for (int lane = 0; lane < count; ++lane) {
-                  const double score = half_sq_norm[c] - products_(c, lane);
-                  const double lower = 2 * (score + least[lane]), upper = 2 * (score + most[lane]);
-                  visit(from + c, static_cast<int>(first) + lane,
-                        lower > 0 ? static_cast<float>(std::sqrt(lower) * (1 - 0x1p-20)) : 0.0F,
-                        upper >= 0 ? static_cast<float>(std::sqrt(upper) * (1 + 0x1p-20)) : kInfinity);
-                }
-              }
-            });
+        for (std::int64_t t = 0; t < search_.centers_.tiles(); ++t) {
+          const MultipliedColumns columns = search_.centers_.multiply(t, panel_.data(), products_.data());
+          for (std::int64_t c = 0; c < columns.count; ++c) {
+            for (int lane = 0; lane < count; ++lane) {
+              const double score = columns.half_sq_norm[c] - products_(c, lane);
+              const double lower = 2 * (score + least[lane]), upper = 2 * (score + most[lane]);
+              visit(columns.first + c, static_cast<int>(first) + lane,
+                    lower > 0 ? static_cast<float>(std::sqrt(lower) * (1 - 0x1p-20)) : 0.0F,
+                    upper >= 0 ? static_cast<float>(std::sqrt(upper) * (1 + 0x1p-20)) : kInfinity);
+            }
+          }
+        }
       }
     }
 

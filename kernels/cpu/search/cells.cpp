@@ -1,4 +1,4 @@
-// Makes cells.
+// Makes the cells of rows that searches use.
 //
 // Cost: one assignment of all rows to the centers, and packing, which is about that of a search for 100 queries.
 #include "kernels/cpu/search/cells.h"
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/numbers/philox.h"
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/sorted_rows.h"
 
 namespace kith::cpu {
@@ -15,10 +15,10 @@ namespace {
 
 /// Holds `values` as separate points with the same screen.
 template <class T>
-HeldRows<T> hold_alone(const HeldRows<T>& held, MatrixView<const T> values) {
+CpuPoints<T> hold_alone(const HeldRows<T>& held, MatrixView<const T> values) {
   HeldRows<T> alone{.values = values, .set = held.set, .threads = held.threads, .forced = {}, .plan = held.plan};
   alone.reset();
-  return alone;
+  return CpuPoints<T>(std::move(alone));
 }
 
 }  // namespace
@@ -35,13 +35,13 @@ Matrix<double> Cells<T>::choose_centers(const HeldRows<T>& held, std::int64_t co
   const std::int64_t uniform = ceil_div(count, 2);
   Matrix<double> centers(count, d);
   for (std::int64_t c = 0; c < uniform; ++c) std::copy_n(values.row(c).data(), d, centers.row(c).data());
-  HeldRows<T> alone = hold_alone(held, MatrixView<const T>(values.view()));
+  CpuPoints<T> alone = hold_alone(held, MatrixView<const T>(values.view()));
   Assignment assignment(uniform);
   const MatrixView<const double> first = centers.view().middle(0, uniform);
-  assign(alone, {first}, assignment);
+  alone.assign({first}, assignment);
   std::vector<double> total(static_cast<std::size_t>(sample));
   held.threads.run(sample, [&](std::int64_t i, int) {
-    const double* center = first.row(alone.label[i]).data();
+    const double* center = first.row(alone.held().label[i]).data();
     total[i] = held.set.template rows<T>().distance(values.row(i).data(), center, d);
   });
   std::partial_sum(total.begin(), total.end(), total.begin());
@@ -98,16 +98,16 @@ Cells<T>::Cells(const HeldRows<T>& held, const ScreenKernels& kernels, bool rang
     centers_.data()[i] = static_cast<float>(center_rows_.data()[i] * scale);
     center_rows_.data()[i] = static_cast<double>(centers_.data()[i]) / scale;
   }
-  HeldRows<T> alone = hold_alone(held, held.values);
+  CpuPoints<T> alone = hold_alone(held, held.values);
   if (!ranges) {
     Assignment assignment(count);
-    assign(alone, {center_rows_.view()}, assignment);
+    alone.assign({center_rows_.view()}, assignment);
   } else {
-    for (std::int64_t i = 0; i < n; ++i) alone.label[i] = static_cast<std::int32_t>(i * count / n);
+    for (std::int64_t i = 0; i < n; ++i) alone.held().label[i] = static_cast<std::int32_t>(i * count / n);
   }
   std::vector<std::int64_t> all(static_cast<std::size_t>(held.rows()));
   std::iota(all.begin(), all.end(), 0);
-  const SortedRows sorted = sort_by_label(held.threads, all, alone.label.data(), count);
+  const SortedRows sorted = sort_by_label(held.threads, all, alone.held().label.data(), count);
 
   // Cells without rows disappear.
   std::int64_t used = 0;

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <limits>
 
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/lists.h"
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/cells.h"
@@ -129,26 +129,27 @@ class RadiusSearch {
 }  // namespace
 
 template <class T>
-void search_radius(const HeldRows<T>& held, const Queries& queries, RadiusLists& lists) {
+void CpuPoints<T>::search_radius(const Queries& queries, RadiusLists& lists) const {
+  if (is_of_bits(queries.measure)) return search_bits_radius(bytes(), queries, lists);
   if (queries.values.rows == 0) return;
   SearchRequest request{.queries = queries, .limit = lists.limit};
-  SearchMethod method = choose_search(held, request);
+  SearchMethod method = choose_search(held_, request);
   if (method == SearchMethod::tree) {
-    if (const auto tree = tree_of(held); tree != nullptr) {
-      search_tree_radius(searcher_of(held, *tree), queries, lists);
+    if (const auto tree = tree_of(held_); tree != nullptr) {
+      search_tree_radius(searcher_of(held_, *tree), queries, lists);
       return;
     }
     request.fail(method);
-    method = choose_search(held, request);
+    method = choose_search(held_, request);
   }
-  const ScreenKernels& kernels = held.set.screen_for(held.columns(), held.rows());
+  const ScreenKernels& kernels = held_.set.screen_for(held_.columns(), held_.rows());
   if (method == SearchMethod::cells || method == SearchMethod::ranges) {
-    return search_cells(held, cells_of(held, kernels, method, queries.values.rows), kernels, queries, lists);
+    return search_cells(held_, cells_of(held_, kernels, method, queries.values.rows), kernels, queries, lists);
   }
-  RadiusSearch<T>(held, queries, lists).run(method == SearchMethod::products);
+  RadiusSearch<T>(held_, queries, lists).run(method == SearchMethod::products);
 }
 
-#define KITH_INSTANTIATE(T) template void search_radius(const HeldRows<T>&, const Queries&, RadiusLists&);
+#define KITH_INSTANTIATE(T) template void CpuPoints<T>::search_radius(const Queries&, RadiusLists&) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

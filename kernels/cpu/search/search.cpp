@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/lists.h"
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/cells.h"
@@ -184,12 +184,10 @@ class Search {
     Matrix<float> minima(tiles * kTileColumnBlocks, lanes);
     std::int64_t column_blocks = 0;
     for (std::int64_t tile = task.first_tile; tile < task.first_tile + tiles; ++tile) {
-      base.multiply_tile(tile, panels.panel(task.panel), products.data(),
-                         [&](std::int64_t, std::int64_t columns, const float* half_sq_norm) {
-                           kernels_.scores.block_minima(products.data(), half_sq_norm, columns,
-                                                        minima.row(column_blocks).data());
-                           column_blocks += ceil_div(columns, kColumnBlock);
-                         });
+      const MultipliedColumns columns = base.multiply(tile, panels.panel(task.panel), products.data());
+      kernels_.scores.block_minima(products.data(), columns.half_sq_norm, columns.count,
+                                   minima.row(column_blocks).data());
+      column_blocks += ceil_div(columns.count, kColumnBlock);
     }
     float limit[kMaxLanes];
     kernels_.scores.kth_limit(minima.data(), column_blocks, k_ + (queries_.excluded_row < 0 ? 0 : 1), limit);
@@ -283,11 +281,12 @@ void search_rows(const HeldRows<T>& held, SearchRequest request, NeighborLists& 
 }  // namespace
 
 template <class T>
-void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  if (queries.values.rows > 0) search_rows(held, {.queries = queries, .neighbors = lists.index.columns()}, lists);
+void CpuPoints<T>::search(const Queries& queries, NeighborLists& lists) const {
+  if (is_of_bits(queries.measure)) return search_bits(bytes(), queries, lists);
+  if (queries.values.rows > 0) search_rows(held_, {.queries = queries, .neighbors = lists.index.columns()}, lists);
 }
 
-#define KITH_INSTANTIATE(T) template void search(const HeldRows<T>&, const Queries&, NeighborLists&);
+#define KITH_INSTANTIATE(T) template void CpuPoints<T>::search(const Queries&, NeighborLists&) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -17,7 +17,7 @@
 #include <numeric>
 
 #include "kernels/cpu/choice/search.h"
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/lists.h"
 #include "kernels/cpu/runtime/panels.h"
 #include "kernels/cpu/search/first_copies.h"
@@ -29,8 +29,9 @@ namespace {
 template <class T>
 class Join {
  public:
-  Join(const HeldRows<T>& held, const SelfJoin& join)
-      : held_(held),
+  Join(const Points& points, const HeldRows<T>& held, const SelfJoin& join)
+      : points_(points),
+        held_(held),
         join_(join),
         k_(join.neighbors),
         scores_(join.measure == Measure::inner_product ? Scores::centred_product : Scores::plain),
@@ -181,14 +182,11 @@ class Join {
     task.scratch.hits.resize(static_cast<std::size_t>(tile_size));
     task.scratch.products.resize(static_cast<std::size_t>(std::max<std::int64_t>(limit_tiles, 1) * tile_size));
     float* products = task.scratch.products.data();
-    const auto multiply = [&](std::int64_t tile, float* to) {
-      columns.multiply_tile(tile, panel, to, [](std::int64_t, std::int64_t, const float*) {});
-    };
-    for (std::int64_t tile = 0; tile < limit_tiles; ++tile) multiply(tile, products + tile * tile_size);
+    for (std::int64_t tile = 0; tile < limit_tiles; ++tile) columns.multiply(tile, panel, products + tile * tile_size);
     set_initial_limits(task, limit_tiles);
     for (std::int64_t tile = 0; tile < limit_tiles; ++tile) update_lists(task, tile, products + tile * tile_size);
     for (std::int64_t tile = limit_tiles; tile < tiles; ++tile) {
-      multiply(tile, products);
+      columns.multiply(tile, panel, products);
       update_lists(task, tile, products);
     }
   }
@@ -300,13 +298,14 @@ class Join {
       if (!candidates_[r].overflowed()) continue;
       std::copy_n(held_.row(r), held_.columns(), row.data());
       NeighborLists list(1, k_);
-      search(held_, {std::as_const(row).view(), join_.include_self ? -1 : held_.first_row + r, join_.measure}, list);
+      points_.search({std::as_const(row).view(), join_.include_self ? -1 : held_.first_row + r, join_.measure}, list);
       std::copy_n(list.distance.data(), k_, lists_.distance.row(r).data());
       std::copy_n(list.index.data(), k_, lists_.index.row(r).data());
       if (join_.progress) join_.progress(held_.rows());
     }
   }
 
+  const Points& points_;  // of these rows
   const HeldRows<T>& held_;
   const SelfJoin& join_;
   std::int64_t k_;
@@ -331,9 +330,10 @@ class Join {
 }  // namespace
 
 template <class T>
-std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join) {
-  SearchRequest request{.queries = {.values = {nullptr, held.rows(), held.columns()},
-                                    .excluded_row = join.include_self ? -1 : held.first_row,
+std::optional<NeighborLists> CpuPoints<T>::self_join(const SelfJoin& join) const {
+  if (is_of_bits(join.measure)) return std::nullopt;
+  SearchRequest request{.queries = {.values = {nullptr, held_.rows(), held_.columns()},
+                                    .excluded_row = join.include_self ? -1 : held_.first_row,
                                     .measure = join.measure,
                                     .host_bytes = join.bytes,
                                     .cell_bytes = join.bytes},
@@ -341,13 +341,13 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
                         .is_join = true};
   try {
     for (;;) {
-      const SearchMethod method = choose_search(held, request);
+      const SearchMethod method = choose_search(held_, request);
       if (method == SearchMethod::tree) {
-        if (const auto tree = tree_of(held); tree != nullptr) return join_tree(searcher_of(held, *tree), join);
+        if (const auto tree = tree_of(held_); tree != nullptr) return join_tree(searcher_of(held_, *tree), join);
       } else if (method == SearchMethod::first_copies) {
-        if (find_first_copies(held, request.places()) != nullptr) return std::nullopt;  // search() among few rows
+        if (find_first_copies(held_, request.places()) != nullptr) return std::nullopt;  // search() among few rows
       } else {
-        return method == SearchMethod::join ? Join<T>(held, join).run() : std::nullopt;
+        return method == SearchMethod::join ? Join<T>(*this, held_, join).run() : std::nullopt;
       }
       request.fail(method);
     }
@@ -356,7 +356,7 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
   }
 }
 
-#define KITH_INSTANTIATE(T) template std::optional<NeighborLists> self_join(const HeldRows<T>&, const SelfJoin&);
+#define KITH_INSTANTIATE(T) template std::optional<NeighborLists> CpuPoints<T>::self_join(const SelfJoin&) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

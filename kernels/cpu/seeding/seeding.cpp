@@ -7,7 +7,7 @@
 // as in E. Raff: Exact acceleration of k-means++ and k-means|| (2021).
 #include <mutex>
 
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/panels.h"
 
 namespace kith::cpu {
@@ -97,14 +97,14 @@ class Trial {
       limit[lane] = score_limit(held_.distance[rows.row[lane]], scale_, lower_half_sq_norm(norm, held_.columns()),
                                 columns_.margin(norm, panel_.residual(lane)));
     }
-    columns_.multiply(panel_.panel(), panel_.tile(),
-                      [&](std::int64_t from, std::int64_t width, const float* half_sq_norm) {
-                        const std::int64_t hit_count =
-                            held_.set.float32.scores.collect(panel_.tile(), half_sq_norm, width, limit, hits_.data());
-                        for (std::int64_t h = 0; h < hit_count; ++h) {
-                          if (hits_[h].lane < rows.count) compare(rows.row[hits_[h].lane], from + hits_[h].column);
-                        }
-                      });
+    for (std::int64_t t = 0; t < columns_.tiles(); ++t) {
+      const MultipliedColumns columns = columns_.multiply(t, panel_.panel(), panel_.tile());
+      const std::int64_t hit_count =
+          held_.set.float32.scores.collect(panel_.tile(), columns.half_sq_norm, columns.count, limit, hits_.data());
+      for (std::int64_t h = 0; h < hit_count; ++h) {
+        if (hits_[h].lane < rows.count) compare(rows.row[hits_[h].lane], columns.first + hits_[h].column);
+      }
+    }
   }
 
   void compare(std::int64_t row, std::int64_t t) {
@@ -228,21 +228,22 @@ void try_by_definition(HeldRows<T>& held, std::span<std::int64_t> totals) {
 }  // namespace
 
 template <class T>
-double update_min_distance(HeldRows<T>& held, std::span<const double> seed) {
-  const std::int32_t number = add_seed(held, seed);
-  held.totals.current = false;
+double CpuPoints<T>::update_min_distance(std::span<const double> seed) {
+  held_.pristine = false;
+  const std::int32_t number = add_seed(held_, seed);
+  held_.totals.current = false;
   std::mutex merging;
   double largest = 0.0;
-  held.for_ranges(
-      held.rows_per_task(8 * held.columns()), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+  held_.for_ranges(
+      held_.rows_per_task(8 * held_.columns()), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
         double part = 0.0;
         for (std::int64_t i = first; i < last; ++i) {
-          const double distance = held.set.template rows<T>().distance(held.row(i), seed.data(), held.columns());
-          if (distance < held.distance[i]) {
-            held.distance[i] = distance;
-            held.seeding.nearest[i] = number;
+          const double distance = held_.set.template rows<T>().distance(held_.row(i), seed.data(), held_.columns());
+          if (distance < held_.distance[i]) {
+            held_.distance[i] = distance;
+            held_.seeding.nearest[i] = number;
           }
-          part = std::max(part, held.distance[i]);
+          part = std::max(part, held_.distance[i]);
         }
         const std::lock_guard lock(merging);
         largest = std::max(largest, part);
@@ -251,14 +252,14 @@ double update_min_distance(HeldRows<T>& held, std::span<const double> seed) {
 }
 
 template <class T>
-std::int64_t total_min_distance(const HeldRows<T>& held, FixedScale scale) {
-  return inclusive_totals(held, scale).back();
+std::int64_t CpuPoints<T>::total_min_distance(FixedScale scale) const {
+  return inclusive_totals(held_, scale).back();
 }
 
 template <class T>
-void draw_rows(const HeldRows<T>& held, FixedScale scale, std::span<const std::int64_t> targets,
-               std::span<std::int64_t> rows) {
-  const std::vector<std::int64_t>& inclusive = inclusive_totals(held, scale);
+void CpuPoints<T>::draw_rows(FixedScale scale, std::span<const std::int64_t> targets,
+                             std::span<std::int64_t> rows) const {
+  const std::vector<std::int64_t>& inclusive = inclusive_totals(held_, scale);
   for (std::size_t t = 0; t < targets.size(); ++t) {
     const auto group = std::upper_bound(inclusive.begin(), inclusive.end(), targets[t]) - inclusive.begin();
     if (group == std::ssize(inclusive)) {
@@ -267,56 +268,58 @@ void draw_rows(const HeldRows<T>& held, FixedScale scale, std::span<const std::i
     }
     std::int64_t row = group * DistanceTotals::kGroup;
     std::int64_t prefix = group > 0 ? inclusive[group - 1] : 0;
-    while ((prefix += fixed(held.distance[row], scale, held.weights.of(row))) <= targets[t]) ++row;
-    rows[t] = held.first_row + row;
+    while ((prefix += fixed(held_.distance[row], scale, held_.weights.of(row))) <= targets[t]) ++row;
+    rows[t] = held_.first_row + row;
   }
 }
 
 template <class T>
-void try_candidates(HeldRows<T>& held, MatrixView<const double> candidates, FixedScale scale,
-                    std::span<std::int64_t> totals) {
-  const std::int64_t before = total_min_distance(held, scale);
+void CpuPoints<T>::try_candidates(MatrixView<const double> candidates, FixedScale scale,
+                                  std::span<std::int64_t> totals) {
+  held_.pristine = false;
+  const std::int64_t before = total_min_distance(scale);
   for (std::int64_t& sum : totals) sum += before;
-  Seeding& seeding = held.seeding;
+  Seeding& seeding = held_.seeding;
   seeding.scale = scale;
   seeding.candidates = Matrix<double>(candidates.rows, candidates.columns);
   std::copy(candidates.data, candidates.data + candidates.size(), seeding.candidates.data());
-  seeding.lowered_by.resize(held.rows());
-  seeding.nearest.resize(held.rows(), 0);  // without seeds if the distances were set
-  if (held.are_few_and_long(kCandidates)) return try_by_definition(held, totals);
-  ScreenColumns columns(held, held.set.float32, candidates.rows);
-  columns.pack(held, candidates.data, candidates.rows);
-  const std::vector<double> skip_limit = skip_limits(held, candidates);
+  seeding.lowered_by.resize(held_.rows());
+  seeding.nearest.resize(held_.rows(), 0);  // without seeds if the distances were set
+  if (held_.are_few_and_long(kCandidates)) return try_by_definition(held_, totals);
+  ScreenColumns columns(held_, held_.set.float32, candidates.rows);
+  columns.pack(held_, candidates.data, candidates.rows);
+  const std::vector<double> skip_limit = skip_limits(held_, candidates);
   std::mutex merging;
-  held.for_ranges(held.rows_per_task((candidates.rows + 8) * held.columns(), held.set.float32.lanes),
-                  [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-                    Trial<T> trial(held, columns, skip_limit);
-                    trial.run(first, last);
-                    const std::lock_guard lock(merging);
-                    for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += trial.gain[t];
-                  });
+  held_.for_ranges(held_.rows_per_task((candidates.rows + 8) * held_.columns(), held_.set.float32.lanes),
+                   [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+                     Trial<T> trial(held_, columns, skip_limit);
+                     trial.run(first, last);
+                     const std::lock_guard lock(merging);
+                     for (std::size_t t = 0; t < totals.size(); ++t) totals[t] += trial.gain[t];
+                   });
 }
 
 template <class T>
-double commit_candidate(HeldRows<T>& held, std::int64_t chosen) {
-  const double* seed = held.seeding.candidates.row(chosen).data();
-  const std::int32_t number = add_seed(held, {seed, static_cast<std::size_t>(held.columns())});
-  update_totals(held, held.seeding.scale, [&](std::int64_t first, std::int64_t last) {
+double CpuPoints<T>::commit_candidate(std::int64_t chosen) {
+  held_.pristine = false;
+  const double* seed = held_.seeding.candidates.row(chosen).data();
+  const std::int32_t number = add_seed(held_, {seed, static_cast<std::size_t>(held_.columns())});
+  update_totals(held_, held_.seeding.scale, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      if ((held.seeding.lowered_by[i] >> chosen & 1U) == 0) continue;
-      held.distance[i] = held.set.template rows<T>().distance(held.row(i), seed, held.columns());
-      held.seeding.nearest[i] = number;
+      if ((held_.seeding.lowered_by[i] >> chosen & 1U) == 0) continue;
+      held_.distance[i] = held_.set.template rows<T>().distance(held_.row(i), seed, held_.columns());
+      held_.seeding.nearest[i] = number;
     }
   });
-  return held.totals.largest;
+  return held_.totals.largest;
 }
 
 #define KITH_INSTANTIATE(T)                                                                                        \
-  template double update_min_distance(HeldRows<T>&, std::span<const double>);                                      \
-  template std::int64_t total_min_distance(const HeldRows<T>&, FixedScale);                                        \
-  template void draw_rows(const HeldRows<T>&, FixedScale, std::span<const std::int64_t>, std::span<std::int64_t>); \
-  template void try_candidates(HeldRows<T>&, MatrixView<const double>, FixedScale, std::span<std::int64_t>);       \
-  template double commit_candidate(HeldRows<T>&, std::int64_t);
+  template double CpuPoints<T>::update_min_distance(std::span<const double>);                                      \
+  template std::int64_t CpuPoints<T>::total_min_distance(FixedScale) const;                                        \
+  template void CpuPoints<T>::draw_rows(FixedScale, std::span<const std::int64_t>, std::span<std::int64_t>) const; \
+  template void CpuPoints<T>::try_candidates(MatrixView<const double>, FixedScale, std::span<std::int64_t>);       \
+  template double CpuPoints<T>::commit_candidate(std::int64_t);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -14,7 +14,7 @@
 
 #include "core/kmeans/rows_by_label.h"
 #include "core/neighbors/tree_order.h"
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 #include "kernels/cpu/runtime/panels.h"
 
 namespace kith::cpu {
@@ -92,18 +92,18 @@ RootTerms terms_of(const QueryPanels<T>& panels, const ScreenColumns& base, std:
 }  // namespace
 
 template <class T>
-void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) {
-  const std::int64_t d = held.columns(), k = sums.columns;
-  const RootSumKernels& kernels = held.set.root_sums;
+void CpuPoints<T>::cluster_distances(const ClusterDistancesRequest& request, MatrixView<std::int64_t> sums) const {
+  const std::int64_t d = held_.columns(), k = sums.columns;
+  const RootSumKernels& kernels = held_.set.root_sums;
   const std::vector<std::int32_t> order = tree_order(d);
-  const RowsByLabel sorted = rows_by_label({held.label.data(), held.label.size()}, k);
-  const std::int64_t block_rows = held.block_rows > 0 ? held.block_rows : std::max<std::int64_t>(kBlockValues / d, 8);
+  const RowsByLabel sorted = rows_by_label({held_.label.data(), held_.label.size()}, k);
+  const std::int64_t block_rows = held_.block_rows > 0 ? held_.block_rows : std::max<std::int64_t>(kBlockValues / d, 8);
   const std::int64_t panels = ceil_div(request.queries.rows, kernels.queries);
   const std::int64_t task_queries =
-      panels_per_task(panels, d * kernels.queries, held.threads.count()) * kernels.queries;
+      panels_per_task(panels, d * kernels.queries, held_.threads.count()) * kernels.queries;
   const std::int64_t tasks = ceil_div(request.queries.rows, task_queries);
 
-  held.threads.run(tasks, [&](std::int64_t task, int) {
+  held_.threads.run(tasks, [&](std::int64_t task, int) {
     const std::int64_t first_query = task * task_queries;
     const std::int64_t query_count = std::min(task_queries, request.queries.rows - first_query);
     std::vector<double> packed_queries, packed_rows(static_cast<std::size_t>((block_rows + kernels.rows) * d));
@@ -119,7 +119,7 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
       if (panels_wanting.empty()) continue;
       for (std::int64_t begin = sorted.first[c]; begin < sorted.first[c + 1]; begin += block_rows) {
         const std::int64_t end = std::min(begin + block_rows, sorted.first[c + 1]);
-        pack_rows(held, {sorted.rows.data() + begin, sorted.rows.data() + end}, order, kernels.rows,
+        pack_rows(held_, {sorted.rows.data() + begin, sorted.rows.data() + end}, order, kernels.rows,
                   packed_rows.data());
         for (const std::int64_t at : panels_wanting) {
           std::fill(partial.begin(), partial.end(), 0);
@@ -135,19 +135,19 @@ void cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& r
 }
 
 template <class T>
-bool bound_cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequest& request, MatrixView<double> lower,
-                             MatrixView<double> upper) {
+bool CpuPoints<T>::bound_cluster_distances(const ClusterDistancesRequest& request, MatrixView<double> lower,
+                                           MatrixView<double> upper) const {
   constexpr std::int64_t kFewestColumns =
       32;  // for fewer, the square roots of the bounds cost as much as the definition
   constexpr std::int64_t kBlockBytes = 1 << 20;
-  const std::int64_t d = held.columns(), k = lower.columns, queries = request.queries.rows;
-  const ScreenKernels& screen = held.set.finer_screen();  // the products cost less than what a small margin saves
+  const std::int64_t d = held_.columns(), k = lower.columns, queries = request.queries.rows;
+  const ScreenKernels& screen = held_.set.finer_screen();  // the products cost less than what a small margin saves
   if (d < kFewestColumns || queries < screen.lanes) return false;
-  const RowsByLabel sorted = rows_by_label({held.label.data(), held.label.size()}, k);
-  const QueryPanels<T> panels(held, screen, request.queries, held.plan.screen.center);
+  const RowsByLabel sorted = rows_by_label({held_.label.data(), held_.label.size()}, k);
+  const QueryPanels<T> panels(held_, screen, request.queries, held_.plan.screen.center);
   const std::int64_t block = std::max(kBlockBytes / screen.column_bytes(d), tile_columns(screen));
   // Twice the score has the square root sqrt(2) root; sums of a tile are rounded by less than 2^-17, and this outwards.
-  const double unit = std::ldexp(std::sqrt(2.0), held.plan.screen.exponent);
+  const double unit = std::ldexp(std::sqrt(2.0), held_.plan.screen.exponent);
   Matrix<T> rows(block, d);
   std::fill_n(lower.data, lower.size(), 0.0);
   std::fill_n(upper.data, upper.size(), 0.0);
@@ -156,26 +156,28 @@ bool bound_cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequ
     for (std::int64_t p = 0; p < panels.count(); ++p) {
       if (request.any_wants(c, p * screen.lanes, std::min((p + 1) * screen.lanes, queries))) wanting.push_back(p);
     }
-    ScreenColumns base(held, screen, block);
+    ScreenColumns base(held_, screen, block);
     for (std::int64_t begin = sorted.first[c]; !wanting.empty() && begin < sorted.first[c + 1]; begin += block) {
       const std::int64_t count = std::min(block, sorted.first[c + 1] - begin);
-      for (std::int64_t i = 0; i < count; ++i) std::copy_n(held.row(sorted.rows[begin + i]), d, rows.row(i).data());
-      base.pack(held, rows.data(), count);
-      held.threads.run(std::ssize(wanting), [&](std::int64_t task, int) {
+      for (std::int64_t i = 0; i < count; ++i) std::copy_n(held_.row(sorted.rows[begin + i]), d, rows.row(i).data());
+      base.pack(held_, rows.data(), count);
+      held_.threads.run(std::ssize(wanting), [&](std::int64_t task, int) {
         const std::int64_t panel = wanting[task], first = panel * screen.lanes;
         const std::int64_t lanes = std::min<std::int64_t>(screen.lanes, queries - first);
         const RootTerms terms = terms_of(panels, base, first, lanes, d);
         Matrix<float> tile(kTileColumns, screen.lanes);
         float below[kMaxLanes], above[kMaxLanes];
-        base.multiply(panels.panel(panel), tile.data(), [&](std::int64_t, std::int64_t columns, const float* half) {
-          screen.scores.root_sums(tile.data(), half, columns, terms.low, terms.high, below, above);
+        for (std::int64_t t = 0; t < base.tiles(); ++t) {
+          const MultipliedColumns columns = base.multiply(t, panels.panel(panel), tile.data());
+          screen.scores.root_sums(tile.data(), columns.half_sq_norm, columns.count, terms.low, terms.high, below,
+                                  above);
           for (std::int64_t lane = 0; lane < lanes; ++lane) {
             const bool bounded = terms.high[lane] < std::numeric_limits<float>::infinity();
             lower(first + lane, c) += bounded ? below[lane] * unit * (1 - 0x1p-16) : 0.0;
             upper(first + lane, c) +=
                 bounded ? above[lane] * unit * (1 + 0x1p-16) : std::numeric_limits<double>::infinity();
           }
-        });
+        }
       });
     }
   }
@@ -183,9 +185,9 @@ bool bound_cluster_distances(const HeldRows<T>& held, const ClusterDistancesRequ
 }
 
 #define KITH_INSTANTIATE(T)                                                                                      \
-  template void cluster_distances(const HeldRows<T>&, const ClusterDistancesRequest&, MatrixView<std::int64_t>); \
-  template bool bound_cluster_distances(const HeldRows<T>&, const ClusterDistancesRequest&, MatrixView<double>,  \
-                                        MatrixView<double>);
+  template void CpuPoints<T>::cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t>) const; \
+  template bool CpuPoints<T>::bound_cluster_distances(const ClusterDistancesRequest&, MatrixView<double>,        \
+                                                      MatrixView<double>) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "kernels/cpu/operations.h"
+#include "kernels/cpu/points.h"
 
 namespace kith::cpu {
 
@@ -102,21 +102,21 @@ void add_weighted_magnitudes(const HeldRows<T>& held, const ColumnScales& scales
 }  // namespace
 
 template <class T>
-void add_range(const HeldRows<T>& held, ColumnRange& range) {
-  if (takes_columns(held)) {
-    return for_columns(held, [&](const T* x, std::int64_t first, std::int64_t last) {
+void CpuPoints<T>::add_range(ColumnRange& range) const {
+  if (takes_columns(held_)) {
+    return for_columns(held_, [&](const T* x, std::int64_t first, std::int64_t last) {
       for (std::int64_t j = first; j < last; ++j) {
         range.minimum[j] = std::min(range.minimum[j], static_cast<double>(x[j]));
         range.maximum[j] = std::max(range.maximum[j], static_cast<double>(x[j]));
       }
     });
   }
-  const std::int64_t d = held.columns(), width = width_of(d);
+  const std::int64_t d = held_.columns(), width = width_of(d);
   std::mutex merging;
-  held.for_ranges(held.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
-    std::vector<T> low = repeated(held.row(first), d), high = low;
-    const T* const end = held.row(last);
-    for (const T* x = held.row(first); x < end; x += width) {
+  held_.for_ranges(held_.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+    std::vector<T> low = repeated(held_.row(first), d), high = low;
+    const T* const end = held_.row(last);
+    for (const T* x = held_.row(first); x < end; x += width) {
       const std::int64_t count = std::min<std::int64_t>(width, end - x);
       for (std::int64_t j = 0; j < count; ++j) {
         low[j] = x[j] < low[j] ? x[j] : low[j];
@@ -132,13 +132,13 @@ void add_range(const HeldRows<T>& held, ColumnRange& range) {
 }
 
 template <class T>
-void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes) {
-  if (held.weights.weight != nullptr) return add_weighted_magnitudes(held, scales, magnitudes);
-  const std::int64_t d = held.columns(), width = width_of(d);
-  const auto add_values = held.set.template rows<T>().add_magnitudes;
-  if (takes_columns(held)) {
+void CpuPoints<T>::add_magnitudes(const ColumnScales& scales, ColumnMagnitudes& magnitudes) const {
+  if (held_.weights.weight != nullptr) return add_weighted_magnitudes(held_, scales, magnitudes);
+  const std::int64_t d = held_.columns(), width = width_of(d);
+  const auto add_values = held_.set.template rows<T>().add_magnitudes;
+  if (takes_columns(held_)) {
     PartialMagnitudes all(d, scales);
-    for_columns(held, [&](const T* x, std::int64_t first, std::int64_t last) {
+    for_columns(held_, [&](const T* x, std::int64_t first, std::int64_t last) {
       const MagnitudeView& to = all.view;
       add_values(x + first, last - first, {scales.first.data() + first, scales.second.data() + first, 0.0},
                  {to.sum + first, to.absolute_sum + first, to.small + first, to.lost + first, to.off_grid + first,
@@ -149,10 +149,10 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
   const std::vector<double> first_factor = repeated(scales.first.data(), d);
   const std::vector<double> second_factor = repeated(scales.second.data(), d);
   std::mutex merging;
-  held.for_ranges(held.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
+  held_.for_ranges(held_.rows_per_task(d), [&](std::int64_t first, std::int64_t last, std::int64_t, int) {
     PartialMagnitudes partial(width, scales);
-    const T* const end = held.row(last);
-    for (const T* x = held.row(first); x < end; x += width) {
+    const T* const end = held_.row(last);
+    for (const T* x = held_.row(first); x < end; x += width) {
       add_values(x, std::min<std::int64_t>(width, end - x), {first_factor.data(), second_factor.data(), 0.0},
                  partial.view);
     }
@@ -162,8 +162,8 @@ void add_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnM
 }
 
 #define KITH_INSTANTIATE(T)                                  \
-  template void add_range(const HeldRows<T>&, ColumnRange&); \
-  template void add_magnitudes(const HeldRows<T>&, const ColumnScales&, ColumnMagnitudes&);
+  template void CpuPoints<T>::add_range(ColumnRange&) const; \
+  template void CpuPoints<T>::add_magnitudes(const ColumnScales&, ColumnMagnitudes&) const;
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 
