@@ -6,12 +6,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <compare>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
 #include <system_error>
 #include <utility>
 

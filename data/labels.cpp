@@ -25,7 +25,6 @@
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
-#include "data/source.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"
 

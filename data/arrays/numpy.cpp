@@ -7,9 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"

@@ -3,7 +3,7 @@
 //
 // kith starts the program once, with a socket for connections. Each connection is a socket of its own, an input file
 // or none, and memory that both processes share; a thread of kith-arrow serves it. A request is a call and its packed
-// arguments (data/io/packed.h); a reply is a packed result or error (data/io/packed_reply.h).
+// arguments; a reply is a packed result or error (data/io/packed.h).
 #pragma once
 
 #include <cstdint>

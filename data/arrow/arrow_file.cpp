@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <optional>
 

@@ -24,8 +24,8 @@
 #include "core/error.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/packed_reply.h"
-#include "data/io/socket_message.h"
+#include "data/io/packed.h"
+#include "data/io/child_process.h"
 
 namespace kith::data {
 namespace {

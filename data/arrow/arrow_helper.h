@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <type_traits>
 
 #include "data/arrow/arrow_calls.h"
 #include "data/io/input_bytes.h"

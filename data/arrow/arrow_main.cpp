@@ -18,10 +18,10 @@
 
 #include "data/arrow/arrow_calls.h"
 #include "data/arrow/arrow_source.h"
-#include "data/arrow/arrow_writer.h"
+#include "data/arrow/arrow_file.h"
 #include "data/io/memory_limit.h"
-#include "data/io/packed_reply.h"
-#include "data/io/socket_message.h"
+#include "data/io/packed.h"
+#include "data/io/child_process.h"
 
 namespace kith::data {
 namespace {

@@ -8,14 +8,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "data/format/shape.h"

@@ -1,5 +1,5 @@
 // Brings values into arrays of Arrow, and writes them to a stream in memory.
-#include "data/arrow/arrow_writer.h"
+#include "data/arrow/arrow_file.h"
 
 #include <arrow/array.h>
 #include <arrow/array/concatenate.h>
@@ -13,7 +13,6 @@
 #include <parquet/properties.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "core/error.h"

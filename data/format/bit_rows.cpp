@@ -1,5 +1,4 @@
 // Packs columns of 0 and 1, or checks bytes that are packed.
-#include "data/format/bit_rows.h"
 
 #include <fmt/format.h>
 

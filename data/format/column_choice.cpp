@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <initializer_list>
 #include <numeric>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -20,6 +18,7 @@
 #include "data/io/memory_limit.h"
 #include "data/io/nearest_name.h"
 #include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {
@@ -213,8 +212,7 @@ std::vector<std::int64_t> place_columns(const std::vector<std::string>& names, c
     std::vector<std::string> found;
     std::int64_t column = -1;
     for (std::size_t j = 0; j < names.size(); ++j) {
-      std::string name(trimmed(names[j]));
-      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+      const std::string name = lower_case(trimmed(names[j]));
       if (std::ranges::find(known, name) == known.end()) continue;
       column = static_cast<std::int64_t>(j);
       found.push_back(names[j]);

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <limits>
 #include <type_traits>
 
 #include "data/io/input_error.h"

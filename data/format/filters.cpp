@@ -6,14 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 #include "core/numbers/metric.h"
 #include "core/numbers/places.h"
-#include "data/format/bit_rows.h"
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/format/table_model.h"

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <utility>
 
-#include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <utility>
 
-#include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
 #include "data/format/filters.h"

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include "core/error.h"

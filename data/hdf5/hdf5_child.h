@@ -13,7 +13,6 @@
 
 #include "data/io/child_process.h"
 #include "data/io/packed.h"
-#include "data/io/packed_reply.h"
 
 namespace kith::data {
 

@@ -7,14 +7,10 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <limits>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "data/hdf5/stored_rows.h"
 #include "data/io/input_error.h"

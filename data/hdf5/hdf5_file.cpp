@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <hdf5.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <utility>
 #include <vector>
 
 #include "data/hdf5/hdf5_chunks.h"

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "data/format/formats.h"
 #include "data/format/shape.h"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/format/shape.h"
 #include "data/hdf5/hdf5_chunks.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {
@@ -125,11 +125,6 @@ Number with_sign(Number number, bool is_unsigned) {
   return number;
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 void read_limits(hid_t dataset, ElementType type, const Numbers* scale, const Numbers* offset, bool either_sign,
                  ValueMarks& marks, std::string& problem) {
   const auto range = numbers_of(dataset, "valid_range", problem);
@@ -211,7 +206,7 @@ void add_default_fill(hid_t dataset, ElementType type, ValueMarks& marks) {
 ValueMarks marks_of(hid_t dataset, ElementType& type, std::string& problem) {
   ValueMarks marks;
   const bool either_sign = !is_float(type.number) && has_attribute(dataset, "_Unsigned");
-  if (either_sign) type.number = with_sign(type.number, lower(text_attribute(dataset, "_Unsigned")) == "true");
+  if (either_sign) type.number = with_sign(type.number, lower_case(text_attribute(dataset, "_Unsigned")) == "true");
   std::string ignored;  // a text that is no number marks no number
   for (const char* name : {"_FillValue", "missing_value"}) {
     if (const auto numbers = numbers_of(dataset, name, ignored)) add_missing(marks, name, *numbers, type, either_sign);

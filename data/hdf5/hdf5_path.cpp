@@ -8,14 +8,11 @@
 #include <iterator>
 #include <optional>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_child.h"
-#include "data/hdf5/hdf5_file.h"
 #include "data/hdf5/hdf5_groups.h"
 #include "data/hdf5/hdf5_inspect.h"
 #include "data/hdf5/hdf5_root.h"

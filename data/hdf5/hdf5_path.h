@@ -2,7 +2,6 @@
 // sparse matrices.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>

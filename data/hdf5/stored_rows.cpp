@@ -10,7 +10,6 @@
 
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_checksum.h"
-#include "data/hdf5/hdf5_chunks.h"
 #include "data/hdf5/hdf5_file.h"
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"

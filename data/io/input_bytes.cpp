@@ -8,16 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
 #include "data/io/file_kind.h"

@@ -16,7 +16,6 @@
 #include <memory>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "core/error.h"
 #include "data/file_set.h"

@@ -10,10 +10,8 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
-#include <utility>
 
 #include "core/error.h"
-#include "data/io/input_bytes.h"
 #include "data/io/memory_limit.h"
 
 namespace kith::data {

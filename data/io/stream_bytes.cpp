@@ -13,12 +13,10 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
 #include "data/io/checksum.h"
 #include "data/io/file_kind.h"
-#include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"

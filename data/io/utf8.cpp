@@ -44,6 +44,12 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 std::string utf8_of(std::string_view text) {
   if (is_utf8(text)) return std::string(text);
   // 0x80 to 0x9f; all other bytes are their own codes, as in ISO 8859-1.

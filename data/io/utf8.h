@@ -15,6 +15,8 @@ struct Character {
 Character first_character(std::string_view text);
 
 bool is_utf8(std::string_view text);
+/// The text with its ASCII letters in lower case.
+std::string lower_case(std::string_view text);
 /// The text in UTF-8, which it is, or else as text of Windows-1252, the most common other encoding, which contains
 /// ISO 8859-1.
 std::string utf8_of(std::string_view text);

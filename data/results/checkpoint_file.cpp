@@ -17,7 +17,6 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
 #include "data/io/memory_limit.h"
-#include "data/io/output_file.h"
 #include "data/io/packed.h"
 #include "data/io/temporary_file.h"
 

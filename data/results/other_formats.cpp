@@ -2,19 +2,15 @@
 // zip64 for every member).
 #include "data/results/other_formats.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "data/format/formats.h"
 #include "data/io/file_kind.h"
 #include "data/io/location.h"
-#include "data/io/output_file.h"
 #include "data/io/stream_bytes.h"
 #include "data/results/table_file.h"
 

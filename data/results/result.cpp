@@ -16,7 +16,6 @@
 #include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_file.h"
 #include "data/io/checksum.h"
-#include "data/io/output_file.h"
 
 namespace kith::data {
 

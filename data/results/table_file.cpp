@@ -1,8 +1,6 @@
 // Divides the rows into groups, and writes the bytes that kith-arrow makes of them as every output is written.
 #include "data/results/table_file.h"
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "data/io/quoted.h"
 #include "data/results/other_formats.h"

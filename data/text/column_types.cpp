@@ -10,21 +10,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <chrono>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 
 #include "data/format/column_choice.h"
-#include "data/io/scratch_file.h"
 #include "data/io/utf8.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_head.h"
@@ -311,17 +306,13 @@ std::vector<std::string> ColumnCount::marks() const {
   if (different_.size() > kMostMarks || 100 * counts_[word] > kMostPercent * present()) return {};
   const bool numbers = counts_[number] + counts_[styled] == read || has_unit(read);
   if (!numbers && !dates && counts_[yes_no] != read) return {};
-  const auto lower = [](std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-    return text;
-  };
   for (const std::string& text : different_) {
     constexpr const char* kZeros[] = {"none", "nil", "zero", "no", "keine", "kein", "never", "nie", "aucun", "free"};
     constexpr const char* kUsual[] = {
         "-",    "--",   "---",     "\xe2\x80\x93", "\xe2\x80\x94", "k.a.",         "k. a.",
         "n.v.", "n/v",  "unknown", "unbekannt",    "not given",    "keine angabe", "*",
         "nd",   "n.d.", "n.b.",    "s/d",          "not available"};
-    const std::string plain = lower(text);
+    const std::string plain = lower_case(text);
     const auto is_one_of = [&plain](const auto& list) {
       return std::find(std::begin(list), std::end(list), plain) != std::end(list);
     };
@@ -344,19 +335,6 @@ std::string ColumnCount::text_with_either(char mark) const {
   return first == nullptr ? "" : first->text;
 }
 
-/// Whether the name says that the column holds dates: date, OrderDate, geburtsdatum.
-bool names_date(const std::string& name) {
-  std::string lower;
-  for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const char* word : {"date", "datum", "fecha", "day", "yyyymmdd", "ymd"}) {
-    if (lower.find(word) != lower.npos) return true;
-  }
-  for (const char* word : {"tag", "dt", "jour", "dia", "data"}) {
-    if (lower == word || lower.ends_with(std::string("_") + word)) return true;
-  }
-  return false;
-}
-
 /// A number that stands far from all others, as those that programs write where there is no value.
 std::string far_stand_in(unsigned stand_ins, const Range& rest) {
   for (const double number : kStandIns) {
@@ -368,20 +346,6 @@ std::string far_stand_in(unsigned stand_ins, const Range& rest) {
     if (occurs && is_far && (std::abs(number) >= kNear || rest.least >= kNear)) return fmt::format("{}", number);
   }
   return "";
-}
-
-/// Whether the name is one that people give to what identifies a row: id, customer_id, orderId, uuid.
-bool names_identifier(const std::string& name) {
-  std::string lower;
-  for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const char* word : {"id", "uuid", "guid", "rowid", "index", "key"}) {
-    if (lower == word) return true;
-  }
-  for (const char* end : {"_id", "-id", " id", ".id", "_uuid", "_guid", "_key"}) {
-    if (lower.ends_with(end)) return true;
-  }
-  return name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID")) &&
-         std::islower(static_cast<unsigned char>(name[name.size() - 3])) != 0;
 }
 
 bool ColumnCount::set_date(ColumnProfile& column) const {
@@ -423,10 +387,7 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     column.type = ColumnType::yesno;
     return;
   }
-  if (column.reads_as_number && counts_[day_first] == present && names_date(column.name)) {
-    set_date(column);
-    return;
-  }
+  if (column.reads_as_number && counts_[day_first] == present && names_date(column.name) && set_date(column)) return;
   if (column.reads_as_number) {
     column.minimum = numbers_.least;
     column.maximum = numbers_.most;
@@ -571,15 +532,11 @@ struct TableSigns {
 /// Also finds the signs, unless they are null.
 TableProfile profile_of(const InputBytes& input, const TextHead& head, const TextIndex& index, int threads,
                         TableSigns* signs) {
-  TableProfile table{.rows = index.rows,
-                     .columns = {},
-                     .points = {},
-                     .names = head.names,
-                     .number_options = {},
-                     .numbers = head.numbers,
-                     .unclear = {},
-                     .missing_texts = {},
-                     .skip_lines = head.options.skip_lines};
+  TableProfile table;
+  table.rows = index.rows;
+  table.names = head.names;
+  table.numbers = head.numbers;
+  table.skip_lines = head.options.skip_lines;
   std::vector<ColumnCount> counts = count_columns(input, head, index, threads);
   for (std::size_t j = 0; j < counts.size(); ++j) {
     const std::string name = head.names.empty() ? std::to_string(j + 1) : head.names[j];
@@ -625,38 +582,9 @@ const char* name_of(ColumnType type) {
   return kNames[static_cast<int>(type)];
 }
 
-namespace {
-
-/// The rows of several tables under the header of the first one.
-InputBytes joined(const std::vector<Location>& tables, const ReadOptions& options) {
-  ByteStore store(tables.front().file, options.scratch);
-  const auto add = [&store](std::string_view text) {
-    while (!text.empty()) {
-      const std::span<std::byte> to = store.next();
-      const std::size_t count = std::min(to.size(), text.size());
-      std::memcpy(to.data(), text.data(), count);
-      store.add(count);
-      text.remove_prefix(count);
-    }
-  };
-  for (const Location& table : tables) {
-    const InputBytes input = open_text_bytes(table, options.scratch);
-    const TextHead head = read_head(input, options);
-    visit_text(input, head, index_text(input, head), [&](TextPart part, std::string_view text) {
-      const bool is_taken = part == TextPart::row || (part == TextPart::header && store.size() == 0);
-      if (!is_taken) return;
-      add(text);
-      add("\n");
-    });
-  }
-  return store.finish();
-}
-
-}  // namespace
-
 TableProfile profile_table(const std::vector<Location>& tables, const ReadOptions& options) {
   const bool several = tables.size() > 1;
-  const InputBytes input = several ? joined(tables, options) : open_text_bytes(tables.front(), options.scratch);
+  const InputBytes input = several ? joined_tables(tables, options) : open_text_bytes(tables.front(), options.scratch);
   ReadOptions read = options;
   if (several) read.skip_lines = 0;  // the rows have been joined without them
   TextHead head = read_head(input, read);

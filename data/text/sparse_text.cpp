@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "data/format/formats.h"
@@ -19,6 +17,7 @@
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 
@@ -26,12 +25,6 @@ namespace kith::data {
 namespace {
 
 constexpr std::string_view kBanner = "%%matrixmarket";  // or with one %, as SciPy reads it
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
 
 /// What the first line says.
 struct Banner {
@@ -42,7 +35,7 @@ struct Banner {
 
 Banner read_banner(const InputBytes& input) {
   const std::string begin = input.begin(kSampleBytes);
-  std::string line = lower(std::string_view(begin).substr(0, begin.find_first_of("\r\n")));
+  std::string line = lower_case(std::string_view(begin).substr(0, begin.find_first_of("\r\n")));
   std::string_view rest = line;
   std::string words[5];
   for (std::string& word : words) word = take_word(rest);
@@ -257,7 +250,7 @@ std::unique_ptr<PointSource> open_array(const MatrixMarket& file, const ReadOpti
 }  // namespace
 
 bool is_matrix_market(const std::string& file) {
-  const std::string begin = lower(begin_of_stream(file).substr(0, kBanner.size()));
+  const std::string begin = lower_case(begin_of_stream(file).substr(0, kBanner.size()));
   return begin == kBanner || begin.starts_with(kBanner.substr(1));
 }
 

@@ -137,8 +137,6 @@ class TextSource final : public PointSource {
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out);
   template <class T>
-  void parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer);
-  template <class T>
   std::int64_t parse_record(std::string_view record, std::int64_t line, T* row) const;
   /// Returns how many values were rounded. `is_present` becomes true if the field has a value.
   template <class T>
@@ -492,16 +490,6 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
 }
 
 template <class T>
-void TextSource::parse_block(const TextBlock& block, std::int64_t first, MatrixView<T> out, Matrix<std::byte>& buffer) {
-  std::int64_t changed = 0;
-  for_records(input_, head_.syntax, block, buffer, [&](std::string_view record, std::int64_t row, std::int64_t line) {
-    if (row < first || row >= first + out.rows) return;
-    changed += parse_record(record, line, out.row(row - first).data());
-  });
-  changed_ += changed;
-}
-
-template <class T>
 void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
   check_request(*this, first, out);
   if (out.rows == 0) return;
@@ -511,7 +499,13 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
   const auto end = std::upper_bound(blocks.begin(), blocks.end(), first + out.rows - 1, before);
   try {
     read_in_blocks(end - begin, threads_, [&](std::int64_t block, Matrix<std::byte>& buffer) {
-      parse_block(begin[block], first, out, buffer);
+      std::int64_t changed = 0;
+      for_records(input_, head_.syntax, begin[block], buffer,
+                  [&](std::string_view record, std::int64_t row, std::int64_t line) {
+                    if (row < first || row >= first + out.rows) return;
+                    changed += parse_record(record, line, out.row(row - first).data());
+                  });
+      changed_ += changed;
     });
   } catch (const Error& error) {
     input_.check_unchanged();  // a change of the file explains the error better

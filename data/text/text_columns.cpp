@@ -5,21 +5,21 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
+#include <span>
 #include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
-#include "data/format/column_choice.h"
 #include "data/format/shape.h"
-#include "data/format/table_model.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
+#include "data/io/scratch_file.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/text_number.h"
-#include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
 
 namespace kith::data {
@@ -501,6 +501,30 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
                              head.first_line, quoted(header), what));
   }
   return result;
+}
+
+InputBytes joined_tables(const std::vector<Location>& tables, const ReadOptions& options) {
+  ByteStore store(tables.front().file, options.scratch);
+  const auto add = [&store](std::string_view text) {
+    while (!text.empty()) {
+      const std::span<std::byte> to = store.next();
+      const std::size_t count = std::min(to.size(), text.size());
+      std::memcpy(to.data(), text.data(), count);
+      store.add(count);
+      text.remove_prefix(count);
+    }
+  };
+  for (const Location& table : tables) {
+    const InputBytes input = open_text_bytes(table, options.scratch);
+    const TextHead head = read_head(input, options);
+    visit_text(input, head, index_text(input, head), [&](TextPart part, std::string_view text) {
+      const bool is_taken = part == TextPart::row || (part == TextPart::header && store.size() == 0);
+      if (!is_taken) return;
+      add(text);
+      add("\n");
+    });
+  }
+  return store.finish();
 }
 
 }  // namespace kith::data

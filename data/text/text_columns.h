@@ -97,6 +97,8 @@ std::vector<std::int64_t> numbers_of(std::vector<std::int64_t> columns, const st
 /// The bytes of a text file or of standard input, inflated. Throws Error(data) if they are not text in UTF-8, or if the
 /// location has a dataset.
 InputBytes open_text_bytes(const Location& location, const std::string& scratch);
+/// The rows of several tables under the header of the first one.
+InputBytes joined_tables(const std::vector<Location>& tables, const ReadOptions& options);
 
 /// The texts of a column (counted from 0) in all rows, of each of which `check` learns with its line. Throws as
 /// require_memory().

@@ -5,18 +5,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdint>
 #include <set>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
 #include "data/io/utf8.h"
-#include "data/text/text_number.h"
-#include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
 
 namespace kith::data {

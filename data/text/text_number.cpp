@@ -5,14 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <limits>
-#include <string>
 #include <utility>
 
 #include "data/text/text_values.h"

@@ -5,12 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
-#include "core/points/matrix.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/utf8.h"

@@ -5,19 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "data/format/column_choice.h"
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"
-#include "data/text/text_head.h"
 #include "data/text/text_number.h"
 #include "data/text/text_values.h"
 
@@ -36,18 +32,6 @@ bool is_missing_category(const TextHead& head, std::string_view text, Missing mi
 bool is_text_field(const TextHead& head, const std::string& field) {
   return !is_number_text(field) && !has_decimal_comma(field) && plain_number(field, head.numbers).empty() &&
          style_options(field).empty();
-}
-
-std::string remedy_for_dates(const TextHead& head, std::int64_t column, const std::string& text) {
-  if (date_readings(text).any()) {
-    return fmt::format("--encode {}=date makes days of them", option_text(head.names, column));
-  }
-  const std::string name = head.names.empty() ? "COLUMN" : head.names[static_cast<std::size_t>(column)];
-  const bool plain = quoted(name, 60) == name && name.find_first_of("'\"$`\\!") == name.npos;
-  return fmt::format(
-      "python3 -c \"import pandas as p; t = p.read_csv('IN'); t['{0}'] = (p.to_datetime(t['{0}']) - "
-      "p.Timestamp(0)).dt.total_seconds() / 86400; t.to_csv('OUT.csv', index=False)\" makes days of them",
-      plain ? name : "COLUMN");
 }
 
 std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<std::int64_t>& columns,
@@ -92,14 +76,10 @@ std::string drop_option(const TextHead& head, const std::vector<std::int64_t>& c
 
 namespace {
 
-/// What to do with a column of lists of numbers, such as those of an embedding.
-std::string remedy_for_lists(const TextHead& head, std::int64_t column) {
-  const std::string name = head.names.empty() ? "" : head.names[static_cast<std::size_t>(column)];
-  const bool plain = !name.empty() && quoted(name, 60) == name && name.find_first_of("'\"$`\\!") == name.npos;
-  return fmt::format(
-      "make columns of its lists: python3 -c \"import json, pandas as p; t = p.read_csv('IN'); "
-      "p.DataFrame(t['{0}'].map(json.loads).tolist()).add_prefix('{0}_').to_csv('OUT.csv', index=False)\"",
-      plain ? name : "COLUMN");
+/// What to do with a column of dates, such as `text`, beside leaving it out.
+std::string remedy_for_dates(const TextHead& head, std::int64_t column, const std::string& text) {
+  const std::string option = fmt::format("--encode {}=date makes days of them", option_text(head.names, column));
+  return date_readings(text).any() ? option : "write them as 2024-12-31, and " + option;
 }
 
 /// The options that make numbers of a column that holds numbers with a unit, "--encode price=unit --thousands comma";
@@ -155,7 +135,7 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
           show_list(shown, kShown), quoted(text, 40), row.line, may_prepare ? or_prepare(head.options) : "", leave_out,
           dates                                          ? remedy_for_dates(head, columns[0], text)
           : !units.empty()                               ? units + " makes numbers of them"
-          : text.starts_with('[') && text.ends_with(']') ? remedy_for_lists(head, columns[0])
+          : text.starts_with('[') && text.ends_with(']') ? "write each number of its lists in a column of its own"
           : all                                          ? "make features of the texts with --encode onehot"
           : several                                      ? "make features of their texts with --encode onehot"
                     : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
@@ -244,119 +224,6 @@ void refuse_length(const InputBytes& input, const TextHead& head, std::string_vi
   refuse_input(input.name(), problem + "; correct the line, " +
                                  (may_be_comment ? "or say --comment '#' if lines that begin with # are comments"
                                                  : "or name the delimiter with --delimiter"));
-}
-
-// Looks for the row from which on all rows have the same form, and for the header above it.
-
-namespace {
-
-constexpr std::size_t kSearchedLines = 200;     // lines of a narrow table that are searched
-constexpr std::size_t kSearchedFields = 20000;  // of a wide one, but at least as many lines as decide on its form
-constexpr std::ptrdiff_t kLeastRows = 2;        // at least, of the same form
-
-using Fields = std::vector<std::string>;
-
-/// A table behind other lines.
-struct TableBehind {
-  std::int64_t first_line = 0;  // counted from 1
-  std::string text;             // of that line
-  std::size_t columns = 0;
-  std::ptrdiff_t rows = 0;
-};
-
-/// Whether a line has the form of a row: as many fields as the last one, and numbers where that has numbers.
-bool is_like_row(const TextHead& head, const Fields& fields, const Fields& last) {
-  if (fields.size() != last.size()) return false;
-  bool numbers = false;
-  for (std::size_t j = 0; j < fields.size(); ++j) {
-    if (is_text_field(head, last[j]) || is_missing(head, last[j])) continue;
-    const bool absent = is_missing(head, fields[j]);
-    if (!absent && is_text_field(head, fields[j])) return false;
-    numbers = numbers || !absent;
-  }
-  return numbers;
-}
-
-std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& head, const TextSyntax& syntax) {
-  const std::size_t lines_of_wide =
-      21 + kSearchedFields / static_cast<std::size_t>(std::max<std::int64_t>(1, head.columns));
-  const std::vector<FirstRecord> lines =
-      first_records(input, syntax, head.options.skip_lines, std::min(kSearchedLines, lines_of_wide)).lines;
-  if (lines.empty()) return {};
-  std::vector<Fields> fields;
-  for (const FirstRecord& line : lines) fields.push_back(fields_of(line.text, syntax));
-  const auto like_last = [&](const Fields& line) { return is_like_row(head, line, fields.back()); };
-  const auto rows = std::find_if_not(fields.rbegin(), fields.rend(), like_last).base();
-  if (rows == fields.begin() || fields.end() - rows < kLeastRows || std::any_of(fields.begin(), rows, like_last))
-    return {};
-  // A line below the first that has numbers where the rows have them is a row with words in other columns.
-  const auto is_faulty_row = [&](const Fields& line) {
-    for (std::size_t j = 0; line.size() == rows->size() && j < line.size(); ++j) {
-      if (is_number_text(line[j]) && is_number_text((*rows)[j])) return true;
-    }
-    return false;
-  };
-  if (std::any_of(fields.begin() + 1, rows, is_faulty_row)) return {};
-  Fields above = rows[-1];
-  const bool is_shorter = above.size() + 1 == rows->size();
-  if (is_shorter) above.insert(above.begin(), "");
-  std::vector<const Fields*> below;
-  for (auto row = rows; row != fields.end(); ++row) below.push_back(&*row);
-  const FirstFields lines_of_table{above, below, head.numbers, head.options.missing_texts, is_shorter};
-  const bool is_header = above.size() == rows->size() && judge_first_line(lines_of_table).is == FirstLine::names;
-  const FirstRecord& first = lines[static_cast<std::size_t>(rows - fields.begin() - (is_header ? 1 : 0))];
-  return TableBehind{first.number, first.text, rows->size(), fields.end() - rows};
-}
-
-}  // namespace
-
-namespace {
-
-/// The widest table that begins below the first line; nothing if there is none.
-std::optional<TableBehind> table_below(const InputBytes& input, const TextHead& head) {
-  std::optional<TableBehind> best;
-  TextSyntax syntax = head.syntax;
-  syntax.comment = head.options.comment.value_or('#');
-  syntax.comments_lead = !head.options.comment;
-  const std::string delimiters = !head.options.delimiter.empty() ? head.options.delimiter
-                                 : head.numbers.decimal == ','   ? "\t;| "
-                                                                 : "\t;,| ";
-  const bool is_even = head.columns > 1 && std::all_of(head.samples.begin(), head.samples.end(), [&](const auto& row) {
-                         return std::ssize(row.fields) == head.columns;
-                       });
-  for (const char c : is_even ? std::string(1, head.syntax.delimiter) : delimiters) {
-    syntax.delimiter = c;
-    const std::optional<TableBehind> table = find_table(input, head, syntax);
-    if (table && (!best || table->columns > best->columns)) best = table;
-  }
-  return best && best->first_line > head.first_line ? best : std::nullopt;
-}
-
-}  // namespace
-
-std::int64_t lines_before(const InputBytes& input, const TextHead& head) {
-  constexpr std::size_t kMostTitles = 20;
-  constexpr std::int64_t kLeastColumns = 3;  // of two, one may be empty in a row
-  const auto is_title = [&head](const FirstRecord& line) {
-    const Fields fields = fields_of(line.text, head.syntax);
-    return std::ssize(fields) - std::count(fields.begin(), fields.end(), "") <= 1;
-  };
-  const std::vector<FirstRecord> lines =
-      first_records(input, head.syntax, head.options.skip_lines, kMostTitles + 1).lines;
-  const auto table_line = std::find_if_not(lines.begin(), lines.end(), is_title);
-  if (head.columns >= kLeastColumns && table_line != lines.begin() && table_line != lines.end()) {
-    return table_line->number - 1;
-  }
-  const std::optional<TableBehind> table = table_below(input, head);
-  return table ? table->first_line - 1 : 0;
-}
-
-void refuse_lines_before(const InputBytes& input, const TextHead& head) {
-  const std::optional<TableBehind> best = table_below(input, head);
-  if (!best) return;
-  refuse_input(input.name(), fmt::format("the table seems to begin in line {}, '{}', behind lines of another kind; say "
-                                         "--skip-lines {}",
-                                         best->first_line, quoted(best->text, 40), best->first_line - 1));
 }
 
 // Counts in every column what is not a finite number, and words the refusal.

@@ -23,9 +23,6 @@ bool is_missing_category(const TextHead& head, std::string_view text, Missing mi
 /// Whether the text is neither a number nor one of another style.
 bool is_text_field(const TextHead& head, const std::string& field);
 
-/// What to do with a column of dates, such as `text`, beside leaving it out.
-std::string remedy_for_dates(const TextHead& head, std::int64_t column, const std::string& text);
-
 /// Those of `columns` that hold text in all of the first rows.
 std::vector<std::int64_t> text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, Missing missing);
 

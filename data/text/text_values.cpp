@@ -9,8 +9,8 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
-#include <string>
 
+#include "data/io/utf8.h"
 #include "data/text/text_number.h"
 
 namespace kith::data {
@@ -331,8 +331,7 @@ std::optional<double> parse_yes_no(std::string_view text) {
   constexpr std::string_view kNo[] = {"no", "false", "n", "f", "nein", "non", "0", "0.0"};
   constexpr std::size_t kLongest = 5;
   if (text.size() > kLongest) return std::nullopt;
-  std::string word(text);
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string word = lower_case(text);
   if (std::find(std::begin(kYes), std::end(kYes), word) != std::end(kYes)) return 1.0;
   if (std::find(std::begin(kNo), std::end(kNo), word) != std::end(kNo)) return 0.0;
   return std::nullopt;
@@ -386,6 +385,29 @@ UnitText split_unit(std::string_view text) {
   if (!is_unit || (in_parentheses && (!sign.empty() || !is_currency(unit)))) return {};
   if (in_parentheses) sign = "-";
   return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};
+}
+
+bool names_date(const std::string& name) {
+  const std::string lower = lower_case(name);
+  for (const char* word : {"date", "datum", "fecha", "day", "yyyymmdd", "ymd"}) {
+    if (lower.find(word) != lower.npos) return true;
+  }
+  for (const char* word : {"tag", "dt", "jour", "dia", "data"}) {
+    if (lower == word || lower.ends_with(std::string("_") + word)) return true;
+  }
+  return false;
+}
+
+bool names_identifier(const std::string& name) {
+  const std::string lower = lower_case(name);
+  for (const char* word : {"id", "uuid", "guid", "rowid", "index", "key"}) {
+    if (lower == word) return true;
+  }
+  for (const char* end : {"_id", "-id", " id", ".id", "_uuid", "_guid", "_key"}) {
+    if (lower.ends_with(end)) return true;
+  }
+  return name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID")) &&
+         std::islower(static_cast<unsigned char>(name[name.size() - 3])) != 0;
 }
 
 }  // namespace kith::data

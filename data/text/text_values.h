@@ -47,4 +47,9 @@ bool stands_for_no_date(std::string_view text);
 /// What parse_yes_no() reads, for messages.
 inline constexpr const char* kYesNoWords = "yes/no, true/false, y/n, t/f, ja/nein, oui/non, si/no, 1/0";
 
+/// Whether the name says that the column holds dates: date, OrderDate, geburtsdatum.
+bool names_date(const std::string& name);
+/// Whether the name is one that people give to what identifies a row: id, customer_id, orderId, uuid.
+bool names_identifier(const std::string& name);
+
 }  // namespace kith::data

@@ -179,7 +179,7 @@ TEST_CASE("units, lists and dates that stand for none are named with what reads 
   write_bytes(folder / "t.csv", "p\n\"$1,200\"\n\"$2,400.50\"\n");
   proposes_what_works({"cluster", "t.csv", "-k", "1", "--delimiter", "comma"}, 1, there);
   write_bytes(folder / "t.csv", "id,emb\n1,\"[0.1, 0.2]\"\n2,\"[0.3, 0.4]\"\n");
-  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"make columns of its lists: ", "t['emb'].map(json.loads)"}, there);
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"write each number of its lists in a column of its own"}, there);
   for (const std::string none : {"0000-00-00", "0000-00-00 00:00:00"}) {
     write_bytes(folder / "t.csv", "d,v\n2024-01-01,1\n" + none + ",2\n2024-05-01,2\n");
     const Words words{"cluster", "t.csv", "-k", "1", "--encode", "d=date"};

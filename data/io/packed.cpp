@@ -1,5 +1,5 @@
 // Packs results and errors, and throws the errors again.
-#include "data/io/packed_reply.h"
+#include "data/io/packed.h"
 
 #include <cstdint>
 #include <exception>
