@@ -83,7 +83,7 @@ void declare(OptionSet& set, GenerateOptions& options) {
   add_thread_option(set, options.common);
   add_message_options(set, options.common);
   add_memory_option(set, options.common);
-  set["--seed"].stored = Stored::always;
+  set["--seed"].stored.when = Stored::always;
 }
 
 /// Memory for centers or directions, a block of rows, a row for each thread, and the labels.

@@ -4,14 +4,12 @@
 #include <exception>
 #include <new>
 #include <stdexcept>
-#include <string>
 
 #include "app/cli/failure.h"
 #include "app/cli/selftest.h"
 #include "app/cli/terminal.h"
 #include "app/run/checkpointing.h"
 #include "app/run/points_run.h"
-#include "core/error.h"
 
 namespace kith::app {
 namespace {

@@ -11,7 +11,6 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "core/error.h"
 #include "core/points/backend.h"
@@ -45,8 +44,7 @@ void add_ids_option(OptionSet& set, CommonOptions& common) {
             .section = Section::points,
             .shown_default = "none",
             .input = Input::table,
-            .stored = Stored::if_changed,
-            .position = position::kInput,
+            .stored = {Stored::if_changed, position::kInput},
             .excludes = {"--id-column"}},
            common.ids);
 }
@@ -68,8 +66,7 @@ void add_precision_option(OptionSet& set, CommonOptions& common) {
               .value = "P",
               .help = "Type of the values: f32, f64, or auto: f32 if float32 represents every value.",
               .section = Section::points,
-              .stored = Stored::if_used,
-              .position = position::kPrecision},
+              .stored = {Stored::if_used, position::kPrecision}},
              {"auto", "f32", "f64"}, common.precision);
 }
 
@@ -80,15 +77,13 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
                     "columns of numbers). A name that contains a comma is put in double quotes: 'a,\"b, c\"'.",
             .section = Section::points,
             .shown_default = "all",
-            .stored = Stored::if_changed,
-            .position = position::kInput},
+            .stored = {Stored::if_changed, position::kInput}},
            common.columns);
   set.text({.names = "--drop-columns",
             .value = "LIST",
             .help = "Columns to ignore, named as for --columns.",
             .section = Section::points,
-            .stored = Stored::if_changed,
-            .position = position::kInput},
+            .stored = {Stored::if_changed, position::kInput}},
            common.drop_columns);
   set.text(
       {.names = "--id-column",
@@ -97,22 +92,19 @@ void add_input_options(OptionSet& set, CommonOptions& common) {
                "include it.",
        .section = Section::text,
        .shown_default = "the first column, if it has no name",
-       .stored = Stored::if_changed,
-       .position = position::kInput},
+       .stored = {Stored::if_changed, position::kInput}},
       common.id_column);
   set.text({.names = "--label-column",
             .value = "NAME",
             .help = "Column of a text file with known labels. It is not part of the points.",
             .section = Section::text,
-            .stored = Stored::if_changed,
-            .position = position::kInput},
+            .stored = {Stored::if_changed, position::kInput}},
            common.label_column);
   add_text_options(set, common);
   set.flag({.names = "--transpose",
             .help = "The columns of the file are the points, its rows the features.",
             .section = Section::points,
-            .stored = Stored::if_changed,
-            .position = position::kInput},
+            .stored = {Stored::if_changed, position::kInput}},
            common.transpose);
 }
 
@@ -128,8 +120,7 @@ void add_metric_option(OptionSet& set, CommonOptions& common) {
                       "rows less their mean. knn and distances also support inner-product (largest first), manhattan, "
                       "chebyshev, haversine (km between places, latitude and longitude in degrees) and, of rows of "
                       "bits, hamming (how many differ) and jaccard (1 - Tanimoto similarity).",
-              .stored = Stored::if_changed_and_used,
-              .position = position::kMetric,
+              .stored = {Stored::if_changed_and_used, position::kMetric},
               .refused = {when([&common] { return transforms_places(common); }, kTransformedPlaces)}},
              metric_names(), common.metric);
 }
@@ -143,16 +134,17 @@ void add_bits_option(OptionSet& set, CommonOptions& common) {
                "column is a bit, 0 or 1.",
        .section = Section::points,
        .shown_default = "all that the columns hold",
-       .stored = Stored::if_changed,
-       .position = position::kInput},
+       .stored = {Stored::if_changed, position::kInput}},
       {0, kMostBits}, common.bits);
   set["--precision"].no_effect = {when([&common] { return compares_bits(common); }, "rows are bits")};
 }
 
 void add_seed_option(OptionSet& set, CommonOptions& common) {
-  set.seed(
-      {.names = "--seed", .value = "N", .help = "Seed of all random choices, below 2^64.", .position = position::kSeed},
-      common.seed);
+  set.seed({.names = "--seed",
+            .value = "N",
+            .help = "Seed of all random choices, below 2^64.",
+            .stored = {Stored::never, position::kSeed}},
+           common.seed);
 }
 
 void add_thread_option(OptionSet& set, CommonOptions& common) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/cli/layout.h"
 #include "app/cli/option_state.h"
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
@@ -33,7 +32,7 @@ std::string first_of(const std::vector<Reason>& reasons) {
 }
 
 bool is_repeated(const OptionEntry& entry, bool shown) {
-  const Stored stored = entry.option.stored;
+  const Stored stored = entry.option.stored.when;
   if (stored == Stored::never || (entry.flag && entry.values() != std::vector<std::string>{"true"})) return false;
   const bool changed_only = shown || stored == Stored::if_changed || stored == Stored::if_changed_and_used;
   const bool used_only = shown || stored == Stored::if_used || stored == Stored::if_changed_and_used;
@@ -317,8 +316,9 @@ std::vector<std::string> OptionSet::inputs(const std::vector<Input>& kinds) cons
 std::string OptionSet::State::command_line(std::string line, const Replacements& replacements, bool shown) const {
   std::vector<const OptionEntry*> ordered;
   for (const OptionEntry& entry : entries) ordered.push_back(&entry);
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const OptionEntry* a, const OptionEntry* b) { return a->option.position < b->option.position; });
+  std::stable_sort(ordered.begin(), ordered.end(), [](const OptionEntry* a, const OptionEntry* b) {
+    return a->option.stored.position < b->option.stored.position;
+  });
   for (const OptionEntry* entry : ordered) {
     const auto replaced = replacements.find(entry->long_name);
     const std::string words = replaced != replacements.end() ? replaced->second : words_of(*entry, shown);

@@ -38,6 +38,14 @@ inline constexpr int kTask = 0, kSeed = 10, kLimits = 20, kPrecision = 30, kInpu
                      kMissing = 60, kWeights = 70, kMetric = 80, kVariant = 90, kExtra = 100;
 }  // namespace position
 
+/// How the stored command repeats an option.
+struct Repetition {
+  constexpr Repetition(Stored when, int position = position::kTask)  // implicit: most options have the usual position
+      : when(when), position(position) {}
+  Stored when;
+  int position;
+};
+
 /// The part of a help in which an option stands. Sections without options are not printed.
 enum class Section { command, points, text, preparation, output, machine, messages };
 
@@ -57,8 +65,7 @@ struct Option {
   const char* shown_default = "";  // replaces a default that says too little: "all this process may use"
   const char* required = "";       // what is missing without it: "the file to cluster"
   Input input = Input::none;
-  Stored stored = Stored::never;
-  int position = position::kTask;
+  Repetition stored = Stored::never;
   std::vector<Reason> no_effect = {};      // the first that applies is the text of a warning
   bool Device::*needs = nullptr;           // what the device has if the option has an effect; null: nothing
   std::vector<const char*> excludes = {};  // options that cannot be combined with it: "-k", "--queries"

@@ -135,8 +135,7 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
                   .value = value,
                   .help = help,
                   .section = Section::text,
-                  .stored = Stored::if_changed,
-                  .position = position::kInput,
+                  .stored = {Stored::if_changed, position::kInput},
                   .no_effect = unless_any(set, data::is_read_as_text, "no input that it describes is text")};
   };
   set.text(option("--delimiter", "C", "Delimiter of text files: comma, tab, semicolon, blanks, or any one character."),
@@ -188,8 +187,7 @@ void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
             .help = "More words and numbers that mean a missing value, as in -,unknown,-999. In formats other than "
                     "text only numbers do.",
             .section = Section::text,
-            .stored = Stored::if_changed_and_used,
-            .position = position::kMissing,
+            .stored = {Stored::if_changed_and_used, position::kMissing},
             .no_effect = {[&common, unread]() -> std::string {
               data::ReadOptions options;
               read_missing_texts(common, options);

@@ -99,14 +99,12 @@ void add_centroid_distance_options(OptionSet& set, CentroidDistanceOptions& opti
                .value = "M",
                .help = "Also write the M nearest centroids of every point and their distances.",
                .shown_default = "none",
-               .stored = Stored::if_changed,
-               .position = position::kExtra,
+               .stored = {Stored::if_changed, position::kExtra},
                .no_effect = unwritten},
               {1, std::numeric_limits<std::int32_t>::max()}, options.top);
   set.flag({.names = "--all-distances",
             .help = "Also write every point's distance to every centroid.",
-            .stored = Stored::if_changed,
-            .position = position::kExtra,
+            .stored = {Stored::if_changed, position::kExtra},
             .no_effect = unwritten},
            options.all);
 }
@@ -189,8 +187,7 @@ void declare(OptionSet& set, AssignOptions& options) {
                       "For cosine, R is sqrt(2 - 2 cos): 0.447 is a cosine of 0.9.",
               .section = Section::output,
               .shown_default = "none",
-              .stored = Stored::if_changed,
-              .position = position::kExtra},
+              .stored = {Stored::if_changed, position::kExtra}},
              options.max_distance);
   add_follow_option(
       set, options.follow, "POINTS", options.points,
@@ -207,8 +204,7 @@ void declare(OptionSet& set, AssignOptions& options) {
               .value = "HOW",
               .help = "A row with a value that RESULT does not know (a new category, a word in place of a number, a "
                       "missing value that it does not replace): ignore gives it the label -1, error stops.",
-              .stored = Stored::if_changed,
-              .position = position::kMissing,
+              .stored = {Stored::if_changed, position::kMissing},
               .no_effect = {when([&options] { return !options.has_model; },
                                  "the file of --centroids does not describe the columns of a table")}},
              {"ignore", "error"}, options.common.unknown);

@@ -15,7 +15,6 @@
 #include "app/cluster/label_output.h"
 #include "app/cluster/variants.h"
 #include "app/commands.h"
-#include "app/run/auto_preparation.h"
 #include "app/run/checkpointing.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/held_points.h"
@@ -117,16 +116,14 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set.integer({.names = "--max-iterations",
                .value = "N",
                .help = "Maximum number of iterations per run.",
-               .stored = Stored::always,
-               .position = position::kLimits,
+               .stored = {Stored::always, position::kLimits},
                .no_effect = {no_iterations}},
               {1, kLargestInt}, options.max_iterations);
   set.number({.names = "--tolerance",
               .value = "T",
               .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance; 0: only "
                       "when no label changes.",
-              .stored = Stored::always,
-              .position = position::kLimits,
+              .stored = {Stored::always, position::kLimits},
               .no_effect = {no_iterations},
               .refused = {negative_tolerance(options.tolerance)}},
              options.tolerance);
@@ -137,8 +134,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
                     "smallest first.",
             .section = Section::output,
             .shown_default = "as the run numbers them",
-            .stored = Stored::if_changed,
-            .position = position::kExtra,
+            .stored = {Stored::if_changed, position::kExtra},
             .refused = {when([&options] { return !options.variant.freeze.empty(); },
                              "--order cannot be combined with --freeze, whose centroids come first; leave one of them "
                              "out")}},
@@ -147,8 +143,7 @@ void declare(OptionSet& set, ClusterOptions& options) {
   set.flag({.names = "--explain",
             .help = "Print for every cluster its mean or commonest text in the columns that set it most apart, in the "
                     "units of the file. A result has them as /profile_means and so on.",
-            .stored = Stored::if_changed,
-            .position = position::kExtra},
+            .stored = {Stored::if_changed, position::kExtra}},
            options.explain);
   set.text({.names = "--profile",
             .value = "FILE.csv",
@@ -277,8 +272,8 @@ ClusterInputs open_inputs(ClusterOptions& options, PointsRun& run, const Argumen
   const Start& start = inputs.start;
   const auto frozen = open_frozen(options.variant, *run.source, prepared_columns(*run.source, run.common), run.common);
   if (frozen) check_same_preparation("--freeze", frozen->name(), run.common);
-  inputs.centroids = given_centroids(start, metric);
-  inputs.frozen = read_frozen(frozen.get(), metric);
+  inputs.centroids = centroid_values(start.given.get(), metric);
+  inputs.frozen = centroid_values(frozen.get(), metric);
   inputs.clusters = number_of_clusters(options, inputs);
   if (start.given) check_init(options, inputs, run);
   check_clusters(options, inputs, run);

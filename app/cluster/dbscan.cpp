@@ -8,7 +8,6 @@
 #include "app/cli/words.h"
 #include "app/cluster/label_output.h"
 #include "app/commands.h"
-#include "app/run/auto_preparation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/memory.h"
 #include "app/run/points_run.h"
@@ -52,8 +51,7 @@ void declare(OptionSet& set, DbscanCommand& options) {
   set.flag({.names = "--explain",
             .help = "Print for every cluster its mean or commonest text in the columns that set it most apart, in the "
                     "units of the file. A result has them as /profile_means and so on.",
-            .stored = Stored::if_changed,
-            .position = position::kExtra,
+            .stored = {Stored::if_changed, position::kExtra},
             .refused = {when([&options] { return options.suggests() && options.explain; },
                              "--explain needs --radius R; leave it out for a suggestion of a radius, which is "
                              "printed")}},

@@ -17,7 +17,6 @@
 #include <set>
 #include <system_error>
 #include <variant>
-#include <vector>
 
 #include "app/cli/terminal.h"
 #include "app/run/freshness.h"
@@ -276,8 +275,7 @@ void add_distance_option(OptionSet& set, bool& save_distances, const CommonOptio
   set.flag({.names = "--save-distances",
             .help = "Also write every point's distance to its centroid.",
             .section = Section::output,
-            .stored = Stored::if_changed,
-            .position = position::kExtra,
+            .stored = {Stored::if_changed, position::kExtra},
             .no_effect = {when([&] { return common.output.empty() && labels.empty(); }, "there is no --output"),
                           when(lacks_distances, "the output contains only labels")}},
            save_distances);

@@ -84,24 +84,21 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
               .value = "RULE",
               .help = "Handling of clusters without points: relocate (to the farthest point), keep, drop (K shrinks), "
                       "error.",
-              .stored = Stored::if_changed,
-              .position = position::kVariant,
+              .stored = {Stored::if_changed, position::kVariant},
               .no_effect = {when(bisecting, "--algorithm bisecting produces no empty clusters")}},
              {"relocate", "keep", "drop", "error"}, options.empty);
   set.text({.names = "--freeze",
             .value = "FILE[:DATASET]",
             .help = "Fixed centroids. They count towards K; --init supplies the rest.",
             .input = Input::file,
-            .stored = Stored::if_changed,
-            .position = position::kVariant,
+            .stored = {Stored::if_changed, position::kVariant},
             .refused = {when(bisecting,
                              "--freeze cannot be combined with --algorithm bisecting, which moves all centroids; leave "
                              "one of them out")}},
            options.freeze);
   set.flag({.names = "--medoids",
             .help = "Also write the point nearest to each centroid as medoid (this is not PAM).",
-            .stored = Stored::if_changed,
-            .position = position::kExtra,
+            .stored = {Stored::if_changed, position::kExtra},
             .no_effect = unwritten},
            options.medoids);
   set.integer(
@@ -110,8 +107,7 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
        .help =
            "Start with mini-batches of N random points, or of all if there are fewer. Cannot be combined with weights.",
        .shown_default = "none",
-       .stored = Stored::if_changed,
-       .position = position::kVariant,
+       .stored = {Stored::if_changed, position::kVariant},
        .refused = {when(weighted, "--batch cannot be combined with weights; leave one of them out"),
                    when(bisecting,
                         "--batch cannot be combined with --algorithm bisecting, which splits all rows at "
@@ -120,14 +116,12 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
   set.integer({.names = "--epochs",
                .value = "E",
                .help = "Number of passes over all points in batches.",
-               .stored = Stored::if_used,
-               .position = position::kVariant,
+               .stored = {Stored::if_used, position::kVariant},
                .no_effect = {no_batch}},
               {1, 1'000'000}, options.epochs);
   set.flag({.names = "--no-finish",
             .help = "Skip the iterations over all points after the batches.",
-            .stored = Stored::if_used,
-            .position = position::kVariant,
+            .stored = {Stored::if_used, position::kVariant},
             .no_effect = {no_batch}},
            options.no_finish);
   set.choice(
@@ -135,38 +129,33 @@ void add_variant_options(OptionSet& set, VariantOptions& options, const CommonOp
        .value = "NAME",
        .help = "lloyd, or bisecting: split one cluster in two by k-means until there are K. bisecting cannot be "
                "combined with weights.",
-       .stored = Stored::if_changed,
-       .position = position::kVariant,
+       .stored = {Stored::if_changed, position::kVariant},
        .refused = {when(weighted, "--algorithm bisecting cannot be combined with weights; leave one of them out")}},
       {"lloyd", "bisecting"}, options.algorithm);
   set.choice({.names = "--bisect",
               .value = "BY",
               .help = "Which cluster to split: that with the largest inertia, or size.",
-              .stored = Stored::if_used,
-              .position = position::kVariant,
+              .stored = {Stored::if_used, position::kVariant},
               .no_effect = {when([bisecting] { return !bisecting(); }, "--algorithm is lloyd")}},
              {"inertia", "size"}, options.bisect);
   set.integer({.names = "--min-size",
                .value = "N",
                .help = "Warn about clusters with fewer points; with --balance, prevent them.",
                .shown_default = "none",
-               .stored = Stored::if_changed,
-               .position = position::kVariant},
+               .stored = {Stored::if_changed, position::kVariant}},
               {1, kMost}, options.sizes.smallest);
   set.integer({.names = "--max-size",
                .value = "N",
                .help = "Warn about clusters with more points; with --balance, prevent them.",
                .shown_default = "none",
-               .stored = Stored::if_changed,
-               .position = position::kVariant},
+               .stored = {Stored::if_changed, position::kVariant}},
               {1, kMost}, options.sizes.largest);
   set.flag(
       {.names = "--balance",
        .help =
            "Enforce --min-size and --max-size: after the iterations, reassign rows within these limits at the lowest "
            "inertia. Cannot be combined with weights.",
-       .stored = Stored::if_used,
-       .position = position::kVariant,
+       .stored = {Stored::if_used, position::kVariant},
        .no_effect = {when([&options] { return !options.sizes.given(); },
                           "there is no --min-size and no "
                           "--max-size")},
@@ -191,13 +180,6 @@ std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, co
                           "give centroids of points like these",
                           options.freeze, columns, columns == 1 ? "" : "s", points.name(),
                           columns == points.columns() ? "" : " after --pca", frozen->rows(), frozen->columns()));
-}
-
-Matrix<double> read_frozen(data::PointSource* frozen, Metric metric) {
-  if (frozen == nullptr) return {};
-  auto centroids = std::get<Matrix<double>>(data::read_all(*frozen));
-  if (takes_directions(metric)) normalize_centroids(centroids.view(), frozen->name());
-  return centroids;
 }
 
 bool begins_with(MatrixView<const double> given, MatrixView<const double> frozen) {

@@ -39,9 +39,6 @@ EmptyRule empty_rule(const VariantOptions& options);
 std::unique_ptr<data::PointSource> open_frozen(const VariantOptions& options, const data::PointSource& points,
                                                std::int64_t columns, const CommonOptions& common);
 
-/// Their values (f, d), scaled to length 1 for cosine; (0, 0) for null.
-Matrix<double> read_frozen(data::PointSource* frozen, Metric metric);
-
 /// Whether the --init file holds all centroids, as a result does: the frozen ones first.
 bool begins_with(MatrixView<const double> given, MatrixView<const double> frozen);
 

@@ -145,8 +145,8 @@ void declare(OptionSet& set, EvaluateOptions& options) {
       "file or from --scratch; exact silhouettes need them all in memory.";
   set["--metric"].refused = {
       [&options] { return options.internal.points.empty() ? "" : metric_without_means(options.common); }};
-  set["--metric"].position = position::kPrecision + 1;
-  set["--seed"].stored = Stored::if_used;
+  set["--metric"].stored.position = position::kPrecision + 1;
+  set["--seed"].stored.when = Stored::if_used;
   set["--seed"].no_effect = {
       when([&options] { return options.internal.silhouette != "exact" || options.internal.sample == 0; },
            "nothing is random without --sample")};

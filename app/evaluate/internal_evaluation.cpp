@@ -12,7 +12,6 @@
 #include "app/run/model.h"
 #include "app/run/preparation.h"
 #include "app/run/profile.h"
-#include "app/run/results.h"
 #include "core/kmeans/seeding.h"
 #include "data/results/stored_result.h"
 #include "data/source.h"
@@ -126,14 +125,13 @@ const Silhouette* requested_silhouette(const InternalScores& scores) {
 
 void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kinds, const char* help, int position,
                             std::string& silhouette, std::int64_t& sample) {
-  set.choice({.names = "--silhouette", .value = "HOW", .help = help, .stored = Stored::if_used, .position = position},
-             kinds, silhouette);
+  set.choice({.names = "--silhouette", .value = "HOW", .help = help, .stored = {Stored::if_used, position}}, kinds,
+             silhouette);
   set.integer({.names = "--sample",
                .value = "N",
                .help = "Exact silhouettes of N rows drawn at random, each against all rows.",
                .shown_default = "all rows",
-               .stored = Stored::if_changed_and_used,
-               .position = position,
+               .stored = {Stored::if_changed_and_used, position},
                .no_effect = {[&silhouette]() -> std::string {
                  return silhouette == "exact" || silhouette == "auto" ? "" : "--silhouette is " + silhouette;
                }}},
@@ -156,8 +154,7 @@ void add_internal_options(OptionSet& set, InternalOptions& options, const Common
   set.flag({.names = "--save-silhouette",
             .help = "Also write the silhouette of every row.",
             .section = Section::output,
-            .stored = Stored::if_used,
-            .position = position::kPrecision + 2,
+            .stored = {Stored::if_used, position::kPrecision + 2},
             .no_effect = {when([&common] { return common.output.empty(); }, "there is no --output"),
                           when([&options] { return options.silhouette == "none"; }, "--silhouette is none")}},
            options.save_silhouette);

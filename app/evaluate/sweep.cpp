@@ -17,10 +17,10 @@
 #include "app/commands.h"
 #include "app/evaluate/internal_evaluation.h"
 #include "app/evaluate/suggestion.h"
-#include "app/run/auto_preparation.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
+#include "app/run/preparation.h"
 #include "app/run/report.h"
 #include "app/run/results.h"
 #include "app/run/start.h"
@@ -222,14 +222,12 @@ void declare(OptionSet& set, SweepOptions& options) {
   set.integer({.names = "--max-iterations",
                .value = "N",
                .help = "Maximum number of iterations per run.",
-               .stored = Stored::always,
-               .position = position::kLimits},
+               .stored = {Stored::always, position::kLimits}},
               {1, kLargestCount}, options.max_iterations);
   set.number({.names = "--tolerance",
               .value = "T",
               .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance.",
-              .stored = Stored::always,
-              .position = position::kLimits,
+              .stored = {Stored::always, position::kLimits},
               .refused = {negative_tolerance(options.tolerance)}},
              options.tolerance);
   add_silhouette_options(set, {"simplified", "exact"},
@@ -240,14 +238,12 @@ void declare(OptionSet& set, SweepOptions& options) {
                .value = "B",
                .help = "Gap statistic with B reference sets, each clustered like the points.",
                .shown_default = "none",
-               .stored = Stored::if_changed,
-               .position = position::kLimits},
+               .stored = {Stored::if_changed, position::kLimits}},
               {1, 10'000}, options.references);
   set.flag({.names = "--warm",
             .help = "Start every number of clusters but the first from the centroids of the one before; --init draws "
                     "the rest. Needs fewer iterations, but the runs are not those of kith cluster.",
-            .stored = Stored::if_changed,
-            .position = position::kLimits,
+            .stored = {Stored::if_changed, position::kLimits},
             .refused = {[&options, fixed] {
               return fixed().empty() ? ""
                                      : "--warm cannot be combined with --init " + options.init +
@@ -263,7 +259,7 @@ void declare(OptionSet& set, SweepOptions& options) {
                      "Write the result to this HDF5 file, or only the table to .csv; it appears only when it is "
                      "complete.");
   set["--metric"].refused = {[&options] { return metric_without_means(options.common); }};
-  set["--seed"].stored = Stored::always;
+  set["--seed"].stored.when = Stored::always;
   set["--seed"].no_effect = {
       [&options, fixed]() -> std::string { return options.sample > 0 || options.references > 0 ? "" : fixed(); }};
 }

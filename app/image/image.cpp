@@ -124,7 +124,7 @@ void declare(OptionSet& set, ImageOptions& options) {
   add_memory_option(set, options.common);
   add_seed_option(set, options.common);
   add_message_options(set, options.common);
-  set["--seed"].stored = Stored::always;
+  set["--seed"].stored.when = Stored::always;
   set["--seed"].no_effect = {sobel, given};
 }
 

@@ -57,27 +57,23 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
   constexpr int kGraph = position::kTask + 1;
   set.flag({.names = "--graph",
             .help = "Write the neighbour lists of BASE as a graph: compressed sparse rows (CSR).",
-            .stored = Stored::if_changed,
-            .position = kGraph,
+            .stored = {Stored::if_changed, kGraph},
             .excludes = {"--radius", "--min-cosine", "--queries"}},
            options.graph);
   set.flag({.names = "--symmetric",
             .help = "Add an edge between two rows if either lists the other.",
-            .stored = Stored::if_changed,
-            .position = kGraph,
+            .stored = {Stored::if_changed, kGraph},
             .excludes = {"--mutual", "--radius", "--min-cosine", "--queries"}},
            options.symmetric);
   set.flag({.names = "--mutual",
             .help = "Add an edge between two rows if each lists the other.",
-            .stored = Stored::if_changed,
-            .position = kGraph,
+            .stored = {Stored::if_changed, kGraph},
             .excludes = {"--radius", "--min-cosine", "--queries"}},
            options.mutual);
   set.flag({.names = "--pairs",
             .help = "Write each pair of rows within --radius once, the lower row first; with -k, each pair of which "
                     "one row lists the other.",
-            .stored = Stored::if_changed,
-            .position = kGraph,
+            .stored = {Stored::if_changed, kGraph},
             .excludes = {"--graph", "--symmetric", "--mutual", "--components", "--queries", "--include-self",
                          "--write-obsp"}},
            options.pairs);
@@ -87,8 +83,7 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
        .help = "Weigh the edges of the graph, in which two rows are connected if either lists the other, from 0 to "
                "1: jaccard (shared neighbours, as PhenoGraph), gaussian or umap (as scanpy's methods gauss and "
                "umap with K + 1 neighbours), or none.",
-       .stored = Stored::if_changed,
-       .position = kGraph,
+       .stored = {Stored::if_changed, kGraph},
        .excludes = {"--symmetric", "--mutual", "--components", "--radius", "--min-cosine", "--queries",
                     "--include-self", "--squared"},
        .refused = {when([&options] { return options.has_weights() && !options.makes_graph(); },
@@ -100,8 +95,7 @@ void declare_graph(OptionSet& set, KnnOptions& options) {
       {.names = "--components",
        .help = "Write the connected components of the graph or of --radius, and the lowest row of each, instead "
                "of edges.",
-       .stored = Stored::if_changed,
-       .position = kGraph,
+       .stored = {Stored::if_changed, kGraph},
        .excludes = {"--queries"},
        .refused = {when([&options] { return !options.makes_graph(); },
                         "--components: expected --radius R, --min-cosine C or --graph, whose edges connect rows")}},
@@ -174,16 +168,14 @@ void declare(OptionSet& set, KnnOptions& options) {
                     "excluding the row itself.",
             .shown_default = "BASE",
             .input = Input::table,
-            .stored = Stored::if_changed,
-            .position = kQueries},
+            .stored = {Stored::if_changed, kQueries}},
            options.queries);
   add_follow_option(set, options.follow, "--queries", options.queries,
                     {"--radius", "--min-cosine", "--graph", "--symmetric", "--mutual", "--pairs", "--components",
                      "--write-obsp", "--classify", "--outliers", "--truth", "--join", "--checkpoint", "--time-limit"});
   set.flag({.names = "--include-self",
             .help = "Without --queries: keep each row in its own list.",
-            .stored = Stored::if_used,
-            .position = kQueries,
+            .stored = {Stored::if_used, kQueries},
             .no_effect = {when([&options] { return !options.queries.empty(); }, "there are --queries")}},
            options.include_self);
   declare_graph(set, options);
@@ -198,14 +190,12 @@ void declare(OptionSet& set, KnnOptions& options) {
                "them.",
        .section = Section::points,
        .shown_default = "none",
-       .stored = Stored::if_changed,
-       .position = position::kInput,
+       .stored = {Stored::if_changed, position::kInput},
        .refused = {[&options] { return unjoined_format(options); }}},
       options.common.join);
   set.flag({.names = "--squared",
             .help = "Write squared distances.",
-            .stored = Stored::if_changed,
-            .position = kQueries,
+            .stored = {Stored::if_changed, kQueries},
             .no_effect = {[&options] { return unused_squared(options); }}},
            options.squared);
   set.text(

@@ -9,9 +9,7 @@
 #include "app/cli/terminal.h"
 #include "core/error.h"
 #include "data/io/file_kind.h"
-#include "data/io/output_file.h"
 #include "data/io/quoted.h"
-#include "data/results/other_formats.h"
 #include "data/row_texts.h"
 
 namespace kith::app {

@@ -1,12 +1,11 @@
 // The choice is made of options that a user could give, so that results, models and stored commands know nothing of it.
-#include "app/run/auto_preparation.h"
+#include "app/run/preparation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>

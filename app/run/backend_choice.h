@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/cli/common_options.h"
-#include "app/plan/work.h"
+#include "app/plan/plan.h"
 #include "core/points/backend.h"
 
 namespace kith::app {

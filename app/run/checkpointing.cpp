@@ -3,18 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <filesystem>
-#include <string>
 #include <type_traits>
-#include <vector>
 
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
 #include "core/error.h"
-#include "core/kmeans/kmeans_state.h"
 #include "data/io/location.h"
 #include "data/io/packed.h"
 

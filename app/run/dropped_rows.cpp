@@ -28,8 +28,7 @@ void add_missing_options(OptionSet& set, CommonOptions& common, bool fills, cons
               .value = "HOW",
               .help = help,
               .section = Section::preparation,
-              .stored = Stored::if_changed,
-              .position = position::kMissing},
+              .stored = {Stored::if_changed, position::kMissing}},
              choices, common.nan);
   add_missing_texts_option(set, common);
   set["--na-values"].no_effect.push_back(

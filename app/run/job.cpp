@@ -8,7 +8,6 @@
 
 #include "app/cli/failure.h"
 #include "app/cli/terminal.h"
-#include "app/run/report.h"
 
 namespace kith::app {
 namespace {

@@ -20,7 +20,6 @@
 #include "data/io/file_kind.h"
 #include "data/io/quoted.h"
 #include "data/results/stored_model.h"
-#include "data/results/stored_result.h"
 #include "data/source.h"
 
 namespace kith::app {

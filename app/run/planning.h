@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "app/plan/plan.h"
-#include "app/plan/work.h"
 #include "app/run/job.h"
 #include "app/run/memory.h"
 

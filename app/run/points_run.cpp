@@ -9,13 +9,10 @@
 #include <filesystem>
 #include <iterator>
 #include <sstream>
-#include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "app/cli/signals.h"
-#include "app/cli/terminal.h"
 #include "app/cli/units.h"
 #include "app/run/dropped_rows.h"
 #include "app/run/freshness.h"

@@ -8,7 +8,6 @@
 #include <array>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 #include "app/cli/units.h"
 #include "app/run/model.h"
@@ -105,8 +104,7 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
                         : "Prepare the points: zscore (columns of mean 0 and deviation 1), minmax (columns from 0 "
                           "to 1), unit (rows of length 1) or none.",
        .section = Section::preparation,
-       .stored = Stored::if_changed,
-       .position = position::kPreparation,
+       .stored = {Stored::if_changed, position::kPreparation},
        .refused = {when(
            [&common] { return common.weighted() && (common.scale == "zscore" || common.scale == "minmax"); },
            "--scale zscore and minmax cannot be combined with weights; use --scale unit, or prepare the points "
@@ -118,8 +116,7 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
                     "column are scaled together: its weight is that of the column, whatever the number of its texts.",
             .section = Section::preparation,
             .shown_default = "1 each",
-            .stored = Stored::if_changed,
-            .position = position::kPreparation,
+            .stored = {Stored::if_changed, position::kPreparation},
             .refused = {when([&common] { return common.scale == "unit"; },
                              "--column-weights cannot be combined with --scale unit, which scales rows; leave one of "
                              "them out"),
@@ -133,8 +130,7 @@ void add_preparation_options(OptionSet& set, CommonOptions& common) {
                                 : "After --scale, replace the columns with D principal components.",
                .section = Section::preparation,
                .shown_default = "none",
-               .stored = Stored::if_changed,
-               .position = position::kPreparation,
+               .stored = {Stored::if_changed, position::kPreparation},
                .refused = {when([&common] { return common.weighted(); },
                                 "--pca cannot be combined with weights; prepare the points beforehand")}},
               {1, std::numeric_limits<std::int32_t>::max()}, common.pca);

@@ -3,9 +3,9 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "app/cli/common_options.h"
+#include "app/cli/options.h"
 #include "core/preparation/preparation.h"
 #include "data/reading.h"
 #include "data/results/result.h"
@@ -54,5 +54,16 @@ std::int64_t columns_before(const Preparation& parameters);
 /// Throws Error(usage) if the value of this option, --init or --freeze, is a result whose points were prepared
 /// differently.
 void check_same_preparation(const char* option, const std::string& centroids, const CommonOptions& common);
+
+// --prepare auto, which chooses from what the columns of a text table hold (auto_preparation.cpp).
+
+/// --prepare, of commands that fill in missing values.
+void add_prepare_option(OptionSet& set, CommonOptions& common);
+
+/// With --prepare auto: reads the table, sets the options that prepare it (--drop-columns, --encode, --nan, --scale,
+/// --column-weights, --decimal), as far as they are not given, and prints what becomes of each column, and the command
+/// with these options, which does the same. Throws Error(usage) if the points are no text table, Error(data) if no
+/// column can be used.
+void choose_preparation(const std::string& points, const OptionSet& set, CommonOptions& common);
 
 }  // namespace kith::app

@@ -164,10 +164,10 @@ void check_labels(const Start& start, std::int64_t clusters, const data::PointSo
   }
 }
 
-Matrix<double> given_centroids(const Start& start, Metric metric) {
-  if (!start.given) return {};
-  auto centroids = std::get<Matrix<double>>(data::read_all(*start.given));
-  if (takes_directions(metric)) normalize_centroids(centroids.view(), start.given->name());
+Matrix<double> centroid_values(data::PointSource* source, Metric metric) {
+  if (source == nullptr) return {};
+  auto centroids = std::get<Matrix<double>>(data::read_all(*source));
+  if (takes_directions(metric)) normalize_centroids(centroids.view(), source->name());
   return centroids;
 }
 

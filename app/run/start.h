@@ -76,8 +76,8 @@ Start open_start(const std::string& init, const std::string& init_labels, const 
 /// Throws Error(usage) unless the labels of the start are those of k clusters of these points.
 void check_labels(const Start& start, std::int64_t clusters, const data::PointSource& points);
 
-/// The centroids (k, d) of --init FILE; none for another start.
-Matrix<double> given_centroids(const Start& start, Metric metric);
+/// The centroids (k, d) of --init FILE or --freeze FILE, as directions where the metric takes them; none for null.
+Matrix<double> centroid_values(data::PointSource* source, Metric metric);
 /// The means of the labels of --init-labels, once the points are held.
 Matrix<double> label_centroids(const Start& start, const HeldPoints& held, Metric metric);
 

@@ -35,16 +35,14 @@ void add_weight_options(OptionSet& set, CommonOptions& common) {
             .section = Section::points,
             .shown_default = "1 for every row",
             .input = Input::table,
-            .stored = Stored::if_changed,
-            .position = position::kWeights,
+            .stored = {Stored::if_changed, position::kWeights},
             .excludes = {"--weight-column"}},
            common.weights);
   set.text({.names = "--weight-column",
             .value = "NAME",
             .help = "Column of the points' text file with the weights. It is not part of the points.",
             .section = Section::text,
-            .stored = Stored::if_changed,
-            .position = position::kWeights},
+            .stored = {Stored::if_changed, position::kWeights}},
            common.weight_column);
 }
 

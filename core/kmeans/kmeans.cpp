@@ -10,7 +10,6 @@
 #include "core/kmeans/kmeans_state.h"
 #include "core/kmeans/result.h"
 #include "core/kmeans/start.h"
-#include "core/kmeans/update.h"
 #include "core/numbers/distance.h"
 #include "core/numbers/maps.h"
 #include "core/runtime/clock.h"

@@ -2,7 +2,6 @@
 // per row. Labels, sums and distances follow from one assignment to centroids that it holds.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "core/kmeans/kmeans.h"

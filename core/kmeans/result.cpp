@@ -3,11 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
-#include "core/kmeans/update.h"
 #include "core/numbers/maps.h"
 #include "core/runtime/clock.h"
 

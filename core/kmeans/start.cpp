@@ -8,8 +8,6 @@
 #include <numeric>
 #include <vector>
 
-#include "core/kmeans/seeding.h"
-
 namespace kith {
 namespace {
 

@@ -10,9 +10,7 @@
 // products alone, so that weights have the same bits on every machine.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include "core/neighbors/graph.h"
 

@@ -9,8 +9,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "core/numbers/distance.h"
-
 namespace kith {
 namespace {
 

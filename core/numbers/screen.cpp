@@ -2,8 +2,6 @@
 #include "core/numbers/screen.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace kith {
 

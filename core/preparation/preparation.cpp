@@ -6,11 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
-#include <vector>
 
 #include "core/numbers/maps.h"
-#include "core/numbers/metric.h"
-#include "core/points/matrix.h"
 #include "core/points/weights.h"
 #include "core/preparation/column_sums.h"
 #include "core/runtime/threads.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <vector>
 
 #include "core/kmeans/result.h"
 #include "core/kmeans/update.h"

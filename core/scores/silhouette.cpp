@@ -4,20 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "core/kmeans/result.h"
 #include "core/kmeans/rows_by_label.h"
 #include "core/numbers/distance.h"
 #include "core/numbers/fixed_point.h"
-#include "core/points/backend.h"
 #include "core/runtime/clock.h"
 #include "core/scores/silhouette.h"
 
