@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "data/io/child_process.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/packed.h"
-#include "data/io/child_process.h"
 
 namespace kith::data {
 namespace {

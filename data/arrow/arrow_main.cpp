@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "data/arrow/arrow_calls.h"
-#include "data/arrow/arrow_source.h"
 #include "data/arrow/arrow_file.h"
+#include "data/arrow/arrow_source.h"
+#include "data/io/child_process.h"
 #include "data/io/memory_limit.h"
 #include "data/io/packed.h"
-#include "data/io/child_process.h"
 
 namespace kith::data {
 namespace {
