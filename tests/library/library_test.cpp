@@ -151,6 +151,13 @@ TEST_CASE("the C++ interface reports errors and progress, and stops when asked t
   const std::vector<double> line{1, 2, 3, 4}, wrong{1, 2, std::numeric_limits<double>::quiet_NaN(), 4};
   const kith::PointData points(line, 1);
   CHECK(code_of([&] { kith::PointData(line, 3); }, "multiple of the number of columns") == kith::ExitCode::usage);
+  CHECK(code_of([&] { kith::PointData(std::vector<double>{}, 3); }, "found none") == kith::ExitCode::usage);
+  CHECK(code_of(
+            [&] {
+              kith::cluster(kith::PointData(std::vector<double>{2, 2, 5, 6}, 2), 1, {.metric = "correlation"});
+            },
+            "row 1 (counted from 1) has the value 2 in all columns, and no correlation; expected rows whose values "
+            "differ for correlation") == kith::ExitCode::data);
   CHECK(code_of([&] { kith::PointData(wrong, 2); }, "row 2, column 1") == kith::ExitCode::data);
   CHECK(code_of([&] { kith::cluster(points, 5); }, "4") == kith::ExitCode::usage);
   CHECK(code_of([&] { kith::cluster(points, 2, {.metric = "manhattan"}); }, "euclidean, cosine") ==
