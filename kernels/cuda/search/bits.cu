@@ -31,13 +31,14 @@ struct BitRows {
 
   __host__ __device__ std::int64_t chunks() const { return (d + kChunk - 1) / kChunk; }
   /// Whether each chunk is at a multiple of its size.
-  bool is_aligned() const {
+  __host__ __device__ bool is_aligned() const {
     return (reinterpret_cast<std::uintptr_t>(values) | static_cast<std::uintptr_t>(d)) % kChunk == 0;
   }
 
   /// A chunk of a row, with zeros behind the last byte. It reads words that hold a byte of the row, and no others.
   __device__ uint4 chunk(std::int64_t row, std::int64_t number) const {
     const std::uint8_t* from = values + row * d + number * kChunk;
+    if (is_aligned()) return __ldg(reinterpret_cast<const uint4*>(from));
     const auto before = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) % 4);
     const int end = before + static_cast<int>(min(d - number * kChunk, std::int64_t{kChunk}));
     const std::uint8_t* first = from - before;

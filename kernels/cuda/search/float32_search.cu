@@ -129,6 +129,13 @@ class Batch {
   std::int64_t candidates_ = 0;
 };
 
+/// Rows whose group minima give a limit (takes_group_minima), and so many that it leaves few of a million others.
+std::int64_t least_limiting_rows(std::int64_t neighbors) {
+  constexpr std::int64_t kLeast = 1 << 16;
+  static_assert(4 * kBlockColumns % kTileColumns == 0, "slices begin at whole tiles");
+  return std::max(kLeast, (neighbors + 1) * 4 * kBlockColumns);
+}
+
 }  // namespace
 
 template <class T>
@@ -146,8 +153,12 @@ void search_float32(const HeldRows<T>& held, const Queries& queries, const std::
       double* distance = lists.distance.data() + first_query * k;
       std::int64_t* index = lists.index.data() + first_query * k;
       batch.begin(queries.values.data + first_query * d, distance, index);
-      for (std::int64_t slice = 0; slice < rows.rows; slice += sizes.rows) {
-        batch.search(values + slice * d, rows.first + slice, std::min(sizes.rows, rows.rows - slice),
+      // Of bits, all scores of a first slice are written, and few of the others.
+      const bool begins = is_of_bits(queries.measure) && lists.index(first_query, 0) < 0;
+      const std::int64_t first_slice = begins ? std::min(sizes.rows, least_limiting_rows(k)) : sizes.rows;
+      for (std::int64_t slice = 0; slice < rows.rows; slice += slice == 0 ? first_slice : sizes.rows) {
+        const std::int64_t count = slice == 0 ? first_slice : sizes.rows;
+        batch.search(values + slice * d, rows.first + slice, std::min(count, rows.rows - slice),
                      queries.excluded_row + first_query - held.first_row, queries.excluded_row >= 0);
       }
       batch.end(distance, index);
