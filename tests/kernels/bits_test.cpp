@@ -122,23 +122,23 @@ TEST_CASE("lists, radius searches and distances of bits equal the definition") {
 
 TEST_CASE("many rows and queries of bits, in whole tiles and blocks and others, give the lists of the definition") {
   struct {
-    std::int64_t bytes, count, k;
-  } const cases[] = {{1, 20, 3}, {16, 150, 9}, {63, 20, 1}, {128, 150, 9}, {129, 20, 600}, {272, 20, 9}};
-  for (const auto& [bytes, count, k] : cases) {
-    constexpr std::int64_t kRows = 2900;
-    const Matrix<double> base = packed_rows(kRows, bytes, 6), queries = packed_rows(count, bytes, 7);
+    std::int64_t rows, bytes, count, k;
+  } const cases[] = {{2900, 1, 20, 3},     {2900, 16, 150, 9}, {2900, 63, 20, 1}, {2900, 128, 150, 9},
+                     {2900, 129, 20, 600}, {2900, 272, 20, 9}, {67000, 8, 20, 9}};
+  for (const auto& [n, bytes, count, k] : cases) {
+    const Matrix<double> base = packed_rows(n, bytes, 6), queries = packed_rows(count, bytes, 7);
     const PointsMatrix stored = stored_as(base.view(), Stored::bytes);
     for (const Measure measure : kMeasures) {
-      Matrix<double> distances(count, kRows);
+      Matrix<double> distances(count, n);
       for (std::int64_t q = 0; q < count; ++q) {
-        for (std::int64_t i = 0; i < kRows; ++i)
+        for (std::int64_t i = 0; i < n; ++i)
           distances(q, i) = distance_by(measure, base.row(i).data(), queries.row(q).data(), bytes);
       }
       const auto rows = ordered(distances, 7);
       for (const std::int64_t block_rows : {0, 1024, 999}) {
         for (const Tested& one : every_backend({.threads = 2, .block_rows = block_rows})) {
-          INFO(one.name << ", " << bytes << " bytes, " << count << " queries, measure " << static_cast<int>(measure)
-                        << ", blocks of " << block_rows);
+          INFO(one.name << ", " << n << " rows, " << bytes << " bytes, " << count << " queries, measure "
+                        << static_cast<int>(measure) << ", blocks of " << block_rows);
           const auto points = one.backend->hold({view_of(stored), 7});
           const Queries asked{.values = queries.view(), .measure = measure};
           const double limit = measure == Measure::hamming ? 2.0 * static_cast<double>(bytes) : 0.5;
