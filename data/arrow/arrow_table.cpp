@@ -120,8 +120,10 @@ class ArrowSource final : public PointSource {
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return table_.input.size(); }
   std::int64_t held_bytes() const override { return table_.input.held_bytes() + opened_.decoding_bytes + 2 * shared_; }
-  std::string only_in_order() const override { return table_.file.kind + " is decoded while it is read"; }
-  bool is_compressed() const override { return true; }
+  std::string only_in_order() const override {
+    return opened_.are_lists ? "" : table_.file.kind + " is decoded while it is read";
+  }
+  bool is_compressed() const override { return !opened_.are_lists || !table_.file.filters.empty(); }
   bool has_chosen_columns() const override { return true; }
   std::vector<std::string> column_names() const override { return names_; }
   std::vector<std::string> remarks() const override {

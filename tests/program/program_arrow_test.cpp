@@ -367,7 +367,7 @@ TEST_CASE("lists of numbers in pages of every kind are the rows, whatever divide
 TEST_CASE("the memory that a message says a run needs is enough for it") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
-  constexpr std::int64_t kRows = 60000, kColumns = 20;
+  constexpr std::int64_t kRows = 300000, kColumns = 20;
   std::vector<ArrowColumn> columns;
   std::vector<float> all;
   for (std::int64_t j = 0; j < kColumns; ++j) {
@@ -412,6 +412,18 @@ TEST_CASE("the memory that a message says a run needs is enough for it") {
       }
     }
   }
+  // Lists stay in their file; other columns need a folder for the rows.
+  Words words{"cluster", "lists.parquet", "-k", "4", "-q", "-f", "--json", "-o", "whole.npy"};
+  const auto in_passes = [&](const char* memory) {
+    words.insert(words.end(), {"--memory", memory, "-o", "passes.npy"});
+    const auto report = done(words, there).json();
+    return report.contains("streamed") ? report.at("streamed").at("passes").get<int>() : 0;
+  };
+  CHECK_FALSE(done(words, there).json().contains("streamed"));
+  CHECK(in_passes("20MB") > 1);
+  CHECK(bytes_of(folder / "passes.npy") == bytes_of(folder / "whole.npy"));
+  words[1] = "columns.parquet";
+  CHECK(run_kith(words, there).says("a Parquet file is decoded while it is read; give --scratch DIR"));
 }
 
 TEST_CASE("results as Parquet and Arrow files have the rows of the CSV file") {
