@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/points/backend.h"
 #include "core/runtime/threads.h"
+#include "data/file_set.h"
 #include "data/format/column_choice.h"
 
 namespace kith::app {
@@ -365,6 +366,10 @@ data::OutputOptions output_options(const CommonOptions& common, const std::vecto
     if (!input.empty()) options.inputs.push_back(data::parse_location(input).file);
   }
   if (!common.config.empty()) options.inputs.push_back(common.config);
+  options.files_of = [](const std::string& name) {
+    const auto set = data::named_set(name);
+    return set ? set->files : std::vector{name};
+  };
   return options;
 }
 

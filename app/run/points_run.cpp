@@ -37,7 +37,8 @@ struct ErrorNames {
 std::optional<ErrorNames> error_names;
 
 data::OutputOptions report_output(const PointsRun& run) {
-  return {.force = run.common.force, .inputs = run.output.inputs, .endings = {".json"}};
+  return {
+      .force = run.common.force, .inputs = run.output.inputs, .files_of = run.output.files_of, .endings = {".json"}};
 }
 
 /// Host bytes of a run whose command needs `bytes` besides its points.
@@ -304,7 +305,7 @@ std::string PointsRun::side_file(const char* option) const {
 }
 
 data::OutputOptions PointsRun::side_output(const char* option) const {
-  data::OutputOptions options{.force = common.force, .inputs = output.inputs};
+  data::OutputOptions options{.force = common.force, .inputs = output.inputs, .files_of = output.files_of};
   for (const SideOutput& side : side_outputs) {
     if (side.option == std::string_view(option)) options.endings = side.endings;
   }

@@ -18,7 +18,6 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "data/file_set.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
 #include "data/io/location.h"
@@ -73,8 +72,7 @@ void check_existing(const std::string& path, const struct stat& status, const Ou
                              describe_special(status.st_mode)));
   }
   for (const std::string& name : options.inputs) {
-    const auto set = named_set(name);
-    for (const std::string& input : set ? set->files : std::vector{name}) {
+    for (const std::string& input : options.files_of != nullptr ? options.files_of(name) : std::vector{name}) {
       if (!is_same_file(input, status)) continue;
       refuse(path, fmt::format("is the input {}, which is never overwritten; choose another name",
                                input == "-" ? "on standard input" : input));

@@ -19,7 +19,9 @@ struct OutputOptions {
   bool force = false;      // replace an existing regular file
   bool may_equal = false;  // unless forced: an existing file with the bytes of the new one stays as it is
   std::vector<std::string> inputs =
-      {};                               // files that must not be overwritten, compared by identity; "-": standard input
+      {};  // files that must not be overwritten, compared by identity; "-": standard input
+  /// The files that an input stands for, if it is a set of them; null: each input is one file.
+  std::vector<std::string> (*files_of)(const std::string& input) = nullptr;
   std::vector<std::string> marks = {};  // of the inputs, for a result that names them
   /// The usual ending of the name, then other allowed ones. Endings that stand for other formats are refused.
   std::vector<std::string> endings = {".h5"};

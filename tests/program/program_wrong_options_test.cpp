@@ -59,12 +59,12 @@ const Wrong kValues[] = {
     {2, "cluster p.csv -k 2 --metric manhattan",
      "--metric manhattan | | k-means supports euclidean, cosine and correlation | a mean does not minimise other "
      "distances | kith "
-     "knn and kith distances"},
+     "knn, kith dbscan and kith distances"},
     {2, "knn p.csv -k 2 --metric minkowski", "--metric | | expected euclidean, cosine, | found 'minkowski' |"},
     {2, "cluster p.csv -k 2 --metric jaccard",
      "--metric jaccard | | k-means supports euclidean, cosine and correlation | a mean does not minimise other "
      "distances | kith "
-     "knn and kith distances"},
+     "knn, kith dbscan and kith distances"},
     {2, "knn p.csv -k 2 --bits 16", "--bits 16 | | expected --metric hamming or jaccard | leave --bits out | "},
     {2, "knn p.csv -k 2 --metric hamming --scale zscore",
      "--scale | | --metric hamming | are bits | leave --scale out"},
