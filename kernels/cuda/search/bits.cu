@@ -3,10 +3,11 @@
 //
 // A block of 256 threads multiplies 128 queries by 128 rows, 1024 bits of them at a time, each warp 32 by 64. While one
 // part is multiplied the next is copied to shared memory. A multiprocessor of an A100 multiplies 16384 bits in a clock,
-// and its shared memory is read in three quarters of the time: at that rate q n D = 10^13 takes 3 ms on an H200. Two
-// instructions for each pair, ten for Jaccard, find the smallest score of 64 rows. Scores of groups that are within no
-// limit are not written, so that a search writes 4 bytes for 64 pairs, and reads the rows once for 128 queries, mostly
-// from the second-level cache. search/float32_search.cu and radius.cu make lists of the scores.
+// and its shared memory is read in three quarters of the time: at that rate q n D = 10^13 would take 3 ms on an H200,
+// whose search of so many takes 15 (2026-11-27). Two instructions for each pair, ten for Jaccard, find the smallest
+// score of 64 rows. Scores of groups that are within no limit are not written, so that a search writes 4 bytes for 64
+// pairs, and reads the rows once for 128 queries, mostly from the second-level cache. search/float32_search.cu and
+// radius.cu make lists of the scores.
 #include <algorithm>
 #include <climits>
 #include <limits>
