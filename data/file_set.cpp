@@ -373,6 +373,7 @@ std::unique_ptr<PointSource> FileSet::open_file(std::size_t i, const ReadOptions
 
 void FileSet::describe_all() {
   std::optional<Description> first;
+  std::size_t first_described = 0;
   std::set<std::string> types;
   TableModel merged;
   bool is_encoded = false;
@@ -381,10 +382,18 @@ void FileSet::describe_all() {
   std::set<Number> held;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     File& file = files_[i];
-    auto opened = open_file(i, options_);
+    file.first_row = rows_;
+    std::unique_ptr<PointSource> opened;
+    try {
+      opened = open_file(i, options_);
+    } catch (const NoRows&) {  // as Spark writes for a part without rows
+      if (!first && i + 1 == files_.size()) throw;
+      continue;
+    }
     const Description found(*opened);
     if (!first) {
       first = found;
+      first_described = i;
       // The columns of numbers of the first file are those of all, also where another file has more.
       if (asks_for_numeric(options_.columns, {}) && found.table) {
         options_.columns.clear();
@@ -394,7 +403,7 @@ void FileSet::describe_all() {
       }
       if (found.table) merged = *found.table;
     }
-    found.check(file.name, *first, files_.front().name);
+    found.check(file.name, *first, files_[first_described].name);
     if (found.table && first->table && !options_.model) {
       merge(merged, *found.table, file.name);
       is_encoded = is_encoded || found.table->has_encodings();
@@ -407,7 +416,6 @@ void FileSet::describe_all() {
     classes.insert(found.value_class);
     held.insert(found.held_as);
     types.insert(opened->element_type());
-    file.first_row = rows_;
     file.rows = opened->rows();
     rows_ += file.rows;
     file_bytes_ += opened->file_bytes();
@@ -443,7 +451,9 @@ void FileSet::describe_all() {
     rows_ = 0;
     for (File& file : files_) file.first_row = std::exchange(rows_, rows_ + file.rows);
   }
-  const Shared model = source(0);
+  const auto has_rows = [](const File& file) { return file.rows > 0; };
+  const auto with_rows = std::ranges::find_if(files_, has_rows);
+  const Shared model = source(with_rows == files_.end() ? 0 : static_cast<std::size_t>(with_rows - files_.begin()));
   columns_ = model->columns();
   class_ = model->value_class();
   held_as_ = model->held_as();
@@ -567,8 +577,9 @@ std::vector<std::string> FileSet::remarks() const {
 std::vector<std::string> FileSet::kept(Kept which) const {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (files_[i].rows == 0) continue;
     std::vector<std::string> texts = source(i)->kept(which);
-    if (texts.empty() && files_[i].rows > 0) {
+    if (texts.empty()) {
       if (all.empty()) return {};
       refuse_input(files_[i].name, fmt::format("expected the column that {} has, found none; add it to this file",
                                                files_.front().name));
@@ -581,8 +592,9 @@ std::vector<std::string> FileSet::kept(Kept which) const {
 RowTexts FileSet::texts_of(const std::string& column) const {
   RowTexts all;
   for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (files_[i].rows == 0) continue;
     RowTexts texts = texts_beside(*source(i), column);
-    if (i == 0) all.name = texts.name;
+    if (all.name.empty()) all.name = texts.name;
     std::ranges::move(texts.texts, std::back_inserter(all.texts));
   }
   return all;

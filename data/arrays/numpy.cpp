@@ -532,6 +532,8 @@ std::unique_ptr<PointSource> open_npy(const Location& location, const ReadOption
   const NumpyHeader header = header_of(input);
   const std::string name = input.name(),
                     problem = refusal(header, input.size() - header.bytes, options.vector_as_column);
+  const std::vector<std::int64_t>& shape = header.shape;
+  if (!problem.empty() && header.obstacle.empty() && shape.size() == 2 && shape[0] == 0) throw NoRows(name, problem);
   if (!problem.empty()) refuse_input(name, problem);
   return open_raw(std::move(input), table_of(header, name, 0, options), options);
 }

@@ -12,6 +12,12 @@ namespace kith::data {
   throw Error(ExitCode::data, place + ": " + problem);
 }
 
+/// A file that could be one of points, if it had rows: a part of a set may be empty.
+class NoRows final : public Error {
+ public:
+  NoRows(const std::string& place, const std::string& problem) : Error(ExitCode::data, place + ": " + problem) {}
+};
+
 /// The same about a value that was read but cannot be used.
 [[noreturn]] inline void refuse_value(const std::string& place, const std::string& problem) {
   throw Error(ExitCode::data, place + ": " + problem, Cause::value);

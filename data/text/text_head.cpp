@@ -478,7 +478,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
     refuse_unclosed(input.name(), head, first_lines.unclosed->text, first_lines.unclosed->number);
   }
   if (head.samples.empty()) {
-    refuse_input(input.name(), fmt::format("expected rows of numbers, found only line {}, which names columns; if it "
+    throw NoRows(input.name(), fmt::format("expected rows of numbers, found only line {}, which names columns; if it "
                                            "holds values, say --header no",
                                            head.first_line));
   }

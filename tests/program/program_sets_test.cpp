@@ -137,6 +137,26 @@ TEST_CASE("a set gives the result of one file with the same rows, in each format
   CHECK(StoredResult(folder / "q2.nn").has("query_files"));
 }
 
+TEST_CASE("a part of a set may have no rows") {
+  const std::string format = GENERATE(".npy", ".csv");
+  const std::string empty = GENERATE("part-0", "part-3", "part-99");
+  INFO(empty << format);
+  const Scratch folder;
+  write_parts(folder, format);
+  write_part(folder / ("set/" + empty + format), 0, 0);
+  done({"cluster", folder / ("one" + format), "-k", "3", "-o", folder / "one.h5"});
+  done({"cluster", folder / "set", "-k", "3", "-o", folder / "set.h5"});
+  same_result(folder / "one.h5", folder / "set.h5", {"labels", "centroids", "counts"});
+  CHECK(StoredResult(folder / "set.h5").vector("files/rows").size() == 4);
+  done({"assign", folder / "set", "--centroids", folder / "one.h5", "-o", folder / "labels/"});
+  CHECK(std::filesystem::exists(folder / ("labels/" + empty + ".npy")));
+  if (format == ".csv") done({"knn", folder / "set", "-k", "1", "--id-column", "a", "-o", folder / "lists.csv"});
+  std::filesystem::create_directory(folder / "none");
+  write_part(folder / ("none/a" + format), 0, 0);
+  write_part(folder / ("none/b" + format), 0, 0);
+  refuses(3, {"cluster", folder / "none", "-k", "2"}, {"b" + format + ": expected"});
+}
+
 TEST_CASE("names, patterns, lists and folders in folders name the same set") {
   const Scratch folder;
   write_parts(folder, ".npy");
