@@ -470,11 +470,11 @@ LabelScores HeldPoints::evaluate(std::span<const std::int32_t> labels, const Sco
                                              "{}; number the clusters from 0",
                                              rows() - 1, *least < 0 ? *least : *most));
   }
+  const std::int64_t clusters = std::int64_t{*most} + 1;
   return state_->compute(options.run, metric, [&](PreparedPoints& prepared, Observer& observer) {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     observer.phase("score", 0);
-    const LabelledClusters labelled =
-        labelled_clusters(*prepared.points, prepared.plan, labels, std::int64_t{*most} + 1);
+    const LabelledClusters labelled = labelled_clusters(*prepared.points, prepared.plan, labels, clusters);
     LabelScores scores{kNone, kNone, calinski_harabasz(labelled), davies_bouldin(labelled), {}};
     if (!labelled.comparable()) {
       throw Error(ExitCode::data,

@@ -56,10 +56,16 @@ Encode how_of(const ordered_json& object) {
   throw std::invalid_argument(fmt::format("a column of the kind '{}'", kind));
 }
 
+/// Only whole numbers are converted to integers: what becomes of 1e308 is undefined.
+std::int64_t whole_number(const ordered_json& value) {
+  if (!value.is_number_integer()) throw std::invalid_argument(value.dump() + " in place of a whole number");
+  return value.get<std::int64_t>();
+}
+
 ColumnModel column_of(const ordered_json& object) {
   ColumnModel column;
   column.name = object.value("name", "");
-  column.number = object.at("number");
+  column.number = whole_number(object.at("number"));
   column.how = how_of(object);
   if (object.contains("texts")) column.texts = object.at("texts").get<std::vector<std::string>>();
   if (column.how == Encode::unit && column.texts.size() != 1) throw std::invalid_argument("a column without its unit");
@@ -140,16 +146,16 @@ std::shared_ptr<const TableModel> read_model(const StoredResult& result) {
   TableModel model;
   try {
     const ordered_json object = ordered_json::parse(text);
-    if (object.at("version").get<int>() > kVersion) {
+    if (whole_number(object.at("version")) > kVersion) {
       refuse_input(result.file(), fmt::format("its model is of a later version; use kith {} or later to read it",
                                               result.text("kith_version")));
     }
     for (const ordered_json& column : object.at("columns")) model.columns.push_back(column_of(column));
-    model.table_columns = object.at("table_columns");
+    model.table_columns = whole_number(object.at("table_columns"));
     model.excluded = object.at("excluded").get<std::vector<std::string>>();
     for (const auto& [name, value] : object.at("options").items()) model.options.emplace_back(name, value);
     model.scale = object.at("scale");
-    model.components = object.at("pca");
+    model.components = whole_number(object.at("pca"));
     model.metric = object.at("metric");
   } catch (const Error&) {
     throw;

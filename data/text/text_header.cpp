@@ -376,6 +376,7 @@ std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& h
       first_records(input, syntax, head.options.skip_lines, std::min(kSearchedLines, lines_of_wide)).lines;
   if (lines.empty()) return {};
   std::vector<Fields> fields;
+  fields.reserve(lines.size());
   for (const FirstRecord& line : lines) fields.push_back(fields_of(line.text, syntax));
   const auto like_last = [&](const Fields& line) { return is_like_row(head, line, fields.back()); };
   const auto rows = std::find_if_not(fields.rbegin(), fields.rend(), like_last).base();
