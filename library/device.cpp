@@ -160,7 +160,9 @@ PointsView values_for(const PointsView& view, Metric metric, PointsMatrix& made,
           if (form == Form::places) {
             write_places(from, out.view(), {.name = name});
           } else {
-            write_directions(from, out.view(), {.name = name}, {.deviates = form == Form::deviations});
+            const bool deviates = form == Form::deviations;
+            write_directions(from, out.view(), {.name = name, .purpose = deviates ? "correlation" : "cosine distance"},
+                             {.deviates = deviates});
           }
           made = std::move(out);
         };

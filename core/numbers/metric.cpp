@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
 #include <type_traits>
 
 namespace kith {
@@ -79,11 +78,9 @@ bool is_zero(std::span<T> row) {
 template <class T>
 [[noreturn]] void refuse(std::span<T> row, const RowPlace& place, bool deviates = false) {
   if (deviates && is_constant(row)) {
-    const bool is_named = std::string_view(place.purpose) != RowPlace{}.purpose;  // as an option of the program
-    const char* purpose = is_named ? place.purpose : "correlation";
     throw Error(ExitCode::data, fmt::format("{}: row {} (counted from 1) has the value {} in all columns, and no "
                                             "correlation; expected rows whose values differ for {}; {}",
-                                            place.name, place.first_row + 1, row.front(), purpose, place.remedy));
+                                            place.name, place.first_row + 1, row.front(), place.purpose, place.remedy));
   }
   if (is_zero(row)) {
     throw Error(
