@@ -19,7 +19,7 @@
 #include "app/run/results.h"
 #include "app/summaries.h"
 #include "core/error.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/format/shape.h"

@@ -17,7 +17,7 @@
 #include "app/run/profile.h"
 #include "core/error.h"
 #include "core/numbers/fixed_point.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/format/shape.h"
 #include "data/format/table_model.h"
 #include "data/io/memory_limit.h"

@@ -16,7 +16,7 @@
 
 #include "data/arrays/numpy.h"
 #include "data/arrow/arrow_table.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_groups.h"

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/points/backend.h"
 #include "core/runtime/threads.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/format/column_choice.h"
 
 namespace kith::app {

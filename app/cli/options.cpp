@@ -11,7 +11,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
 #include "core/points/backend.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/source.h"
 
 namespace kith::app {

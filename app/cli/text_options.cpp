@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/io/quoted.h"

@@ -25,7 +25,7 @@
 #include "core/neighbors/radius.h"
 #include "core/points/weights.h"
 #include "core/preparation/column_sums.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/results/stored_model.h"
 #include "data/results/stored_result.h"
 

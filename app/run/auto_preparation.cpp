@@ -16,7 +16,7 @@
 #include "app/cli/words.h"
 #include "app/run/profile.h"
 #include "core/error.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/io/quoted.h"

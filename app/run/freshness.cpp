@@ -9,7 +9,7 @@
 
 #include "app/cli/words.h"
 #include "core/error.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/io/checksum.h"
 #include "data/io/location.h"
 #include "data/labels.h"

@@ -14,7 +14,7 @@
 #include "app/cli/terminal.h"
 #include "app/run/results.h"
 #include "core/error.h"
-#include "data/file_set.h"
+#include "data/file_names.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
