@@ -206,16 +206,35 @@ std::vector<std::int64_t> choose_each(const char* option, const std::vector<std:
 
 namespace {
 
-/// The columns that are named as latitude and longitude are, in this order. "decimalLatitude" is Darwin Core's.
+/// The last word of a column's name that is no unit of degrees, in lower case: "lat" of "Stop_Lat (deg)".
+std::string last_word(const std::string& name) {
+  constexpr std::string_view kUnits[] = {"deg", "degree", "degrees", "dd", "decimal", "wgs84"};
+  std::string last, word;
+  for (const char c : lower_case(name) + ' ') {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
+      word += c;
+      continue;
+    }
+    if (!word.empty() && std::ranges::find(kUnits, word) == std::end(kUnits)) last = word;
+    word.clear();
+  }
+  return last;
+}
+
+/// The columns that are named as latitude and longitude are, in this order: by the whole name, else by its last word.
+/// "decimalLatitude" is Darwin Core's, "stop_lat" that of GTFS.
 std::vector<std::int64_t> place_columns(const std::vector<std::string>& names, const std::string& table) {
   const auto one_of = [&](const char* what, std::initializer_list<const char*> known) {
     std::vector<std::string> found;
     std::int64_t column = -1;
-    for (std::size_t j = 0; j < names.size(); ++j) {
-      const std::string name = lower_case(trimmed(names[j]));
-      if (std::ranges::find(known, name) == known.end()) continue;
-      column = static_cast<std::int64_t>(j);
-      found.push_back(names[j]);
+    for (const bool whole : {true, false}) {
+      for (std::size_t j = 0; j < names.size(); ++j) {
+        const std::string name = whole ? lower_case(trimmed(names[j])) : last_word(names[j]);
+        if (std::ranges::find(known, name) == known.end()) continue;
+        column = static_cast<std::int64_t>(j);
+        found.push_back(names[j]);
+      }
+      if (!found.empty()) break;
     }
     if (found.size() == 1) return column;
     throw Error(ExitCode::usage,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -129,6 +130,16 @@ class WideRows final : public SourceFilter {
   /// Places have their distances in float64, whatever their degrees are.
   ValueClass value_class() const override { return are_places() ? ValueClass::f64 : inner_->value_class(); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + part_bytes_; }
+  std::vector<std::string> remarks() const override {
+    constexpr std::int64_t kLeastRows = 4;  // fewer may be anywhere
+    std::vector<std::string> all = inner_->remarks();
+    if (are_places() && !are_degrees_ && rows() >= kLeastRows) {
+      all.emplace_back(
+          "no latitude is beyond 1.571 and no longitude beyond 3.142, as if they were radians; kith takes degrees, "
+          "which are radians x 57.29577951");
+    }
+    return all;
+  }
   void read(std::int64_t, MatrixView<float>) override {
     throw Error(ExitCode::internal, name() + ": cannot read float32 values: the rows are held as float64");
   }
@@ -142,6 +153,17 @@ class WideRows final : public SourceFilter {
 
  private:
   bool are_places() const { return form_ == RowForm::places; }
+
+  /// Whether a place is farther from the equator or from Greenwich than it could be in radians.
+  template <class T>
+  static bool exceed_radians(MatrixView<const T> places) {
+    constexpr double kMostLatitude = 1.571, kMostLongitude = 3.142;
+    for (std::int64_t i = 0; i < places.rows; ++i) {
+      if (std::abs(static_cast<double>(places(i, 0))) > kMostLatitude) return true;
+      if (std::abs(static_cast<double>(places(i, 1))) > kMostLongitude) return true;
+    }
+    return false;
+  }
 
   template <class T>
   void read_parts(std::int64_t first, MatrixView<double> out) {
@@ -169,6 +191,7 @@ class WideRows final : public SourceFilter {
                            offers_ ? "remove the row, or give --nan drop" : "remove the row"};
       if (are_places()) {
         write_places(some, to, place, drops_);
+        if (!are_degrees_ && exceed_radians<T>(some)) are_degrees_ = true;
       } else if (form_ != RowForm::wide) {
         write_directions(some, to, place, {.drops = drops_, .deviates = form_ == RowForm::deviations});
       } else if constexpr (std::is_same_v<T, float>) {
@@ -180,7 +203,8 @@ class WideRows final : public SourceFilter {
   RowForm form_;
   bool drops_, offers_;
   int threads_;
-  std::int64_t part_bytes_ = 0;  // of rows that are converted at a time
+  std::int64_t part_bytes_ = 0;            // of rows that are converted at a time
+  std::atomic<bool> are_degrees_ = false;  // of places: no radians
 };
 
 }  // namespace

@@ -126,7 +126,8 @@ class FingerprintSource final : public PointSource {
   std::string only_in_order() const override { return "text is decoded in memory"; }
   Number held_as() const override { return keeps_bytes_ ? Number::uint8 : PointSource::held_as(); }
   std::vector<std::string> kept(Kept which) const override {
-    return which == Kept::id ? all_.ids() : std::vector<std::string>();
+    const bool any = std::ranges::any_of(all_.ids(), [](const std::string& id) { return !id.empty(); });
+    return which == Kept::id && any ? all_.ids() : std::vector<std::string>();
   }
   void read(std::int64_t first, MatrixView<float> out) override { expand(first, out); }
   void read(std::int64_t first, MatrixView<double> out) override { expand(first, out); }

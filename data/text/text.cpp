@@ -51,6 +51,7 @@ class TextSource final : public PointSource {
         threads_(options.threads) {
     const std::vector<std::int64_t> numbers = numbers_of(choice_.points, encodings_);
     const std::vector<std::int64_t> texts = text_columns(head_, numbers, missing_);
+    refuse_angles(head_, choice_.points, input_.name());
     if (!texts.empty() && !keeps_unknown_) {
       refuse_lines_before(input_, head_);
       refuse_faulty_columns(input_, head_, index_text(input_, head_), numbers, texts, options_);

@@ -102,6 +102,27 @@ std::string or_prepare(const ReadOptions& options) {
 
 }  // namespace
 
+void refuse_angles(const TextHead& head, const std::vector<std::int64_t>& columns, const std::string& name) {
+  constexpr std::string_view kDegrees[] = {"°", "º", "deg", "degree", "degrees"};
+  if (head.options.form != RowForm::places) return;
+  for (const TextHead::Sample& row : head.samples) {
+    for (const std::int64_t column : columns) {
+      if (column >= std::ssize(row.fields)) continue;
+      const std::string& field = row.fields[static_cast<std::size_t>(column)];
+      const bool begins = field.find_first_of("0123456789") < 3;  // behind a sign or a letter; others are no angles
+      const std::string unit = split_unit(field).unit;
+      if (!begins || is_missing(head, field) || !is_text_field(head, field) ||
+          std::ranges::find(kDegrees, unit) != std::end(kDegrees)) {
+        continue;
+      }
+      refuse_value(name, fmt::format("line {}, {}: expected degrees as a number, found '{}'; write minutes and seconds "
+                                     "as a part of the degree, and south and west as negative numbers: 0°07'39\" W "
+                                     "is -0.1275",
+                                     row.line, show_column(head.names, column), quoted(field, 40)));
+    }
+  }
+}
+
 void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, std::size_t points,
                          const std::string& name) {
   constexpr std::size_t kShown = 30;

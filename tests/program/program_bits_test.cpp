@@ -234,6 +234,14 @@ TEST_CASE("molecules that are similar to one, with their names") {
   CHECK(done({"info", kDrugs}).out.find("fingerprint") != std::string::npos);
 }
 
+TEST_CASE("fingerprints without identifiers are named by their rows") {
+  const Scratch folder;
+  for (const char* end : {"\n", "\t\n"}) {
+    write_bytes(folder / "f.fps", fmt::format("#FPS1\n0f{0}1f{0}ff{0}", end));
+    CHECK(done({"knn", folder / "f.fps", "-k", "1", "--metric", "hamming", "-q"}).out == "0\t1\t1\n1\t0\t1\n2\t1\t3\n");
+  }
+}
+
 TEST_CASE("graphs, groups, classes, truth, distances and density clusters of bits") {
   const Scratch folder;
   const auto made = [&](Words words, const char* name) {

@@ -144,6 +144,54 @@ TEST_CASE("columns of places are found by their names, or given; what is no plac
   }
 }
 
+TEST_CASE("columns of places may have units and other words in their names, of which the whole name counts first") {
+  const Scratch folder;
+  const std::string table = folder / "p.csv";
+  const std::vector<Place> all = places(12);
+  const auto found = [&](const char* header) {
+    write_table(table, all, header);
+    return run_kith({"knn", table, "--metric", "haversine", "-k", "2", "-q"});
+  };
+  const std::string lines = found("city,lng,population,lat").out;
+  for (const char* header : {"city,Lon_deg,population,Lat_deg", "city,Longitude (deg),population,Latitude (deg)",
+                             "city,stop_lon,population,stop_lat", "city,GPS lng,population,GPS lat",
+                             "city,decimalLongitude,population,decimalLatitude", "city,lon,parent_lat,lat"}) {
+    INFO(header);
+    CHECK(found(header).out == lines);
+  }
+  for (const char* header : {"city,lon_rad,population,lat_rad", "city,lon,population,lat_error",
+                             "city,stop_lon,parent_lat,stop_lat", "city,x,population,y"}) {
+    INFO(header);
+    CHECK(found(header).code == 2);
+    CHECK(found(header).says("give --columns LATITUDE,LONGITUDE with the names of yours"));
+  }
+}
+
+TEST_CASE("angles with minutes or a side of the world are refused, and radians are remarked on") {
+  const Scratch folder;
+  const std::string table = folder / "p.csv";
+  const Words knn{"knn", table, "--metric", "haversine", "-k", "1", "-q"};
+  for (const char* row : {"51.5S,0.12", "51.5 S,0.12", "48 51 24,2", "\"48°51'24\"\" N\",2", "N 48.85,2"}) {
+    write_bytes(table, fmt::format("lat,lon\n{}\n{}\n", row, row));
+    refuses(3, knn, {"line 2, column 1 ('lat'): expected degrees as a number", "is -0.1275"});
+    Words encoded = knn;
+    encoded.insert(encoded.end(), {"--encode", "lat=unit"});
+    refuses(3, encoded, {"expected degrees as a number"});
+  }
+  write_bytes(table, "lat,lon\n48.8566°,2.3522°\n51.5°,-0.12°\n");
+  refuses(3, knn, {"--encode lat=unit makes numbers of them"});
+  Words encoded = knn;
+  encoded.insert(encoded.end(), {"--encode", "unit"});
+  CHECK(done(encoded).out.starts_with("0\t1\t342."));
+  const std::string radians = "lat,lon\n0.85,0.04\n-0.6,3.1\n0.9,-0.002\n1.2,2.9\n";
+  write_bytes(table, radians);
+  CHECK(done(knn).says("as if they were radians; kith takes degrees"));
+  write_bytes(table, radians + "1.6,0\n");
+  CHECK(!done(knn).says("radians"));
+  write_bytes(table, "lat,lon\n0.85,0.04\n-0.6,3.1\n");  // two places may be anywhere
+  CHECK(!done(knn).says("radians"));
+}
+
 TEST_CASE("a radius in km: pairs whose distance is no farther, and clusters of places") {
   const Scratch folder;
   const std::string table = folder / "places.csv", out = folder / "out.h5", queries = folder / "queries.csv";
