@@ -162,14 +162,12 @@ std::vector<Number> encode(PointSource& source, Labels& labels, const Read& read
   return values;
 }
 
-/// Whole numbers as texts, in their order. `field`: the name of a column of records; empty: the source has one column.
-Labels labels_of_numbers(const Location& location, const std::string& field = "") {
+/// Whole numbers as texts, in their order.
+Labels labels_of_numbers(const Location& location) {
   const std::string name =
       location.dataset.empty() ? location.file : fmt::format("{}:{}", location.file, location.dataset);
-  const auto source = open_points(name, {.precision = Precision::f64,
-                                         .vector_as_column = true,
-                                         .columns = field.empty() ? "" : fmt::format("\"{}\"", field),
-                                         .missing = Missing::keep});
+  const auto source =
+      open_points(name, {.precision = Precision::f64, .vector_as_column = true, .missing = Missing::keep});
   if (source->columns() != 1) {
     refuse_input(source->name(), fmt::format("expected labels, one number for each row, found a matrix of {} x {}; "
                                              "name the vector that holds them as FILE:DATASET, or keep "
@@ -211,7 +209,7 @@ Labels labels_of_numbers(const Location& location, const std::string& field = ""
 /// A vector of texts or numbers, or a field of records, which holds numbers.
 Labels labels_of_dataset(const std::string& file, const std::string& path, const std::string& field = "") {
   const std::string name = fmt::format("{}:{}", file, path);
-  if (!field.empty()) return labels_of_numbers({file, path}, field);
+  if (!field.empty()) return labels_of_numbers({file, fmt::format("{}/{}", path, field)});
   const auto child = Hdf5Child::of(file);
   const FoundTexts found = child->call(name, &find_texts, file, path);
   if (found.count < 0) return labels_of_numbers({file, path});

@@ -53,10 +53,21 @@ bool has_size(const std::string& file, const Fits& fits) {
   return fits(std::uint64_t{numbers[0]}, std::uint64_t{numbers[1]}, std::uint64_t{size - kHeader});
 }
 
-/// Whether the file has the size that its first two uint32, n and k, give: n x k neighbours and distances.
+/// Whether the file has the size that its first two uint32, n and k, give: n x k neighbours and distances; and the
+/// first neighbours are different rows. A file of float64 has the same size.
 bool is_ground_truth(const std::string& file) {
-  return has_size(
-      file, [](std::uint64_t n, std::uint64_t k, std::uint64_t bytes) { return bytes % 8 == 0 && bytes / 8 == n * k; });
+  constexpr std::size_t kMostLooked = 128;
+  const std::string bytes = first_bytes(file, kHeader + kMostLooked * sizeof(std::int32_t));
+  const auto are_rows = [&](std::size_t count) {
+    std::vector<std::int32_t> rows(std::min(count, (bytes.size() - kHeader) / sizeof(std::int32_t)));
+    std::memcpy(rows.data(), bytes.data() + kHeader, rows.size() * sizeof(std::int32_t));
+    std::erase(rows, -1);  // none
+    std::sort(rows.begin(), rows.end());
+    return rows.empty() || (rows[0] >= 0 && std::adjacent_find(rows.begin(), rows.end()) == rows.end());
+  };
+  return has_size(file, [&](std::uint64_t n, std::uint64_t k, std::uint64_t size) {
+    return size % 8 == 0 && size / 8 == n * k && are_rows(static_cast<std::size_t>(k));
+  });
 }
 
 /// The same of the answers of a search within a radius, n and m: n counts, then m neighbours and m distances.

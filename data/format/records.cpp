@@ -35,7 +35,8 @@ std::vector<std::int64_t> without_numbers(const std::vector<RecordField>& column
                                           const std::vector<std::int64_t>& chosen) {
   std::vector<std::int64_t> found;
   for (const std::int64_t j : chosen) {
-    if (!columns[static_cast<std::size_t>(j)].element) found.push_back(j);
+    const RecordField& column = columns[static_cast<std::size_t>(j)];
+    if (!column.element || column.is_code) found.push_back(j);
   }
   std::sort(found.begin(), found.end());
   return found;

@@ -20,6 +20,7 @@ struct RecordField {
   std::int64_t at = 0;                 // its first byte in the record
   std::int64_t count = 1;              // of values
   std::optional<ElementType> element;  // if they are numbers that kith can read
+  bool is_code = false;                // the numbers stand for texts or dates: no points, but labels
 };
 
 struct Records {
@@ -30,7 +31,7 @@ struct Records {
 // For data/io/packed.h.
 template <class Archive>
 void each_field(Archive& archive, RecordField& field) {
-  archive(field.name, field.type, field.at, field.count, field.element);
+  archive(field.name, field.type, field.at, field.count, field.element, field.is_code);
 }
 template <class Archive>
 void each_field(Archive& archive, Records& records) {

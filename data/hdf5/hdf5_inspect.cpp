@@ -59,9 +59,10 @@ std::string float_name(hid_t type) {
   return fmt::format("float of {} bits in {} bytes, {} of them exponent", f.precision, f.size, f.exponent_bits);
 }
 
-/// Whether the type is the boolean of h5py, a one-byte enumeration of FALSE, 0, and TRUE, 1; in R it may
-/// have NA, 2, too.
+/// Whether the type is the boolean of PyTables, a bit field of one byte, or of h5py, a one-byte enumeration of FALSE,
+/// 0, and TRUE, 1; in R it may have NA, 2, too.
 bool is_boolean(hid_t type) {
+  if (H5Tget_class(type) == H5T_BITFIELD) return H5Tget_size(type) == 1 && H5Tget_precision(type) == 8;
   const int members = H5Tget_class(type) == H5T_ENUM && H5Tget_size(type) == 1 ? H5Tget_nmembers(type) : 0;
   std::uint8_t no = 1, yes = 0, none = 0;
   if (members < 2 || members > 3 || H5Tenum_valueof(type, "FALSE", &no) < 0 || H5Tenum_valueof(type, "TRUE", &yes) < 0)
@@ -77,7 +78,8 @@ std::string type_name(hid_t type) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_INTEGER) return integer_name(type);
   if (kind == H5T_FLOAT) return float_name(type);
-  if (kind == H5T_ENUM) return is_boolean(type) ? "bool" : "enum";
+  if (is_boolean(type)) return "bool";
+  if (kind == H5T_ENUM) return "enum";
   for (const auto& [known, name] : kNames) {
     if (kind == known) return name;
   }
@@ -281,8 +283,19 @@ bool is_table_of_pandas(const Hdf5InputFile& file, const std::string& path) {
   return text_attribute(group.get(), "pandas_type").ends_with("_table");
 }
 
+/// Marks the fields of a table of pandas that are codes of categories, or dates as nanoseconds.
+void mark_codes(hid_t dataset, Records& records) {
+  for (RecordField& field : records.fields) {
+    const bool is_category = text_attribute(dataset, (field.name + "_meta").c_str()) == "category";
+    const std::string kind = text_attribute(dataset, (field.name + "_dtype").c_str());
+    if (!is_category && !kind.starts_with("datetime64") && !kind.starts_with("timedelta64")) continue;
+    field.is_code = true;
+    field.type = is_category ? "category" : kith::quoted(kind);
+  }
+}
+
 /// Finds the fields of a compound, and the obstacle if its values cannot be read.
-void inspect_records(const Hdf5InputFile& file, hid_t type, DatasetFacts& facts) {
+void inspect_records(const Hdf5InputFile& file, hid_t dataset, hid_t type, DatasetFacts& facts) {
   if (is_variable(type)) {
     if (facts.obstacle.empty()) {
       facts.obstacle =
@@ -292,7 +305,10 @@ void inspect_records(const Hdf5InputFile& file, hid_t type, DatasetFacts& facts)
     return;
   }
   facts.records = records_of(type);
-  if (is_table_of_pandas(file, facts.info.path)) facts.index = "index";
+  if (is_table_of_pandas(file, facts.info.path)) {
+    facts.index = "index";
+    mark_codes(dataset, facts.records);
+  }
   const std::string problem = refusal_of_fields(facts.records);
   if (facts.obstacle.empty()) facts.obstacle = problem;
   if (problem.empty()) describe_columns(facts.records, facts.info.path, facts.info);
@@ -331,10 +347,12 @@ void inspect_writer(const Hdf5InputFile& file, hid_t dataset, DatasetFacts& fact
   facts.reversed = !matlab.empty() || r || is_reduction_of_seurat(file, facts.info.path) ||
                    is_value_of_octave(file, facts.info.path);
   if (matlab.empty()) return;
-  const bool empty = has_attribute(dataset, "MATLAB_empty");
-  if (matlab != "char" && !empty) return;
-  facts.obstacle = empty ? "expected at least 1 row and 1 column, found an empty matrix; name another dataset"
-                         : "expected numbers, found MATLAB text; name a dataset of numbers";
+  const bool empty = has_attribute(dataset, "MATLAB_empty"), object = has_attribute(dataset, "MATLAB_object_decode");
+  if (matlab != "char" && !empty && !object) return;
+  facts.obstacle = empty    ? "expected at least 1 row and 1 column, found an empty matrix; name another dataset"
+                   : object ? "expected numbers, found a MATLAB object; save its numbers as a matrix, such as "
+                              "table2array(x) of a table or posixtime(x) of dates"
+                            : "expected numbers, found MATLAB text; name a dataset of numbers";
   facts.info.type = "MATLAB " + kith::quoted(matlab);
 }
 
@@ -349,7 +367,7 @@ DatasetFacts inspect(const Hdf5InputFile& file, hid_t dataset, const std::string
   facts.element = element_of(type.get());
   inspect_storage(dataset, facts);
   if (facts.element) inspect_marks(dataset, facts);
-  if (H5Tget_class(type.get()) == H5T_COMPOUND) inspect_records(file, type.get(), facts);
+  if (H5Tget_class(type.get()) == H5T_COMPOUND) inspect_records(file, dataset, type.get(), facts);
   // Reading the shape of a virtual dataset would open the files that it refers to.
   if (facts.info.layout != "virtual" && facts.info.layout != "unknown") facts.info.shape = extents_of(dataset);
   inspect_writer(file, dataset, facts);
@@ -432,6 +450,17 @@ std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_byte
   return "";
 }
 
+namespace {
+
+/// As h5py, PyTables and MATLAB store them.
+bool are_complex(const Records& records) {
+  const auto& fields = records.fields;
+  return fields.size() == 2 && fields[0].name.starts_with("r") && fields[1].name.starts_with("i") &&
+         fields[0].element && fields[0].element == fields[1].element;
+}
+
+}  // namespace
+
 std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vector_as_column) {
   if (!facts.obstacle.empty()) return facts.obstacle;
   if (facts.info.type == kVariableLength) {
@@ -445,6 +474,8 @@ std::string refusal(const DatasetFacts& facts, std::int64_t file_bytes, bool vec
         "dataset of numbers",
         facts.info.type, facts.info.byte_order == "other" ? " in an unknown byte order" : "");
   }
+  if (facts.has_records() && facts.info.shape.size() != 1 && are_complex(facts.records))
+    return "expected numbers, found complex numbers; save real and imaginary parts as columns";
   if (facts.has_records() && facts.info.shape.size() != 1) {
     return fmt::format("expected 1 dimension of records, found {} ({}); write them as a vector",
                        facts.info.shape.size(), show_shape(facts.info.shape));

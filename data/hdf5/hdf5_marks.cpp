@@ -51,6 +51,7 @@ std::optional<Numbers> numbers_of(hid_t dataset, const char* name, std::string& 
     if (error != std::errc() || end != text.data() + text.size()) return fail(fmt::format("'{}'", quoted(text, 20)));
     numbers.values = {value};
     numbers.is_float = true;
+    numbers.bytes = sizeof value;
     return numbers;
   }
   if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || count < 1 || count > kMost) return fail("something else");

@@ -267,7 +267,8 @@ void for_each_dataset(const Hdf5InputFile& file, const std::function<void(Visite
         visit({join(path), Handle(), describe_damage(hdf5_reason()), true});
         continue;
       }
-      if (!is_new(object.get())) continue;
+      const bool is_hidden = name.starts_with("_i_") || name.starts_with("_p_");  // in PyTables: indexes of tables
+      if (!is_new(object.get()) || (is_hidden && H5Iget_type(object.get()) == H5I_GROUP)) continue;
       const auto kind = H5Iget_type(object.get());
       if (kind == H5I_GROUP && path.size() < kMaximumDepth) groups.push_back(path);
       if (kind == H5I_GROUP && path.size() >= kMaximumDepth) visit({join(path), Handle(), "nested too deeply"});
@@ -363,15 +364,25 @@ std::string usual_dataset(const std::vector<DatasetInfo>& candidates) {
 }  // namespace
 
 std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
-  const auto all = list_open_file(file);
+  auto all = list_open_file(file);
+  std::erase_if(all, [](const DatasetInfo& info) {  // what cells and objects of MATLAB refer to
+    return info.path.starts_with("/#refs#/") || info.path.starts_with("/#subsystem#/");
+  });
   const auto refuse_frames = [&] {
-    for (const DatasetInfo& info : all) refuse_pandas_frame(file, folder_of(info.path));
+    for (const DatasetInfo& info : all) {
+      const std::string folder = folder_of(info.path);  // a frame has frames of its categories inside, /df/meta
+      for (std::size_t at = folder.find('/', 1); at != folder.npos; at = folder.find('/', at + 1))
+        refuse_pandas_frame(file, folder.substr(0, at));
+      refuse_pandas_frame(file, folder);
+    }
   };
   for (const TableKind kind : kTableKinds) {
     std::vector<DatasetInfo> candidates;
     std::copy_if(all.begin(), all.end(), std::back_inserter(candidates),
                  [&](const auto& info) { return is_of_kind(info, kind, vector_as_column); });
-    if (candidates.size() == 1 && kind != TableKind::records) return candidates[0].path;
+    // The columns of a frame of pandas have their names, unless they are in blocks.
+    const auto is_block = [](const std::string& column) { return column.starts_with("values_block_"); };
+    if (candidates.size() == 1 && std::ranges::none_of(candidates[0].columns, is_block)) return candidates[0].path;
     if (!candidates.empty()) refuse_frames();
     if (candidates.size() == 1) return candidates[0].path;
     if (candidates.size() > 1) {
@@ -381,11 +392,10 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
     }
   }
   refuse_frames();
-  if (all.size() == 1 && all[0].type == "compound") {
-    refuse_input(fmt::format("{}:{}", file.name(), all[0].path), all[0].unreadable);
-  }
   const auto truths =
       std::ranges::find_if(all, [](const DatasetInfo& info) { return info.type == "bool" && info.shape.size() == 2; });
+  if (all.size() == 1 && truths == all.end() && !all[0].unreadable.empty())
+    refuse_input(fmt::format("{}:{}", file.name(), all[0].path), all[0].unreadable);
   refuse_input(file.name(), fmt::format("expected a 2-dimensional dataset of numbers, found {}; {}", show_datasets(all),
                                         truths == all.end() ? "give a file with one"
                                                             : fmt::format("to read truth values as 0 and 1, name them, "

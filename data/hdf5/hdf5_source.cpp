@@ -65,7 +65,9 @@ std::vector<RecordField> fields_of(const DatasetFacts& facts, const std::string&
   if (!named.empty()) {  // a field with a column for each of its values
     ReadOptions of_field;
     of_field.columns = "\"" + named + "\"";
-    return choose_fields(facts.records, of_field, name);
+    Records records = facts.records;
+    for (RecordField& field : records.fields) field.is_code = false;
+    return choose_fields(records, of_field, name);
   }
   std::vector<RecordField> fields = choose_fields(facts.records, options, name);
   if (options.columns.empty()) std::erase_if(fields, [&](const auto& field) { return field.name == facts.index; });

@@ -376,7 +376,11 @@ std::string unzip_command(const std::string& file) {
                           has_ending(name, ".data") || has_ending(name, ".tab") || has_ending(name, ".dat");
     if (is_table && is_plain(name)) return fmt::format("unzip -p IN '{}' | kith COMMAND -", name);
   }
-  return names.size() < 2 ? "unzip -p IN | kith COMMAND -" : "unzip IN";
+  constexpr const char* kNoStreams[] = {".npz", ".h5", ".hdf5", ".h5ad", ".loom", ".nc", ".mat", ".parquet", ".zip"};
+  const bool is_stream = std::none_of(std::begin(kNoStreams), std::end(kNoStreams), [&](const char* ending) {
+    return !names.empty() && has_ending(names[0], ending);
+  });
+  return names.size() < 2 && is_stream ? "unzip -p IN | kith COMMAND -" : "unzip IN";
 }
 
 /// Of a compressed file whose content is of another kind.
@@ -428,6 +432,28 @@ std::string describe_foreign_folder(const std::string& folder) {
       has(".zarray") ? "" : "['ARRAY']");
 }
 
+namespace {
+
+/// Of a file of two numbers and as many values, as vector files without one of their names are; empty for others.
+std::string command_for_values(const std::string& file, std::string_view bytes) {
+  constexpr std::uintmax_t kHeader = 2 * sizeof(std::uint32_t);
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(file, failed);
+  if (failed || bytes.size() < kHeader) return "";
+  std::uint32_t shape[2];
+  std::memcpy(shape, bytes.data(), kHeader);
+  for (const auto& [width, type] : {std::pair(1, "u1"), {2, "f2"}, {4, "f4"}, {8, "f8"}}) {
+    if (shape[0] == 0 || shape[1] == 0 || size != kHeader + std::uintmax_t{shape[0]} * shape[1] * width) continue;
+    return fmt::format(
+        "python3 -c \"import numpy; numpy.save('OUT.npy', numpy.fromfile('IN', '<{}', offset=8)"
+        ".reshape({}, {}))\", if its values are of that type",
+        type, shape[0], shape[1]);
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string conversion_of(const std::string& file) {
   const std::string bytes = shown_bytes(file), compression = compression_of(file);
   const bool is_r = has_ending(file, ".rds") || has_ending(file, ".rda") || has_ending(file, ".RData");
@@ -446,6 +472,7 @@ std::string conversion_of(const std::string& file) {
     const std::string content = begin_of_stream(file);
     if (const std::string command = inflating_command(compression, content); !command.empty()) return command;
   }
+  if (kind_of(bytes).name == nullptr && !is_text(bytes)) return command_for_values(file, bytes);
   return command.starts_with("unzip ") ? unzip_command(file) : std::string(command);
 }
 

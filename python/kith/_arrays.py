@@ -50,15 +50,20 @@ def save_table(folder: str, argument: str, values: Any) -> str:
     return path
 
 
+def without_mask(values: Any) -> Any:
+    """An array whose masked values are NaN."""
+    if not np.ma.is_masked(values):
+        return values
+    kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
+    return np.ma.filled(values.astype(kind), np.nan)
+
+
 def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     """An array of another type than objects. Masked values and missing ones of a data frame become NaN."""
     if isinstance(values, (str, os.PathLike)):
         raise make_error(2, f"{argument}: expected an array, found the name {os.fspath(values)!r}; read the file first, "
                        "as with numpy.load(), or give it to the program kith")
-    if np.ma.is_masked(values):
-        kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
-        return np.ma.filled(values.astype(kind), np.nan)
-    array = np.asarray(values)
+    array = np.asarray(without_mask(values))
     if array.dtype.kind != "O":
         return array
     if all(isinstance(value, str) for value in array.flat):
@@ -101,10 +106,10 @@ def is_on_gpu(values: Any) -> bool:
 
 
 def on_host(values: Any) -> Any:
-    """Values of another package (DLPack); those in the memory of a GPU are copied to the host."""
+    """Values of another package (DLPack); those in the memory of a GPU are copied to the host. Masked ones are NaN."""
     place = getattr(values, "__dlpack_device__", None)
     if place is None or isinstance(values, np.ndarray):
-        return values
+        return without_mask(values)
     if place()[0] == HOST:
         return values if hasattr(values, "__array__") else np.from_dlpack(values)
     for method in ("get", "cpu"):  # of CuPy; of PyTorch
@@ -137,7 +142,18 @@ def values(given: Any, argument: str) -> np.ndarray[Any, Any]:
     kind = _held_type(array.dtype)
     if kind is None:
         raise make_error(3, f"{argument}: expected an array of numbers, found values of type {array.dtype}")
-    return np.ascontiguousarray(array, dtype=kind)
+    rows = np.ascontiguousarray(array, dtype=kind)
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        _require_exact(array, rows, argument)
+    return rows
+
+
+def _require_exact(array: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], argument: str) -> None:
+    """Raises if float64 does not hold one of the integers."""
+    for row, column in np.argwhere((rows >= 2.0**53) | (rows <= -(2.0**53))):
+        if int(rows[row, column]) != int(array[row, column]):
+            raise make_error(3, f"{argument}: row {row + 1}, column {column + 1} (counted from 1): expected an integer "
+                             f"that is exactly a float64, found {array[row, column]}; replace the value or remove the row")
 
 
 def matrix(given: Any, argument: str) -> np.ndarray[Any, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._arrays import on_host
-from ._choice import _native
+from ._choice import _native, rounded
 from ._conventions import (
     BaseEstimator, ClassNamePrefixFeaturesOutMixin, ConvergenceWarning, HoldsValues, SparseClusters, TakesSparse,
     TransformerMixin, check_is_fitted, is_real, is_whole, metric_of, points, require, seed_of, threads_of, weights,
@@ -139,8 +139,8 @@ class KMeans(HoldsValues, SparseClusters, ClassNamePrefixFeaturesOutMixin, Trans
         """Distances to all centroids, in the type of X: shape (n_samples, n_clusters)."""
         check_is_fitted(self)
         rows = points(self, X, reset=False, stays=True)
-        kind = getattr(rows, "dtype", np.float32 if getattr(rows, "value_class", "") == "f32" else np.float64)
-        return np.asarray(_native.distances(rows, self.cluster_centers_)).astype(kind, copy=False)
+        held = rows if isinstance(rows, _native.Points) else _native.Points(rows, name="X")
+        return np.asarray(rounded(_native.distances(held, self.cluster_centers_), "euclidean", held))
 
     def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> NDArray[Any]:
         """fit(X).transform(X)"""
@@ -355,10 +355,12 @@ class DBSCAN(SparseClusters, BaseEstimator):
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import connected_components
 
-        of_rows = np.asarray(sample_weight, dtype=np.float64)
+        of_rows = np.asarray(on_host(sample_weight), dtype=np.float64)
         of_rows = np.full(len(rows), of_rows) if of_rows.ndim == 0 else of_rows
         if of_rows.shape != (len(rows),):
             raise ValueError(f"sample_weight.shape == {of_rows.shape}, expected {(len(rows),)}!")
+        if not np.isfinite(of_rows).all():
+            raise ValueError("Input sample_weight contains NaN or infinity.")
         if not of_rows.any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         begin, near, _ = _native.Index(rows, metric, threads=threads).within(None, radius, include_self=True)

@@ -148,6 +148,45 @@ TEST_CASE("matrices of MATLAB keep their rows as rows") {
   CHECK(list_datasets(file).at(0).shape == std::vector<std::int64_t>{2, 3});
 }
 
+TEST_CASE("what cells of MATLAB refer to is not proposed, and its objects and complex numbers are named") {
+  const Scratch folder;
+  const std::string file = folder / "x.mat";
+  const auto make = [&](const char* attribute) {
+    FileMaker maker(file);
+    maker.floats("A", {3, 2}, {1, 2, 3, 4, 5, 6});
+    maker.group("#refs#");
+    maker.floats("#refs#/a", {3, 2}, {1, 2, 3, 4, 5, 6});
+    const hid_t dataset = H5Dopen2(maker.id(), "A", H5P_DEFAULT);
+    write_text_attribute(dataset, "MATLAB_class", "datetime", false);
+    if (attribute != nullptr) write_sizes(dataset, attribute, {3});
+    H5Dclose(dataset);
+  };
+  make(nullptr);
+  CHECK(read_values(file) == std::vector<double>{1, 3, 5, 2, 4, 6});
+  make("MATLAB_object_decode");
+  refused(ExitCode::data, [&] { open_points(file); }, {"x.mat:/A: expected numbers, found a MATLAB object"});
+  {
+    FileMaker maker(file);
+    const hid_t complex = H5Tcreate(H5T_COMPOUND, 16);
+    H5Tinsert(complex, "real", 0, H5T_NATIVE_DOUBLE);
+    H5Tinsert(complex, "imag", 8, H5T_NATIVE_DOUBLE);
+    const double values[4] = {1, 2, 3, 4};
+    maker.dataset("z", complex, {1, 2}, complex, values);
+    H5Tclose(complex);
+  }
+  refused(ExitCode::data, [&] { open_points(file); }, {"x.mat:/z: expected numbers, found complex numbers"});
+}
+
+TEST_CASE("booleans of PyTables are read as 0 and 1 if their dataset is named") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5";
+  const std::uint8_t values[4] = {1, 0, 0, 1};
+  FileMaker(file).dataset("b", H5T_STD_B8LE, {2, 2}, H5T_NATIVE_B8, values);
+  CHECK(read_values(file + ":b") == std::vector<double>{1, 0, 0, 1});
+  CHECK(list_datasets(file).at(0).type == "bool");
+  refused(ExitCode::data, [&] { open_points(file); }, {"to read truth values as 0 and 1, name them", "x.h5:/b"});
+}
+
 TEST_CASE("a sparse matrix whose parts are groups or links to itself is refused") {
   const Scratch folder;
   const std::string file = folder / "x.h5";

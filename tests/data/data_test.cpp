@@ -318,7 +318,7 @@ TEST_CASE("the name of the dataset is optional if the file has only one matrix")
           {"found 2", "/test (1 x 2, float32)", "/train (3 x 1, float32)", "name one", "choice.h5:/train"});
   { FileMaker(file).floats("cube", {1, 1, 1}, {0}); }
   refused(ExitCode::data, [&] { open_points(file); },
-          {"expected a 2-dimensional dataset of numbers", "/cube (1 x 1 x 1, float32)"});
+          {"choice.h5:/cube: expected 2 dimensions (rows, features), found 3 (1 x 1 x 1)"});
   { FileMaker maker(file); }
   refused(ExitCode::data, [&] { open_points(file); }, {"no dataset at all"});
 }

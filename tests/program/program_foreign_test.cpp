@@ -182,6 +182,8 @@ TEST_CASE("the command that a message about a compressed table proposes works") 
     CHECK(in_folder(command) == 0);
     CHECK(bytes_of(folder / "labels.csv") == "row,label\n0,0\n1,0\n");
   }
+  write_bytes(folder / "inner.zip", zip({{"x.npz", "PK\3\4"}}));  // no stream
+  refuses(3, {"cluster", folder / "inner.zip", "-k", "1"}, {"convert it: unzip IN"});
   // Archives of NumPy are read under any name.
   write_bytes(folder / "arrays.zip", zip({{"x.npy", npy("'<f8'", false, "(1, 1)", raw<double>({1}))}}));
   CHECK(done({"cluster", folder / "arrays.zip", "-k", "1"}).says("arrays.zip:/x, 1 x 1 float64"));
@@ -200,6 +202,10 @@ TEST_CASE("cropped vector files are read as far as their name says, and answers 
   write_bytes(folder / "x.u8bin", rows + "abcdef");
   refuses(3, {"cluster", "x.u8bin", "-k", "1"},
           {"its first 3 rows were copied on purpose", "numpy.memmap('IN', 'uint32', 'r+', shape=2)[0] = 3"}, there);
+  // Values of eight bytes behind two numbers have the size of neighbours and distances.
+  write_bytes(folder / "x.f64bin", little(3, 4) + little(2, 4) + raw<double>({0.1, 0.2, 0.3, 0.4, 0.5, 0.6}));
+  refuses(3, {"cluster", "x.f64bin", "-k", "1"},
+          {"unknown binary data", "numpy.fromfile('IN', '<f8', offset=8).reshape(3, 2))"}, there);
   const std::string answers = little(2, 4) + little(3, 4) + raw<std::int32_t>({1, 2, 5, 6, 7}) + raw<float>({1, 2, 3});
   for (const char* name : {"range_gt", "range.ibin", "range.rangeres"}) {
     write_bytes(folder / name, answers);

@@ -111,9 +111,13 @@ class AsEveryWhere(unittest.TestCase):
         hole = X.copy()
         hole[7, 2] = np.nan
         for estimator in (kith.KMeans(3), kith.NearestNeighbors(), kith.DBSCAN()):
-            for wrong in (hole, X[0], [["a", "b"]]):
+            for wrong in (hole, np.ma.masked_array(X, mask=np.isnan(hole)), X[0], [["a", "b"]]):
                 with self.assertRaises(ValueError):
                     estimator.fit(wrong)
+        for estimator in (kith.KMeans(3), kith.DBSCAN()):
+            for weights in (hole[:, 2], np.ma.masked_array(X[:, 2] ** 2, mask=np.isnan(hole[:, 2]))):
+                with self.assertRaises(ValueError):
+                    estimator.fit(X, sample_weight=weights)
         for wrong in (kith.KMeans(0), kith.KMeans(301), kith.KMeans(3, init="other"), kith.KMeans(3, init=X[:2]),
                       kith.KMeans(3, tol=-1), kith.DBSCAN(eps=0), kith.DBSCAN(min_samples=0.5),
                       kith.DBSCAN(metric="hamming"), kith.NearestNeighbors(p=3)):

@@ -121,9 +121,16 @@ def test_numbers_of_any_type():
                          medoids=np.True_, save_distances=np.False_)
     assert np.array_equal(one.labels, other.labels) and np.array_equal(one.medoids, other.medoids)
     assert other.distances is None
+    assert len(set(kith.cluster([[2**60], [2**53], [1]], 3).labels.tolist())) == 3
     for wrong in ("1", None, [0.5], np.array([0.5, 1]), 1j, object()):
         fails(lambda: kith.within(points, wrong), 2, "radius: expected a number")
         fails(lambda: kith.cluster(points, wrong), 2, "clusters: expected a number")
+
+
+def test_integers_that_float64_does_not_hold():
+    for wrong in ([[1, 2], [3, 2**60 + 1]], [[1, 2], [3, -(2**53) - 1]], np.array([[1, 2], [3, 2**64 - 1]], np.uint64)):
+        fails(lambda: kith.cluster(wrong, 2), 3, "points: row 2, column 2 (counted from 1)",
+              "expected an integer that is exactly a float64")
 
 
 def test_arrays_as_options():
