@@ -82,7 +82,8 @@ std::string with_kept_blanks(std::string text) {
 /// Where the command begins with which a message ends, behind ": "; its size if there is none.
 std::size_t command_in(const std::string& message) {
   std::size_t begin = message.size();
-  for (const char* program : {": kith ", ": python3 -c ", ": iconv ", ": mv ", ": tr ", ": awk ", ": head "}) {
+  for (const char* program :
+       {": kith ", ": python3 -c ", ": iconv ", ": mv ", ": tr ", ": awk ", ": head ", ": sed ", ": jq "}) {
     if (const std::size_t at = message.find(program); at != message.npos) begin = std::min(begin, at + 2);
   }
   // What stands behind a semicolon outside quotes is another sentence.

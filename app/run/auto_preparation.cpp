@@ -7,6 +7,7 @@
 #include <cctype>
 #include <iterator>
 #include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -209,7 +210,7 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
                 "--prepare auto reads the table twice, but standard input can be read once; save it in a file");
   }
   for (const data::Location& table : tables) {
-    if (data::is_read_as_text(table.file) && data::is_text_table(table.file)) continue;
+    if (data::is_read_as_text(table.file)) continue;
     data::open_points(table.file, read_options(common));  // refuses UTF-16, for instance, in better words
     throw Error(ExitCode::usage, fmt::format("--prepare auto: expected a text table, whose columns have types, found "
                                              "{}; use --scale zscore, and choose columns with --columns",
@@ -246,23 +247,13 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
         points, data::show_column(table.names, j), column.far_value, shown_number(column.rest.first),
         shown_number(column.rest.second), column.far_value));
   }
-  for (auto each = choice.begin(); each != choice.end(); ++each) {
-    const auto is_same = [&](const auto& before) {
-      return !before.second.is_dropped && before.first->fingerprint == each->first->fingerprint;
-    };
-    const auto first = std::find_if(choice.begin(), each, is_same);
-    const std::int64_t j = each->first->column;
+  std::unordered_map<std::uint64_t, const ColumnProfile*> first_with;  // columns that are used, by their values
+  for (auto& [column, treatment] : choice) {
+    if (treatment.is_dropped) continue;
+    const ColumnProfile* first = first_with.try_emplace(column->fingerprint, column).first->second;
+    const std::int64_t j = column->column;
     const bool is_named = given.chosen.contains(j) || given.encoded.contains(j) || given.weighed.contains(j);
-    if (first == each || each->second.is_dropped || is_named) continue;
-    each->second = left_out(fmt::format("the same values as {}", quoted(first->first->name)));
-  }
-  for (const ColumnProfile& column : table.columns) {
-    if (column.total.empty() || several) continue;
-    Terminal::instance().warn(
-        fmt::format("{}: the last row has '{}' in {}; if it holds the sums of the rows above it, leave it out: "
-                    "head -n -1 {} > rows.csv",
-                    points, quoted(column.total), data::show_column(table.names, column.column), shell_word(points)));
-    break;
+    if (first != column && !is_named) treatment = left_out(fmt::format("the same values as {}", quoted(first->name)));
   }
   // The column that most surely identifies the rows names them, unless the user has said what does.
   const auto surely = [](const auto& each) { return each.second.is_dropped ? each.first->names_rows : 0; };

@@ -56,6 +56,7 @@ constexpr Kind kPickle{"a Python pickle, which may run any program when it is lo
 constexpr Signature kSignatures[] = {
     {kNumpySignature, {"a NumPy array (.npy)"}},
     {"PK\x03\x04"sv, {"a zip archive (perhaps .npz or .xlsx)", "unzip -p IN | kith COMMAND -"}},
+    {"\xff\xfe\0\0"sv, {"UTF-32 text, which must be saved as UTF-8 (iconv -f UTF-32 -t UTF-8 IN > OUT)"}},
     {"\xff\xfe"sv, {"UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"}},
     {"\xfe\xff"sv, {"UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"}},
     {"\x89PNG"sv, {"a PNG picture"}},
@@ -479,6 +480,7 @@ std::string conversion_of(const std::string& file) {
 std::string conversion_of_bytes(std::string_view bytes) { return kind_of(bytes).convert; }
 
 bool is_text(std::string_view bytes) {
+  if (bytes.ends_with('\x1a')) bytes.remove_suffix(1);  // the end of a file of DOS
   return !has_signature(bytes) && std::none_of(bytes.begin(), bytes.end(), [](unsigned char c) {
     return (c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f') || c == 0x7f;
   });

@@ -21,6 +21,7 @@
 
 #include "data/format/column_choice.h"
 #include "data/io/utf8.h"
+#include "data/text/number_marks.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"
@@ -86,15 +87,6 @@ std::uint64_t mixed(std::uint64_t bits) {
   return bits ^ bits >> 33;
 }
 
-/// Whether people write it beside the sums below a table.
-bool says_total(std::string_view text) {
-  constexpr std::string_view kWords[] = {"total",       "totals", "grand total", "sum",    "summe",   "gesamt",
-                                         "gesamtsumme", "somme",  "suma",        "totale", "totales", "total general"};
-  std::string word(text.substr(0, text.find_last_not_of(" :") + 1));
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
-}
-
 bool has_leading_zero(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && text.find_first_not_of("0123456789") == text.npos;
 }
@@ -107,10 +99,6 @@ class ColumnCount {
   void add(std::string_view text, std::int64_t row, const TextHead& head) {
     const std::uint64_t hash = std::hash<std::string_view>{}(text);
     fingerprint_ += mixed(hash ^ mixed(static_cast<std::uint64_t>(row)));
-    if (row >= last_row_) {
-      last_row_ = row;
-      last_hash_ = hash;
-    }
     const auto known = values_.find(hash);
     if (known != values_.end()) {
       Value& value = known->second;
@@ -129,10 +117,6 @@ class ColumnCount {
     for (std::size_t kind = 0; kind < kKinds; ++kind) counts_[kind] += other.counts_[kind];
     rows_ += other.rows_;
     fingerprint_ += other.fingerprint_;
-    if (other.last_row_ > last_row_) {
-      last_row_ = other.last_row_;
-      last_hash_ = other.last_hash_;
-    }
     bytes_ += other.bytes_;
     words_ = std::max(words_, other.words_);
     numbers_.add(other.numbers_);
@@ -215,8 +199,6 @@ class ColumnCount {
   std::array<std::int64_t, kKinds> counts_{};
   std::int64_t rows_ = 0;
   std::uint64_t fingerprint_ = 0;
-  std::int64_t last_row_ = -1;
-  std::uint64_t last_hash_ = 0;         // of the text of the last row
   std::int64_t bytes_ = 0, words_ = 0;  // the longest value that is a text
   Range numbers_, by_day_, by_month_, unit_numbers_;
   StyleChoice styles_;
@@ -230,10 +212,10 @@ class ColumnCount {
 Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
   if (is_missing(head, text)) return bit(missing);
   Kinds kinds = 0;
-  const std::string plain = plain_number(text, head.numbers);
+  const NumberText read = styles_.read(text, head.numbers, head.may_be_thousands);
   double value = 0.0;
-  if (!plain.empty()) {
-    parse_number(plain.data(), plain.data() + plain.size(), value);
+  if (!read.number.empty()) parse_number(read.number.data(), read.number.data() + read.number.size(), value);
+  if (!read.number.empty() && read.unit.empty()) {
     if (!std::isfinite(value)) return bit(missing);
     numbers_.add(value);
     const auto* stand_in = std::find(std::begin(kStandIns), std::end(kStandIns), value);
@@ -243,8 +225,7 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
       stand_ins_ |= 1U << (stand_in - std::begin(kStandIns));
     }
     kinds |= bit(number) | (value == std::floor(value) ? bit(whole) : 0) | (has_leading_zero(text) ? bit(code) : 0);
-    if (head.may_be_thousands) styles_.add_plain(text);
-  } else if (head.may_be_thousands && styles_.add(text)) {
+  } else if (read.is_styled && read.unit.empty()) {
     kinds |= bit(styled);
   }
   if (parse_yes_no(text)) {
@@ -269,19 +250,10 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
   }
   if (dates.is_ambiguous) kinds |= bit(two_days);
   if (dates.has_points) kinds |= bit(points);
-  if (kinds == 0) {
-    const UnitText unit = split_unit(text);
-    const std::string number = unit.unit.empty() ? "" : plain_number(unit.number, head.numbers);
-    if (!number.empty()) {
-      parse_number(number.data(), number.data() + number.size(), value);
-      unit_numbers_.add(value);
-      kinds |= bit(with_unit);
-      if (head.may_be_thousands) styles_.add_plain(unit.number);
-    } else if (!unit.unit.empty() && head.may_be_thousands && styles_.add(unit.number)) {
-      kinds |= bit(with_styled_unit);
-    }
-    if (kinds != 0 && is_currency(unit.unit)) styles_.marks().add_currency();
-    if (kinds != 0 && units_.size() < 2) units_.insert(unit.unit);
+  if (kinds == 0 && !read.unit.empty()) {
+    if (!read.is_styled) unit_numbers_.add(value);
+    kinds = bit(read.is_styled ? with_styled_unit : with_unit);
+    if (units_.size() < 2) units_.insert(read.unit);
   }
   if (kinds == 0) {
     kinds = bit(word);
@@ -307,17 +279,8 @@ std::vector<std::string> ColumnCount::marks() const {
   const bool numbers = counts_[number] + counts_[styled] == read || has_unit(read);
   if (!numbers && !dates && counts_[yes_no] != read) return {};
   for (const std::string& text : different_) {
-    constexpr const char* kZeros[] = {"none", "nil", "zero", "no", "keine", "kein", "never", "nie", "aucun", "free"};
-    constexpr const char* kUsual[] = {
-        "-",    "--",   "---",     "\xe2\x80\x93", "\xe2\x80\x94", "k.a.",         "k. a.",
-        "n.v.", "n/v",  "unknown", "unbekannt",    "not given",    "keine angabe", "*",
-        "nd",   "n.d.", "n.b.",    "s/d",          "not available"};
-    const std::string plain = lower_case(text);
-    const auto is_one_of = [&plain](const auto& list) {
-      return std::find(std::begin(list), std::end(list), plain) != std::end(list);
-    };
-    const bool can_be_named = text.size() <= 20 && text.find_first_of(",'\"\n0123456789") == text.npos;
-    if (!can_be_named || is_one_of(kZeros) || (!numbers && !dates && !is_one_of(kUsual))) return {};
+    const MissingWord word = missing_word(text);
+    if (word != MissingWord::usual && (word != MissingWord::perhaps || (!numbers && !dates))) return {};
   }
   std::vector<std::string> all = no_dates();
   all.insert(all.end(), different_.begin(), different_.end());
@@ -473,9 +436,6 @@ ColumnProfile ColumnCount::profile(const std::string& name) const {
     for (const Value* value : first(oftener)) column.commonest.emplace_back(value->text, value->count);
   }
   column.fingerprint = fingerprint_;
-  if (const auto last = values_.find(last_hash_); last != values_.end()) {
-    if (last->second.count == 1 && says_total(last->second.text)) column.total = last->second.text;
-  }
   set_type(column);
   return column;
 }
@@ -504,7 +464,7 @@ std::vector<ColumnCount> count_columns(const InputBytes& input, const TextHead& 
       for (ColumnCount& column : own) {
         if (!cursor.more()) refuse_length(input, head, record, line);
         const Field field = cursor.take();
-        if (field.quoted || !is_utf8(field.text)) {
+        if (field.quoted || field.text.starts_with('=') || !is_utf8(field.text)) {
           column.add(text_of(field), row, head);
         } else {
           column.add(field.text, row, head);
@@ -622,6 +582,10 @@ TableProfile profile_table(const std::vector<Location>& tables, const ReadOption
     table.missing_texts = {marks.begin(), marks.end()};
     break;
   }
+  const auto is_unusable = [](const ColumnProfile& column) {
+    return column.type == ColumnType::text || column.type == ColumnType::identifier || column.type == ColumnType::empty;
+  };
+  if (std::ranges::all_of(table.columns, is_unusable)) refuse_lines_before(input, head);
   if (several) table.skip_lines = options.skip_lines;
   table.points = choose_text_columns(input, head, names_for(head)).points;
   for (const std::int64_t column : table.points) {

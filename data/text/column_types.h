@@ -31,7 +31,6 @@ struct ColumnProfile {
   bool reads_as_number = false;    // every value, with the options of the table
   std::string unit;                // of every value, which is a number beside it; empty: none
   std::string number_options;      // that read every value as a number, if the options of the table do not
-  std::string total;               // a word such as "Total" that stands in the last row alone; empty: none
   std::uint64_t fingerprint = 0;   // equal of columns with the same text in each row
   bool is_code = false;            // its numbers have leading zeros, as 01234 has
   std::string far_value;           // a number such as -999, far from all others, which are between these; empty: none

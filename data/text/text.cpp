@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -20,6 +21,7 @@
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/text/number_marks.h"
 #include "data/text/text_head.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
@@ -30,6 +32,10 @@ namespace {
 
 constexpr std::size_t kShownBytes = 40;  // of a field, in messages
 constexpr std::int64_t kSkipped = -1, kEncoded = -2;
+
+/// Values of which a remark says how they were read.
+enum Note { open_end, in_parentheses, rounded };
+constexpr std::size_t kNotes = 3;
 
 class TextSource final : public PointSource {
  public:
@@ -59,6 +65,7 @@ class TextSource final : public PointSource {
     }
     if (missing_ == Missing::keep || options.model) missing_numbers_ = numbers_among(options.missing_texts);
     index_ = index_text(input_, head_);
+    remark_on_total(input_, head_, index_);
     if (!encodings_.empty()) find_encoded_texts(input_, head_, index_, names_, options, encodings_);
     std::size_t encoded = 0;
     for (const std::int64_t column : choice_.points) {
@@ -172,10 +179,23 @@ class TextSource final : public PointSource {
     marks.add_plain(begin, end, value);
     seen.fetch_or(static_cast<std::uint16_t>(marks.bits()), std::memory_order_relaxed);
   }
+  /// Notes a whole number that this value is not.
+  void note_rounded(const char* begin, const char* end, double value, const Place& place) const {
+    std::string text(begin, end);
+    if (text.find_first_not_of("0123456789", text.starts_with('-') ? 1 : 0) != text.npos) return;
+    if (fmt::format("{:.0f}", value) != text) note(rounded, place, std::move(text));
+  }
   /// Asks, once all rows have been read, whether points separate thousands where the rows suggest it.
   void check_marks();
   /// Counts a row with a value that the model does not know. Throws if its whole column is written in another way.
   void keep_unknown(const Place& place, const std::string& text) const;
+  /// Keeps the first value of the file for its remark.
+  void note(Note note, const Place& place, std::string text) const {
+    const std::lock_guard lock(unknown_.mutex);
+    Noted& first = unknown_.notes[note];
+    if (first.line > 0 && std::pair(first.line, first.column) <= std::pair(place.line, place.column)) return;
+    first = {place.line, place.column, std::move(text)};
+  }
   /// refuse_other_style(), where a model and all rows are there.
   bool judge(const Place& place, const std::string& text) const {
     return is_whole_ && options_.model &&
@@ -203,12 +223,16 @@ class TextSource final : public PointSource {
   std::vector<std::vector<double>> fill_;  // for each column of the file, of its features; empty: none
   /// Rows with values that the model does not know, and the first of them in the file. Blocks of rows are parsed by
   /// several threads, and rows may be read again, so lines are counted once.
+  struct Noted {
+    std::int64_t line = 0, column = 0;  // line 0: none
+    std::string text = {};
+  };
   struct Unknown {
     std::mutex mutex;
     std::set<std::int64_t> lines, judged;  // columns whose style has been compared with that of the model
     std::int64_t column = 0;
     std::string text;
-    std::pair<std::int64_t, std::string> open_end;  // the first date of 9999-12-31, and its line; 0: none
+    std::array<Noted, kNotes> notes;
   };
   mutable Unknown unknown_;
   std::vector<double> missing_numbers_;  // those of ReadOptions::missing_texts
@@ -260,21 +284,40 @@ void TextSource::keep_unknown(const Place& place, const std::string& text) const
 std::vector<std::string> TextSource::remarks() const {
   std::vector<std::string> remarks = head_.remarks;
   std::vector<std::int64_t> doubtful = doubtful_;
+  NumberMarks all;
+  for (const auto& marks : marks_) all.add(NumberMarks::of(marks));
+  // Where semicolons stand between columns, commas often stand before decimals.
+  const bool no_sign = head_.syntax.delimiter == ';' && !all.is_settled();
   for (std::size_t j = 0; j < marks_.size(); ++j) {
-    if (NumberMarks::of(marks_[j]).is_beside_digits('.')) doubtful.push_back(static_cast<std::int64_t>(j));
+    const NumberMarks marks = NumberMarks::of(marks_[j]);
+    const bool may_group = marks.is_beside_digits('.') || (no_sign && marks.has_either('.'));
+    if (may_group) doubtful.push_back(static_cast<std::int64_t>(j));
   }
   if (!doubtful.empty()) {
-    remarks.push_back(fmt::format(
-        "{} holds whole numbers, and numbers such as 1.234, which were read as decimals; say --decimal comma "
-        "--thousands point if points separate thousands, or --decimal point",
-        show_column(head_.names, doubtful.front())));
+    remarks.push_back(
+        fmt::format("{} holds numbers such as 1.234, which were read as decimals; say --decimal comma "
+                    "--thousands point if points separate thousands, or --decimal point",
+                    show_column(head_.names, doubtful.front())));
   }
   const std::lock_guard lock(unknown_.mutex);
-  if (unknown_.open_end.first > 0) {
+  const auto shown = [&](const Noted& noted) {
+    return fmt::format("line {}, {}: ", noted.line, show_column(head_.names, noted.column));
+  };
+  if (const Noted& noted = unknown_.notes[open_end]; noted.line > 0) {
     remarks.push_back(fmt::format(
         "line {} has the date {}, which databases write where there is none, and which is far from all others; "
         "--na-values '{}' makes a missing value of it",
-        unknown_.open_end.first, unknown_.open_end.second, unknown_.open_end.second));
+        noted.line, noted.text, noted.text));
+  }
+  if (const Noted& noted = unknown_.notes[in_parentheses]; noted.line > 0) {
+    remarks.push_back(shown(noted) + fmt::format("'{}' and the like were read as negative, as accounts write numbers",
+                                                 quoted(noted.text, kShownBytes)));
+  }
+  if (const Noted& noted = unknown_.notes[rounded]; noted.line > 0) {
+    remarks.push_back(shown(noted) +
+                      fmt::format("float64 cannot hold the whole number {}, which was rounded; if such numbers "
+                                  "identify rows, leave them out with --drop-columns {}",
+                                  noted.text, option_text(head_.names, noted.column)));
   }
   if (unknown_.lines.empty()) return remarks;
   remarks.push_back(fmt::format(
@@ -366,12 +409,7 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
       const std::string plain = split_unit(text).number;
       note_marks(place.column, plain.data(), plain.data() + plain.size(), *number);
     }
-    if (encoding.how() != Encode::unit && std::floor(*number) == kOpenEnd) {
-      const std::lock_guard lock(unknown_.mutex);
-      if (unknown_.open_end.first == 0 || place.line < unknown_.open_end.first) {
-        unknown_.open_end = {place.line, text};
-      }
-    }
+    if (encoding.how() != Encode::unit && std::floor(*number) == kOpenEnd) note(open_end, place, text);
     *features = static_cast<T>(*number);
     return static_cast<double>(*features) != *number ? 1 : 0;
   }
@@ -401,6 +439,7 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
   if (!number.empty()) {
     parse_number(number.data(), number.data() + number.size(), value);
     note_marks(place.column, number.data(), number.data() + number.size(), value);
+    if (is_in_parentheses(text)) note(in_parentheses, place, text);
     return value;
   }
   if (missing_ == Missing::keep || fills(place.column)) {
@@ -454,6 +493,8 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     }
     if (is_read) {
       note_marks(j, begin, stop, value);
+      constexpr double kExact = 9007199254740992;  // 2^53
+      if (value >= kExact || value <= -kExact) note_rounded(begin, stop, value, {line, j, record});
     } else {
       const std::optional<double> taken = take_number(cursor, {line, j, record});
       if (!taken) {
@@ -543,13 +584,6 @@ RowTexts TextSource::texts_of(const std::string& column) const {
 
 }  // namespace
 
-bool is_text_table(const std::string& file) {
-  const std::string begin = begin_of_stream(file);
-  if (is_matrix_market(file) || is_svmlight(file) || is_fps(file)) return false;
-  // Whatever else comes from standard input can only be text.
-  return is_standard_input(file) ? !begin.starts_with(kNumpySignature) : !begin.empty() && is_text(begin);
-}
-
 std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptions& options) {
   InputBytes input = open_text_bytes(location, options.scratch);
   TextHead head = read_head(input, options);
@@ -560,39 +594,6 @@ std::unique_ptr<PointSource> open_text_bytes(InputBytes input, std::int64_t firs
   TextHead head = read_head(input, options);
   head.lines_before = first_line - 1;
   return std::make_unique<TextSource>(std::move(input), std::move(head), options, false);
-}
-
-std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
-  const InputBytes input = open_text_bytes(location, options.scratch);
-  const TextHead head = read_head(input, options);
-  const TextIndex index = index_text(input, head);
-  DatasetInfo info{.shape = {index.rows, head.columns},
-                   .type = "text",
-                   .layout = name_of_delimiter(head.syntax.delimiter),
-                   .filters = filters_of(location.file),
-                   .stored_bytes = input.size(),
-                   .columns = head.names};
-  info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
-  try {
-    const std::vector<std::string> names = names_for(head);
-    const std::vector<std::int64_t> points = choose_text_columns(input, head, names).points;
-    const std::vector<std::int64_t> numbers =
-        numbers_of(points, find_encodings(head, names, points, options, input.name()));
-    const std::vector<std::int64_t> columns = columns_with_words(input, head, index, numbers);
-    if (!columns.empty()) {
-      refuse_lines_before(input, head);
-      info.text_columns = column_list(head, columns);
-      ReadOptions offered = options;  // the message is for the commands that have --nan
-      if (options.missing == Missing::refuse) offered.missing = Missing::offer;
-      const std::vector<std::int64_t> texts = text_columns(head, numbers, offered.missing);
-      refuse_faulty_columns(input, head, index, numbers, texts, offered);
-      if (!texts.empty()) refuse_text_columns(head, texts, numbers.size(), input.name());
-    }
-  } catch (const Error& error) {
-    info.unreadable = error.what();
-    info.is_readable = !info.text_columns.empty();  // the other columns are
-  }
-  return {info};
 }
 
 }  // namespace kith::data

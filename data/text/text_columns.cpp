@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
@@ -233,6 +234,7 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
   const std::vector<std::int64_t> columns = choose_each("--encode", named, names, head.columns, table);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (is_point.count(columns[i]) == 0) {
+      if (options.columns.empty() && !options.drop_columns.empty()) continue;  // a message has said to leave it out
       throw Error(ExitCode::usage, fmt::format("--encode: {} is not one of the points of {}; leave it out, or choose "
                                                "the column with --columns",
                                                show_column(head.names, columns[i]), table));
@@ -525,6 +527,39 @@ InputBytes joined_tables(const std::vector<Location>& tables, const ReadOptions&
     });
   }
   return store.finish();
+}
+
+std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
+  const InputBytes input = open_text_bytes(location, options.scratch);
+  const TextHead head = read_head(input, options);
+  const TextIndex index = index_text(input, head);
+  DatasetInfo info{.shape = {index.rows, head.columns},
+                   .type = "text",
+                   .layout = name_of_delimiter(head.syntax.delimiter),
+                   .filters = filters_of(location.file),
+                   .stored_bytes = input.size(),
+                   .columns = head.names};
+  info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
+  try {
+    const std::vector<std::string> names = names_for(head);
+    const std::vector<std::int64_t> points = choose_text_columns(input, head, names).points;
+    const std::vector<std::int64_t> numbers =
+        numbers_of(points, find_encodings(head, names, points, options, input.name()));
+    const std::vector<std::int64_t> columns = columns_with_words(input, head, index, numbers);
+    if (!columns.empty()) {
+      refuse_lines_before(input, head);
+      info.text_columns = column_list(head, columns);
+      ReadOptions offered = options;  // the message is for the commands that have --nan
+      if (options.missing == Missing::refuse) offered.missing = Missing::offer;
+      const std::vector<std::int64_t> texts = text_columns(head, numbers, offered.missing);
+      refuse_faulty_columns(input, head, index, numbers, texts, offered);
+      if (!texts.empty()) refuse_text_columns(head, texts, numbers.size(), input.name());
+    }
+  } catch (const Error& error) {
+    info.unreadable = error.what();
+    info.is_readable = !info.text_columns.empty();  // the other columns are
+  }
+  return {info};
 }
 
 }  // namespace kith::data

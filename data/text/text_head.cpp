@@ -1,132 +1,22 @@
-// Tests the first lines for what no delimited table of numbers has.
+// Reads the first records of a text file, and finds its delimiter and its header.
 #include "data/text/text_head.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <utility>
 
+#include "data/format/formats.h"
+#include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
+#include "data/io/stream_bytes.h"
 #include "data/io/utf8.h"
 #include "data/text/text_refusal.h"
 
 namespace kith::data {
-namespace {
-
-constexpr std::string_view kSpace = " \t\r\n\f\v";
-
-std::string_view without_leading(std::string_view text, std::string_view characters) {
-  const auto first = text.find_first_not_of(characters);
-  return first == text.npos ? std::string_view() : text.substr(first);
-}
-
-bool begins_with(std::string_view text, std::string_view word) {
-  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
-  return text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), same);
-}
-
-/// Takes the text up to a character; what follows it stays in `text`.
-std::string_view take_until(std::string_view& text, std::string_view ends) {
-  const auto end = std::min(text.find_first_of(ends), text.size());
-  const std::string_view taken = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return taken;
-}
-
-bool is_arff(std::string_view begin) {
-  begin = without_leading(begin, kSpace);
-  while (begin.starts_with('%')) {
-    take_until(begin, "\n");
-    begin = without_leading(begin, kSpace);
-  }
-  return begins_with(begin, "@relation");
-}
-
-/// The fields of a line between blanks.
-std::vector<std::string_view> take_words(std::string_view& text) {
-  std::string_view line = take_until(text, "\n");
-  std::vector<std::string_view> words;
-  while (!(line = without_leading(line, kSpace)).empty()) words.push_back(take_until(line, " \t\r"));
-  return words;
-}
-
-/// Numbers of words and of columns, then each word with its values: a table that its first line makes inconsistent.
-bool is_word2vec(std::string_view begin) {
-  const std::vector<std::string_view> sizes = take_words(begin), row = take_words(begin);
-  std::int64_t words = 0, columns = 0;
-  return sizes.size() == 2 && to_whole_number(sizes[0], words) && to_whole_number(sizes[1], columns) && words > 0 &&
-         columns > 1 && std::ssize(row) == columns + 1;
-}
-
-/// A line between bars, and below it one of bars and dashes alone.
-bool is_markdown(std::string_view begin) {
-  const std::string_view names = take_until(begin, "\n"), rule = take_until(begin, "\n");
-  return names.starts_with('|') && rule.find('-') != rule.npos && rule.find('|') != rule.npos &&
-         rule.find_first_not_of(" |:-\r") == rule.npos;
-}
-
-enum class Json { none, document, lines };
-
-/// A first value in brackets or braces that begins as JSON does. After its end may only come white space, or another
-/// value on a line of its own.
-Json json_of(std::string_view begin) {
-  begin = without_leading(begin, kSpace);
-  if (!begin.starts_with('{') && !begin.starts_with('[')) return Json::none;
-  const std::string_view inside = without_leading(begin.substr(1), kSpace);
-  const std::string_view first = begin.starts_with('{') ? "\"}" : "\"{[]-0123456789ntf";
-  if (inside.empty() || first.find(inside[0]) == first.npos) return Json::none;
-  int depth = 0;
-  bool text = false;
-  for (std::size_t i = 0; i < begin.size(); ++i) {
-    const char c = begin[i];
-    if (text && c == '\\') ++i;
-    if (c == '"') text = !text;
-    if (text) continue;
-    depth += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
-    if (depth > 0) continue;
-    const std::string_view rest = begin.substr(i + 1);
-    const std::string_view next = without_leading(rest, kSpace);
-    if (next.empty()) return Json::document;
-    const bool another = next[0] == begin[0] && rest.substr(0, rest.size() - next.size()).find('\n') != rest.npos;
-    return another ? Json::lines : Json::none;
-  }
-  return Json::document;
-}
-
-}  // namespace
-
-std::string foreign_text(std::string_view begin) {
-  if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
-  if (is_arff(begin)) {
-    return "an ARFF file; convert it: python3 -c \"import pandas, scipy.io.arff as a; "
-           "pandas.DataFrame(a.loadarff('IN')[0]).to_csv('OUT.csv', index=False)\", then name its class with "
-           "--label-column";
-  }
-  for (const char* start : {"(dp0\n", "(lp0\n", "ccopy_reg\n", "cnumpy"}) {
-    if (begin.starts_with(start))
-      return "a Python pickle, which may run any program when it is loaded; save its arrays as .npy";
-  }
-  if (const Json json = json_of(begin); json != Json::none) {
-    return std::string("JSON; convert it: python3 -c \"import pandas; pandas.read_json('IN'") +
-           (json == Json::lines ? ", lines=True" : "") + ").to_csv('OUT.csv', index=False)\"";
-  }
-  if (is_word2vec(begin)) {
-    return "vectors of word2vec below a line with their sizes; say --skip-lines 1 --id-column 1 --quote none";
-  }
-  const std::string_view markup = without_leading(begin, kSpace);
-  if (is_markdown(markup)) {
-    return "a table of Markdown; convert it: sed -e '/^[ |:-]*$/d' -e 's/^ *| *//' -e 's/ *| *$//' IN > OUT";
-  }
-  for (const char* start : {"<!doctype", "<html", "<?xml", "<svg", "<table", "<body", "<meta"}) {
-    if (begins_with(markup, start)) return "an HTML or XML page; download or export the table itself, as CSV";
-  }
-  return "";
-}
-
 namespace {
 
 constexpr std::int64_t kFirstBytes = std::int64_t{64} << 10;
@@ -191,6 +81,12 @@ FirstRecords first_records(const InputBytes& input, const TextSyntax& syntax, st
       first.skipped.push_back({cursor.comments(), cursor.blank_lines()});
       first.lines.push_back(std::move(line));
       first.quoted_fields = cursor.quoted_fields();
+    }
+    for (const FirstRecord& line : first.lines) {
+      if (first.has_quotes || line.text.find('\r') == line.text.npos) continue;
+      refuse_input(input.name(), fmt::format("line {} has line ends of CR beside those of LF; convert it: "
+                                             "sed 's/\\r$//' IN | tr '\\r' '\\n' > OUT",
+                                             line.number));
     }
     if (whole || first.lines.size() >= 2) {
       if (const std::string foreign = foreign_text(std::string_view(bytes).substr(start)); !foreign.empty()) {
@@ -259,7 +155,8 @@ bool has_quoted_commas(const FirstRecords& first, const TextSyntax& syntax) {
 char find_delimiter(const InputBytes& input, const FirstRecords& first, TextSyntax syntax, const ReadOptions& options) {
   char widest = ',';  // for one column, or rows of different lengths, which reading the rows will report
   std::size_t most = 0;
-  for (const char c : std::string_view(options.decimal == ',' ? "\t;| ," : "\t;,| ")) {
+  // The last ones, those of Hive and of exports that avoid all characters of texts, separate nothing else.
+  for (const char c : std::string_view(options.decimal == ',' ? "\t;| ,\1\x1f^~" : "\t;,| \1\x1f^~")) {
     syntax.delimiter = c;
     const FirstRecords divided =
         first.has_quotes ? first_records(input, syntax, options.skip_lines, kSamples + 1) : first;
@@ -272,7 +169,7 @@ char find_delimiter(const InputBytes& input, const FirstRecords& first, TextSynt
         std::all_of(divided.lines.begin() + 1, divided.lines.end(), has_one_field))
       continue;
     const std::size_t fields = fields_of(divided.lines.front().text, syntax).size();
-    if (fields > most) {
+    if (fields > most && std::string_view("\1\x1f^~").find(c) == std::string_view::npos) {
       most = fields;
       widest = c;
     }
@@ -284,8 +181,9 @@ char find_delimiter(const InputBytes& input, const FirstRecords& first, TextSynt
 char take_named_delimiter(FirstRecords& first) {
   constexpr std::string_view kBegin = "sep=";
   if (first.lines.size() < 2) return '\0';
-  const std::string line = first.lines.front().text;
-  if (line.size() != kBegin.size() + 1 || !line.starts_with(kBegin)) return '\0';
+  std::string line = first.lines.front().text;
+  std::erase_if(line, [](char c) { return c == ' ' || c == '"'; });
+  if (line.size() != kBegin.size() + 1 || !lower_case(line).starts_with(kBegin)) return '\0';
   first.lines.erase(first.lines.begin());
   first.skipped.erase(first.skipped.begin());
   return line.back();
@@ -338,6 +236,7 @@ struct HeaderForm {
   bool is_shorter = false;      // R gave the row names no name
   bool rows_end_empty = false;  // rows end with delimiters that the header lacks
   bool is_longer = false;       // the header ends with delimiters that the rows lack
+  bool end_empty = false;       // it and the rows end with delimiters
 };
 
 HeaderForm header_form(const std::vector<std::string>& first, const std::vector<TextHead::Sample>& rows) {
@@ -355,6 +254,10 @@ HeaderForm header_form(const std::vector<std::string>& first, const std::vector<
                                     [&](const TextHead::Sample& row) { return row.fields.size() == first.size() + 1; });
   form.is_shorter = !form.rows_end_empty && 2 * longer > std::ssize(rows);  // the others are refused with their lines
   if (form.is_longer) form.names.resize(fields);
+  const std::size_t width = width_of(first);  // columns at the end may have neither names nor values
+  form.end_empty = width > 0 && first.size() == fields && width < fields &&
+                   all_rows([&](const auto& row) { return width_of(row.fields) <= width; });
+  if (form.end_empty) form.names.resize(width);
   if (form.is_shorter) form.names.insert(form.names.begin(), "");
   return form;
 }
@@ -415,6 +318,39 @@ bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderF
                            choice.why, form.is_shorter ? fmt::format(" --skip-lines {}", line.last) : ""));
 }
 
+/// Throws if commas seem to stand before decimals as well as between fields: each row has two whole numbers for one
+/// column. `names`: none if the first record is a row.
+void refuse_split_decimals(const InputBytes& input, const TextHead& head, const std::vector<std::string>& names,
+                           const std::vector<std::string>& first) {
+  if (head.syntax.delimiter != ',' || head.options.decimal == '.' || (!names.empty() && head.samples.empty())) return;
+  bool any_zero = false;  // the first decimal, as in 5,05
+  std::vector<const std::vector<std::string>*> rows;
+  if (names.empty()) rows.push_back(&first);
+  for (const TextHead::Sample& row : head.samples) rows.push_back(&row.fields);
+  const std::size_t columns = names.empty() ? 1 : names.size();
+  for (const std::vector<std::string>* row : rows) {
+    if (row->size() != 2 * columns) return;
+    for (std::size_t j = 0; j < row->size(); ++j) {
+      const std::string& field = (*row)[j];
+      const std::size_t digits = j % 2 == 0 && field.starts_with('-') ? 1 : 0;
+      if (field.size() <= digits || field.find_first_not_of("0123456789", digits) != field.npos) return;
+      any_zero = any_zero || (j % 2 == 1 && field.size() > 1 && field.front() == '0');
+    }
+  }
+  if (columns > 1) {
+    refuse_input(input.name(),
+                 fmt::format("line {} names {} columns, and the rows have {} whole numbers, as decimal commas between "
+                             "commas make of them; save the table with semicolons between the columns, or, if each is "
+                             "a number, say --delimiter comma --header no --skip-lines {}",
+                             head.first_line, columns, 2 * columns, head.first_line));
+  }
+  if (any_zero) {
+    refuse_input(input.name(), fmt::format("does the comma in '{},{}' separate columns or decimals? say --delimiter "
+                                           "comma or --decimal comma",
+                                           (*rows.front())[0], (*rows.front())[1]));
+  }
+}
+
 }  // namespace
 
 TextHead read_head(const InputBytes& input, const ReadOptions& options) {
@@ -466,6 +402,8 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   head.rows_at = header ? line.end : line.begin;
   if (header) head.header_at = line.begin, head.header_bytes = std::ssize(line.text);
   head.lines_before = header ? line.last : line.number - 1;
+  if (options.delimiter.empty())
+    refuse_split_decimals(input, head, header ? form.names : std::vector<std::string>(), first);
   if (!header) {
     head.samples.insert(head.samples.begin(), {line.number, first});
     head.columns = std::ssize(first);
@@ -490,6 +428,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   head.quoted_fields = first_lines.quoted_fields;
   if (form.rows_end_empty) head.remarks.emplace_back("rows end with delimiters that the header lacks: no columns");
   if (form.is_longer) head.remarks.emplace_back("the header ends with delimiters that the rows lack: no columns");
+  if (form.end_empty) head.remarks.emplace_back("lines end with delimiters, without a name or a value: no columns");
   for (TextHead::Sample& row : head.samples) {
     if (head.may_end_empty && row.fields.size() > head.names.size() && width_of(row.fields) <= head.names.size()) {
       row.fields.resize(head.names.size());
@@ -497,6 +436,13 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   }
   remark_on_comments(first_lines, head);
   return head;
+}
+
+bool is_text_table(const std::string& file) {
+  const std::string begin = begin_of_stream(file);
+  if (is_matrix_market(file) || is_svmlight(file) || is_fps(file)) return false;
+  // Whatever else comes from standard input can only be text.
+  return is_standard_input(file) ? !begin.starts_with(kNumpySignature) : !begin.empty() && is_text(begin);
 }
 
 std::string name_of_delimiter(char delimiter) {
@@ -510,7 +456,7 @@ std::string name_of_delimiter(char delimiter) {
     case kBlanks:
       return "separated by blanks";
     default:
-      return fmt::format("separated by {}", delimiter);
+      return fmt::format("separated by {}", quoted(std::string(1, delimiter)));
   }
 }
 

@@ -103,7 +103,11 @@ struct NumberRow {
 class Judge {
  public:
   explicit Judge(const FirstFields& fields) : fields_(fields) {
-    for (const std::string& text : fields.first) columns_.emplace_back().first = cell_of(text, fields.numbers);
+    for (const std::string& text : fields.first) {
+      const bool is_name =
+          is_in_parentheses(text) && text.find_first_of(".,") == text.npos;  // (1) or (2024) of a report
+      columns_.emplace_back().first = is_name ? Cell{CellKind::text} : cell_of(text, fields.numbers);
+    }
     std::vector<double> values;
     for (const HeadColumn& column : columns_) {
       if (column.first.is_number()) values.push_back(column.first.value);
@@ -352,8 +356,10 @@ using Fields = std::vector<std::string>;
 struct TableBehind {
   std::int64_t first_line = 0;  // counted from 1
   std::string text;             // of that line
+  std::int64_t first_row = 0;   // the line of the first row, counted from 1
   std::size_t columns = 0;
   std::ptrdiff_t rows = 0;
+  char delimiter = ',';
 };
 
 /// Whether a line has the form of a row: as many fields as the last one, and numbers where that has numbers.
@@ -398,7 +404,8 @@ std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& h
   const FirstFields lines_of_table{above, below, head.numbers, head.options.missing_texts, is_shorter};
   const bool is_header = above.size() == rows->size() && judge_first_line(lines_of_table).is == FirstLine::names;
   const FirstRecord& first = lines[static_cast<std::size_t>(rows - fields.begin() - (is_header ? 1 : 0))];
-  return TableBehind{first.number, first.text, rows->size(), fields.end() - rows};
+  const FirstRecord& row = lines[static_cast<std::size_t>(rows - fields.begin())];
+  return TableBehind{first.number, first.text, row.number, rows->size(), fields.end() - rows, syntax.delimiter};
 }
 
 /// The widest table that begins below the first line; nothing if there is none.
@@ -443,6 +450,15 @@ std::int64_t lines_before(const InputBytes& input, const TextHead& head) {
 void refuse_lines_before(const InputBytes& input, const TextHead& head) {
   const std::optional<TableBehind> best = table_below(input, head);
   if (!best) return;
+  // One line below the names may hold units, or further names.
+  const auto named = std::ssize(head.names) - std::ranges::count(head.names, "");
+  if (best->delimiter == head.syntax.delimiter && head.names.size() == best->columns && named > 1 &&
+      named + 1 >= head.columns && best->first_row == head.lines_before + 2) {
+    refuse_input(input.name(), fmt::format("line {}, '{}', stands between the names of line {} and the rows; say "
+                                           "--skip-lines {} if it has the names, or leave it out: sed {}d IN > OUT",
+                                           best->first_row - 1, quoted(best->text, 40), head.first_line,
+                                           best->first_line - 1, best->first_row - 1));
+  }
   refuse_input(input.name(), fmt::format("the table seems to begin in line {}, '{}', behind lines of another kind; say "
                                          "--skip-lines {}",
                                          best->first_line, quoted(best->text, 40), best->first_line - 1));

@@ -83,7 +83,10 @@ bool RecordCursor::next(std::string_view& record) {
     at_ = stop < end_ ? stop + 1 : end_;
     line_ = next_line_;
     next_line_ += lines;
-    const auto is_space = [this](char c) { return c == ' ' || (c == '\t' && syntax_.delimiter != '\t'); };
+    // A form feed begins a page, and 0x1a ends a file of DOS.
+    const auto is_space = [this](char c) {
+      return c == ' ' || c == '\f' || c == '\x1a' || (c == '\t' && syntax_.delimiter != '\t');
+    };
     if (comment || std::all_of(text.begin(), text.end(), is_space)) {
       ++(comment ? comments_ : blank_lines_);
       continue;
@@ -122,8 +125,19 @@ Field FieldCursor::take_quoted() {
   return field;
 }
 
+namespace {
+
+/// Spreadsheets take ="00123" for a text.
+std::string without_formula(std::string text) {
+  const bool is_one =
+      text.size() > 3 && text.starts_with("=\"") && text.ends_with('"') && text.find('"', 2) + 1 == text.size();
+  return is_one ? text.substr(2, text.size() - 3) : text;
+}
+
+}  // namespace
+
 std::string text_of(const Field& field) {
-  if (!field.quoted) return utf8_of(field.text);
+  if (!field.quoted) return without_formula(utf8_of(field.text));
   std::string text;
   text.reserve(field.text.size());
   for (std::size_t at = 0; at < field.text.size();) {
@@ -131,7 +145,7 @@ std::string text_of(const Field& field) {
     text += field.text.substr(at, quote + 1 - at);
     at = quote + (quote + 1 < field.text.size() ? 2 : 1);
   }
-  return is_utf8(text) ? text : utf8_of(text);
+  return without_formula(is_utf8(text) ? text : utf8_of(text));
 }
 
 std::vector<std::string> fields_of(std::string_view record, const TextSyntax& syntax) {

@@ -14,6 +14,7 @@
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"
+#include "data/text/number_marks.h"
 #include "data/text/text_number.h"
 #include "data/text/text_values.h"
 
@@ -82,17 +83,56 @@ std::string remedy_for_dates(const TextHead& head, std::int64_t column, const st
   return date_readings(text).any() ? option : "write them as 2024-12-31, and " + option;
 }
 
-/// The options that make numbers of a column that holds numbers with a unit, "--encode price=unit --thousands comma";
-/// empty for others.
-std::string unit_options(const TextHead& head, std::int64_t column, const std::string& text) {
-  const UnitText unit = split_unit(text);
-  const bool is_plain = !plain_number(unit.number, head.numbers).empty();
-  if (unit.unit.empty() || (!is_plain && style_options(unit.number).empty())) return "";
-  const std::string encode = fmt::format("--encode {}=unit", option_text(head.names, column));
-  const std::string style = is_plain ? "" : style_for(head, column, unit.number), either = " or ";
+/// Whether the first rows of a column hold numbers with one unit; `number`: the first that the style of the table does
+/// not read.
+bool has_unit(const TextHead& head, std::int64_t column, std::string& number) {
+  std::set<std::string> units;
+  for (const TextHead::Sample& row : head.samples) {
+    const std::string text = column < std::ssize(row.fields) ? row.fields[static_cast<std::size_t>(column)] : "";
+    if (is_missing(head, text)) continue;
+    const UnitText unit = split_unit(text);
+    const bool is_plain = !plain_number(unit.number, head.numbers).empty();
+    if (unit.unit.empty() || (!is_plain && style_options(unit.number).empty())) return false;
+    if (!is_plain && number.empty()) number = unit.number;
+    units.insert(unit.unit);
+  }
+  return units.size() == 1;
+}
+
+/// The options that make numbers of those of the columns that hold numbers with a unit, "--encode price=unit
+/// --thousands comma", and leave out the others; empty if none does.
+std::string unit_options(const TextHead& head, const std::vector<std::int64_t>& columns) {
+  std::vector<std::string> encoded;
+  std::vector<std::int64_t> others;
+  std::string style;
+  for (const std::int64_t column : columns) {
+    std::string number;
+    if (!has_unit(head, column, number)) {
+      others.push_back(column);
+      continue;
+    }
+    encoded.push_back(option_text(head.names, column) + "=unit");
+    if (!number.empty() && style.empty()) style = style_for(head, column, number);
+  }
+  if (encoded.empty()) return "";
+  const std::string options = fmt::format("{}{}--encode {}", others.empty() ? "" : drop_option(head, others),
+                                          others.empty() ? "" : " ", fmt::join(encoded, ","));
+  const std::string either = " or ";
   const auto other = style.find(either);
-  if (other == style.npos) return encode + (style.empty() ? "" : " ") + style;
-  return fmt::format("{0} {1}, or {0} {2},", encode, style.substr(0, other), style.substr(other + either.size()));
+  if (other == style.npos) return options + (style.empty() ? "" : " ") + style;
+  return fmt::format("{0} {1}, or {0} {2},", options, style.substr(0, other), style.substr(other + either.size()));
+}
+
+/// The command that removes the marks around a number which are quotation marks of other programs; empty for others.
+std::string unquoting_command(const std::string& text) {
+  constexpr std::string_view kMarks[] = {"'", "\u2018", "\u2019", "\u201c", "\u201d", "\u201e", "\u00ab", "\u00bb"};
+  std::string_view inside = text;
+  for (const std::string_view mark : kMarks) {
+    if (inside.starts_with(mark)) inside.remove_prefix(mark.size());
+    if (inside.ends_with(mark)) inside.remove_suffix(mark.size());
+  }
+  const bool is_number = inside.size() < text.size() && (is_number_text(inside) || !style_options(inside).empty());
+  return is_number ? "sed \"s/['\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb]//g\" IN > OUT" : "";
 }
 
 /// The option that finds out what columns hold, with a comma behind it, if the command has it.
@@ -135,12 +175,14 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
     return is_date_text(row.fields[static_cast<std::size_t>(column)]);
   });
   const bool dates = date == columns.begin(), all = columns.size() == points;
-  const std::string units = unit_options(head, columns[0], text);
+  const std::string units = unit_options(head, columns), unquote = unquoting_command(text);
+  if (!unquote.empty()) {
+    refuse_input(name, fmt::format("expected numbers, found text in {} (such as '{}' in line {}); its marks are no "
+                                   "quotation marks of tables; remove them: {}",
+                                   show_list(shown, kShown), quoted(text, 40), row.line, unquote));
+  }
   const bool keeps = !dates && units.empty() && !text.starts_with('[');  // the last remedy is a list of some
-  const bool may_prepare = !all || std::any_of(columns.begin(), columns.end(), [&](std::int64_t column) {
-    const std::string& field = row.fields[static_cast<std::size_t>(column)];
-    return is_date_text(field) || !unit_options(head, column, field).empty();
-  });
+  const bool may_prepare = !all || !units.empty() || date != columns.end();
   const std::string leave_out = all ? ""
                                     : fmt::format("leave {} out with {}, {}", several ? "them" : "it",
                                                   drop_option(head, columns), !keeps || several ? "or " : "");
@@ -164,17 +206,6 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
           others, or_header(head, row.line)));
 }
 
-std::string_view without_surplus(const TextHead& head, std::string_view record) {
-  FieldCursor cursor(record, head.syntax);
-  const char* end = record.data() + record.size();
-  for (std::int64_t j = 0; j < head.columns && cursor.more(); ++j) {
-    cursor.take();
-    end = cursor.at();
-  }
-  if (!head.may_end_empty || !cursor.more()) return record;
-  return record.substr(0, static_cast<std::size_t>(end - record.data()) - 1);  // and the delimiter
-}
-
 std::string question_about(char mark, const std::string& text, const std::vector<std::string>& names,
                            std::int64_t column) {
   return fmt::format("does the {} in {} separate thousands or decimals{}? Other numbers do not decide it; say ",
@@ -185,66 +216,15 @@ std::string question_about(char mark, const std::string& text, const std::vector
 std::string style_for(const TextHead& head, std::int64_t column, const std::string& text) {
   if (style_options(text).empty()) return "";
   StyleChoice styles;
-  styles.add(text);
+  styles.read(text, NumberStyle{}, true);
   for (const TextHead::Sample& row : head.samples) {
     if (column >= std::ssize(row.fields)) continue;
-    const std::string& field = row.fields[static_cast<std::size_t>(column)];
-    const UnitText unit = split_unit(field);
-    styles.add(unit.unit.empty() ? field : unit.number);
-    if (is_currency(unit.unit)) styles.marks().add_currency();
+    styles.read(row.fields[static_cast<std::size_t>(column)], NumberStyle{}, true);
   }
   const char unclear = settle_marks(styles, styles.marks(), head.syntax.delimiter);
   if (unclear != '\0' && head.numbers.is_plain()) return options_for_either(unclear, "");
   const std::string options = styles.options().empty() ? style_options(text) : styles.options();
   return head.numbers.is_plain() || options.find(' ', options.find(' ') + 1) != options.npos ? options : "";
-}
-
-std::string or_header(const TextHead& head, std::int64_t line) {
-  const bool open = head.options.header == Header::automatic && head.names.empty() && line == head.first_line;
-  return open ? fmt::format("; if line {} names the columns, say --header yes", line) : "";
-}
-
-void refuse_unclosed(const std::string& name, const TextHead& head, std::string_view record, std::int64_t line) {
-  std::int64_t column = 0;
-  for (FieldCursor cursor(record, head.syntax); cursor.more() && cursor.take().problem == nullptr;) ++column;
-  refuse_input(
-      fmt::format("{}: line {}, {}", name, line,
-                  show_column(column < head.columns ? head.names : std::vector<std::string>(), column)),
-      "expected a closing quote, found none: its quote is never closed; close it, or is it a character like others? "
-      "say --quote none");
-}
-
-namespace {
-
-/// The command that joins the words of a first field that holds blanks; empty unless numbers follow it as they follow
-/// the others.
-std::string join_command(const TextHead& head, const std::vector<std::string>& fields) {
-  const std::int64_t columns = head.columns, more = std::ssize(fields) - columns;
-  if (head.syntax.delimiter != kBlanks || more <= 0 || columns < 2) return "";
-  const auto is_number = [](const std::string& field) { return is_number_text(field); };
-  if (!std::all_of(fields.begin() + more + 1, fields.end(), is_number) || is_number_text(fields.front())) return "";
-  return fmt::format(
-      "awk '{{while (NF > {0}) {{$1 = $1 \"_\" $2; for (i = 3; i <= NF; i++) $(i - 1) = $i; NF--}}}} 1' IN > OUT",
-      columns);
-}
-
-}  // namespace
-
-void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record, std::int64_t line) {
-  refuse_lines_before(input, head);
-  const bool may_be_comment = record.starts_with('#') && head.syntax.comment != '#';
-  constexpr std::int64_t kMostWords = 20;  // of a first field that holds blanks
-  const std::int64_t found = count_fields(record, head.syntax, std::numeric_limits<std::int64_t>::max());
-  const std::string join = found <= head.columns + kMostWords ? join_command(head, fields_of(record, head.syntax)) : "";
-  const std::string problem =
-      fmt::format("line {}: expected {} fields ({}), as in line {}, found {}", line, head.columns,
-                  name_of_delimiter(head.syntax.delimiter), head.first_line, found);
-  if (!join.empty()) {
-    refuse_input(input.name(), problem + "; if its first field holds blanks, join them in all lines: " + join);
-  }
-  refuse_input(input.name(), problem + "; correct the line, " +
-                                 (may_be_comment ? "or say --comment '#' if lines that begin with # are comments"
-                                                 : "or name the delimiter with --delimiter"));
 }
 
 // Counts in every column what is not a finite number, and words the refusal.
@@ -269,6 +249,17 @@ struct Faults {
   std::string word() const { return different.empty() ? "" : different.front(); }
 };
 
+/// Whether --na-values can name the words of a column, which may stand for missing values.
+bool may_be_marks(const Faults& faults) {
+  return faults.words > 0 && faults.different.size() <= kMostWords &&
+         std::all_of(faults.different.begin(), faults.different.end(), [](const std::string& word) {
+           return missing_word(word) != MissingWord::no && quoted(word) == word;
+         });
+}
+
+/// Whether all values are numbers, or missing.
+bool holds_numbers(const Faults& faults) { return faults.words == 0 || (faults.styled > 0 && may_be_marks(faults)); }
+
 bool is_finite_number(const std::string& number) {
   double value = 0.0;
   parse_number(number.data(), number.data() + number.size(), value);
@@ -276,27 +267,25 @@ bool is_finite_number(const std::string& number) {
 }
 
 void count(Faults& faults, const TextHead& head, const Field& field, std::int64_t line, bool keeps_missing) {
-  const std::string text = text_of(field), number = plain_number(text, head.numbers);
-  const bool absent = number.empty() ? is_missing(head, text) : !is_finite_number(number);
-  const bool is_styled = number.empty() && !absent && head.numbers.is_plain() && faults.styles.add(text);
-  if (!number.empty()) faults.styles.add_plain(text);
+  const std::string text = text_of(field);
+  const bool may_be_missing = is_missing(head, text) && plain_number(text, head.numbers).empty();
+  const NumberText read =
+      may_be_missing ? NumberText{} : faults.styles.read(text, head.numbers, head.numbers.is_plain());
+  const bool is_number = !read.number.empty() && read.unit.empty();
+  const bool absent = may_be_missing || (is_number && !is_finite_number(read.number));
   const NumberMarks& marks = faults.styles.marks();
   if (faults.either_text.empty() && (marks.has_either('.') || marks.has_either(','))) faults.either_text = text;
-  if ((!number.empty() && !absent) || (absent && keeps_missing)) return;
+  if ((is_number && !absent) || (absent && keeps_missing)) return;
   if (!faults.any()) faults.first_line = line;
   if (absent) {
     ++faults.missing;
-  } else if (is_styled) {
+  } else if (read.is_styled && read.unit.empty()) {
     if (faults.styled++ > 0) return;
     faults.styled_line = line;
     faults.styled_text = text;
     faults.is_quoted = field.quoted;
   } else {
     if (faults.words++ == 0) faults.word_line = line;
-    if (const UnitText unit = split_unit(text); !unit.unit.empty()) {
-      faults.styles.marks().add(unit.number);
-      if (is_currency(unit.unit)) faults.styles.marks().add_currency();
-    }
     std::vector<std::string>& different = faults.different;
     const bool is_new = std::find(different.begin(), different.end(), text) == different.end();
     if (is_new && different.size() <= kMostWords) different.push_back(text);
@@ -347,7 +336,7 @@ std::vector<Faults> faults_of(const InputBytes& input, const TextHead& head, con
   for (const std::int64_t column : columns) all[static_cast<std::size_t>(column)].is_point = true;
   rows = count_all(all, input, head, index, keeps_missing);
   for (const Faults& faults : all) {
-    if (faults.words == 0) rows.marks.add(faults.styles.marks());
+    if (holds_numbers(faults)) rows.marks.add(faults.styles.marks());
   }
   std::erase_if(all, [](const Faults& faults) { return !faults.is_point; });
   return all;
@@ -376,14 +365,6 @@ bool any_row_stays(const InputBytes& input, const TextHead& head, const TextInde
   return any;
 }
 
-/// Whether --na-values can name the words of a column, which may stand for missing values.
-bool may_be_marks(const Faults& faults) {
-  return faults.words > 0 && faults.different.size() <= kMostWords &&
-         std::all_of(faults.different.begin(), faults.different.end(), [](const std::string& word) {
-           return word.find_first_of(",'\"\n") == word.npos && quoted(word) == word;
-         });
-}
-
 /// "--na-values 'a,b'" with the words that the options name and those of a column.
 std::string na_values(std::vector<std::string> marks) { return fmt::format("--na-values '{}'", fmt::join(marks, ",")); }
 
@@ -404,7 +385,8 @@ std::string na_values(std::vector<std::string> marks) { return fmt::format("--na
                           na_values(std::move(marks)), options.missing == Missing::keep ? "" : " --nan drop");
   }
   refuse_value(fmt::format("{}: line {}, {}", input.name(), faults.word_line, show_column(head.names, faults.column)),
-               fmt::format("expected a number, found '{}'; {}", quoted(faults.word(), 40), remedy));
+               fmt::format("expected a number, found '{}'; {}{}", quoted(faults.word(), 40), remedy,
+                           may_be_marks(faults) ? "" : or_cut(input, head, index, faults.word_line)));
 }
 
 }  // namespace
@@ -441,14 +423,16 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   char unclear = '\0';
   for (Faults& faults : all) {
     const char mark = settle_marks(faults.styles, rows.marks, head.syntax.delimiter);
-    if (mark != '\0' && faults.words == 0 && unclear == '\0') {
+    if (mark != '\0' && holds_numbers(faults) && unclear == '\0') {
       unclear = mark;
       question = question_about(mark, faults.either_text, head.names, faults.column);
-    } else if (faults.words == 0 && mark == '\0') {
+    } else if (holds_numbers(faults) && mark == '\0') {
       styles.add(faults.styles);
     }
     is_styled = is_styled || faults.styled > 0;
   }
+  // Decimal commas and decimal points in one table, which no options describe.
+  const bool conflict = is_styled && unclear == '\0' && styles.options().empty();
   std::erase_if(all, [](const Faults& faults) { return !faults.any(); });
   const bool named_all = std::all_of(all.begin(), all.end(), [&named](const Faults& faults) {
     return std::binary_search(named.begin(), named.end(), faults.column);
@@ -461,9 +445,12 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   if (all.size() == 1) {
     const Faults& faults = all.front();
     if (faults.words > 0 && faults.styled == 0) refuse_words(input, head, index, points, faults, options);
-    if (faults.styled == 0 || faults.missing + faults.words > 0) return;
+    const bool is_mostly_missing = 2 * (faults.missing - rows.empty) > rows.read - rows.empty;
+    if (faults.styled == 0 && !is_mostly_missing) return;
+  }
+  if (all.size() == 1 && all.front().missing + all.front().words == 0 && !conflict) {
+    const Faults& faults = all.front();
     const std::string style = styles.options();
-    if (style.empty() && unclear == '\0') return;
     const bool may_divide = style == "--decimal comma" && head.syntax.delimiter != ',' && !faults.is_quoted;
     const std::string say =
         unclear != '\0'
@@ -478,6 +465,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   std::vector<std::int64_t> dropped, with_gaps;
   const std::string style = is_styled ? styles.options() : "";
   bool drops_rows = false, may_encode = false, may_prepare = false;
+  bool may_replace = conflict && head.syntax.delimiter != ',';
   std::int64_t dates = -1;  // a column that holds them
   std::string date_text;
   for (const Faults& faults : all) {
@@ -490,10 +478,11 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     if (faults.missing > 0) absent.push_back(shown(faults.missing, ""));
     if (faults.styled > 0) styled.push_back(shown(faults.styled, ""));
     const bool marks = may_be_marks(faults) && (may_drop || keeps_missing);
-    const std::int64_t lost = faults.missing + faults.words;
+    const std::int64_t lost = faults.missing + faults.words + (conflict ? faults.styled : 0);
+    may_replace = may_replace && (faults.styled == 0 || has_decimal_comma(faults.styled_text));
     // Rows without any value, as behind the table in a spreadsheet, say nothing of a column.
     if (2 * (lost - rows.empty) > rows.read - rows.empty || (faults.words > 0 && !marks) ||
-        (lost > 0 && !may_drop && !keeps_missing)) {
+        (conflict && faults.styled > 0) || (lost > 0 && !may_drop && !keeps_missing)) {
       dropped.push_back(faults.column);
       const bool date = faults.words > 0 && is_date_text(faults.word());
       if (date && dates < 0) {
@@ -557,10 +546,15 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
   if (dates >= 0)
     remedy +=
         fmt::format("; {} holds dates: {}", show_column(head.names, dates), remedy_for_dates(head, dates, date_text));
+  if (all.front().words > 0 && !may_be_marks(all.front()) && dates < 0)
+    remedy += or_cut(input, head, index, std::ranges::min(all, {}, &Faults::first_line).first_line);
+  if (may_replace) remedy += "; or write all decimals with points: tr , . < IN > OUT";
   const bool reads = dropped.size() < points.size();
-  refuse_input(input.name(),
-               fmt::format("expected numbers, found{} {}; {}{}", where, found,
-                           reads ? "this reads it:" : "choose other columns, or correct them", reads ? remedy : ""));
+  refuse_input(input.name(), fmt::format("expected numbers, found{} {}; {}{}", where, found,
+                                         reads         ? "this reads it:"
+                                         : may_replace ? "write all decimals with points: tr , . < IN > OUT"
+                                                       : "choose other columns, or correct them",
+                                         reads ? remedy : ""));
 }
 
 std::vector<std::int64_t> refuse_unclear_points(const InputBytes& input, const TextHead& head, const TextIndex& index,

@@ -13,6 +13,7 @@
 #include "data/format/column_choice.h"
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"
+#include "data/text/number_marks.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 
 #include "data/io/utf8.h"
@@ -141,21 +142,24 @@ std::optional<double> take_time(Scanner& scanner) {
   return (60 * hour + *minutes - zone) / kMinutes + (*seconds + fraction) / (kMinutes * 60.0);
 }
 
-/// 1 to 12 for names of months and what people write in short, in English, German, French and Spanish; 0 for others.
+/// 1 to 12 for names of months and what people write in short, in English, German, French, Spanish, Italian, Portuguese
+/// and Dutch; 0 for others.
 int month_of(std::string_view word) {
-  constexpr std::string_view kNames[][10] = {
-      {"jan", "january", "januar", "j\u00e4nner", "janvier", "janv", "enero", "ene"},
-      {"feb", "february", "februar", "f\u00e9vrier", "f\u00e9vr", "febrero"},
-      {"mar", "march", "m\u00e4rz", "m\u00e4r", "mrz", "mars", "marzo"},
-      {"apr", "april", "avril", "avr", "abril", "abr"},
-      {"may", "mai", "mayo"},
-      {"jun", "june", "juni", "juin", "junio"},
-      {"jul", "july", "juli", "juillet", "juil", "julio"},
-      {"aug", "august", "ao\u00fbt", "agosto", "ago"},
-      {"sep", "sept", "september", "septembre", "septiembre"},
-      {"oct", "october", "okt", "oktober", "octobre", "octubre"},
-      {"nov", "november", "novembre", "noviembre"},
-      {"dec", "december", "dez", "dezember", "d\u00e9cembre", "d\u00e9c", "diciembre", "dic"}};
+  constexpr std::string_view kNames[][13] = {
+      {"jan", "january", "januar", "j\u00e4nner", "janvier", "janv", "enero", "ene", "gennaio", "gen", "janeiro",
+       "januari"},
+      {"feb", "february", "februar", "f\u00e9vrier", "f\u00e9vr", "febrero", "febbraio", "fevereiro", "fev",
+       "februari"},
+      {"mar", "march", "m\u00e4rz", "m\u00e4r", "mrz", "mars", "marzo", "mar\u00e7o", "maart", "mrt"},
+      {"apr", "april", "avril", "avr", "abril", "abr", "aprile"},
+      {"may", "mai", "mayo", "maggio", "mag", "maio", "mei"},
+      {"jun", "june", "juni", "juin", "junio", "giugno", "giu", "junho"},
+      {"jul", "july", "juli", "juillet", "juil", "julio", "luglio", "lug", "julho"},
+      {"aug", "august", "ao\u00fbt", "agosto", "ago", "augustus"},
+      {"sep", "sept", "september", "septembre", "septiembre", "settembre", "set", "setembro"},
+      {"oct", "october", "okt", "oktober", "octobre", "octubre", "ottobre", "ott", "outubro", "out"},
+      {"nov", "november", "novembre", "noviembre", "novembro"},
+      {"dec", "december", "dez", "dezember", "d\u00e9cembre", "d\u00e9c", "diciembre", "dic", "dicembre", "dezembro"}};
   int month = 0;
   for (const auto& names : kNames) {
     ++month;
@@ -326,10 +330,11 @@ std::optional<double> parse_date(std::string_view text, DateOrder order) {
 }
 
 std::optional<double> parse_yes_no(std::string_view text) {
-  constexpr std::string_view kYes[] = {"yes", "true",      "y",         "t", "ja", "oui",
-                                       "si",  "s\xc3\xad", "s\xc3\xac", "1", "1.0"};
-  constexpr std::string_view kNo[] = {"no", "false", "n", "f", "nein", "non", "0", "0.0"};
-  constexpr std::size_t kLongest = 5;
+  constexpr std::string_view kYes[] = {"yes",       "true",      "y",         "t",    "ja",   "oui", "wahr", "si",
+                                       "s\xc3\xad", "s\xc3\xac", "verdadero", "vero", "vrai", "on",  "1",    "1.0"};
+  constexpr std::string_view kNo[] = {"no",     "false", "n",    "f",   "nein", "non",
+                                      "falsch", "falso", "faux", "off", "0",    "0.0"};
+  constexpr std::size_t kLongest = 9;
   if (text.size() > kLongest) return std::nullopt;
   const std::string word = lower_case(text);
   if (std::find(std::begin(kYes), std::end(kYes), word) != std::end(kYes)) return 1.0;
@@ -385,6 +390,31 @@ UnitText split_unit(std::string_view text) {
   if (!is_unit || (in_parentheses && (!sign.empty() || !is_currency(unit)))) return {};
   if (in_parentheses) sign = "-";
   return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};
+}
+
+MissingWord missing_word(std::string_view text) {
+  constexpr const char* kZeros[] = {"none", "nil", "zero", "no", "keine", "kein", "never", "nie", "aucun", "free"};
+  constexpr const char* kUsual[] = {"-",    "--",   "---",     "\xe2\x80\x93", "\xe2\x80\x94", "k.a.",         "k. a.",
+                                    "n.v.", "n/v",  "unknown", "unbekannt",    "not given",    "keine angabe", "*",
+                                    "nd",   "n.d.", "n.b.",    "s/d",          "not available"};
+  const std::string plain = lower_case(text);
+  const auto is_one_of = [&plain](const auto& list) {
+    return std::find(std::begin(list), std::end(list), plain) != std::end(list);
+  };
+  const bool can_be_named = text.size() <= 20 && text.find_first_of(",'\"\n") == text.npos;
+  const auto first =
+      std::ranges::find_if(text, [](unsigned char c) { return c < 0x80 && std::strchr("<>=~+-$( ", c) == nullptr; });
+  const bool has_value = first != text.end() && is_decimal_digit(*first);  // "<12", "5 - very good"
+  if (!can_be_named || has_value || says_total(text)) return MissingWord::no;
+  if (text.find_first_of("0123456789") != text.npos) return MissingWord::code;
+  return is_one_of(kZeros) ? MissingWord::zero : is_one_of(kUsual) ? MissingWord::usual : MissingWord::perhaps;
+}
+
+bool says_total(std::string_view text) {
+  constexpr std::string_view kWords[] = {"total",       "totals", "grand total", "sum",    "summe",   "gesamt",
+                                         "gesamtsumme", "somme",  "suma",        "totale", "totales", "total general"};
+  const std::string word = lower_case(text.substr(0, text.find_last_not_of(" :") + 1));
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
 bool names_date(const std::string& name) {

@@ -26,8 +26,8 @@ DateReadings date_readings(std::string_view text);
 /// slashes, 1930 to 2029: 31.12.24. Nothing if the text is no date of the calendar.
 std::optional<double> parse_date(std::string_view text, DateOrder order);
 
-/// 1 or 0 for the words yes, true, y, t, ja, oui, si, 1 and no, false, n, f, nein, non, 0 in any case; nothing for
-/// others.
+/// 1 or 0 for the words yes, true, y, t, on, ja, oui, si, 1 and no, false, n, f, off, nein, non, 0 in any case, and for
+/// those that Excel writes for true and false in other languages; nothing for others.
 std::optional<double> parse_yes_no(std::string_view text);
 
 /// A number with a unit behind it, or a currency before or behind it: "-1.435,43 kg" is "-1.435,43" and "kg". Both are
@@ -45,7 +45,15 @@ inline constexpr double kOpenEnd = 2932896;  // 9999-12-31, in days since 1970
 bool stands_for_no_date(std::string_view text);
 
 /// What parse_yes_no() reads, for messages.
-inline constexpr const char* kYesNoWords = "yes/no, true/false, y/n, t/f, ja/nein, oui/non, si/no, 1/0";
+inline constexpr const char* kYesNoWords = "yes/no, true/false, y/n, t/f, on/off, ja/nein, oui/non, si/no, 1/0";
+
+/// Whether a word among numbers stands for a missing value: no, as "<12" and Total do not; if the user says so, as a
+/// code of letters and digits may; hardly, since it means zero; perhaps; or usually.
+enum class MissingWord { no, code, zero, perhaps, usual };
+MissingWord missing_word(std::string_view text);
+
+/// Whether people write it beside the sums below a table: Total, Summe:.
+bool says_total(std::string_view text);
 
 /// Whether the name says that the column holds dates: date, OrderDate, geburtsdatum.
 bool names_date(const std::string& name);

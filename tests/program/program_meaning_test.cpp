@@ -1,5 +1,7 @@
 // Files whose form says more than one value does: rows without any value, words among labels, numbers that mean
 // nothing, columns that another program writes in another way.
+#include <cstdlib>
+
 #include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
 #include "tests/support/proposals.h"
@@ -182,4 +184,143 @@ TEST_CASE("numbers of new rows with other marks than the model's are refused wit
   const Outcome none = done(assign("new.csv"), there);
   CHECK(none.out == "-1\n-1\n");
   CHECK(!none.says("imbalance"));
+}
+
+namespace {
+
+/// The mean of the rows, by a run with these options.
+std::vector<double> mean_of(const std::string& file, const Setting& there, const Words& more = {}) {
+  Words words{"cluster", file, "-k", "1", "-q", "-f", "-o", "mean.h5"};
+  words.insert(words.end(), more.begin(), more.end());
+  done(words, there);
+  return values(there.folder + "mean.h5:/centroids");
+}
+
+/// Runs the command of a shell at the end of a message, which makes OUT of IN.
+void convert(const Outcome& refused, const std::string& in, const Setting& there) {
+  const std::size_t at = refused.err.rfind("\n  ");
+  REQUIRE(at != std::string::npos);
+  std::string command = refused.err.substr(at + 3);
+  INFO(command);
+  REQUIRE(command.find(" IN ") != std::string::npos);
+  command.replace(command.find(" IN "), 4, " " + in + " ");
+  command.replace(command.find("> OUT"), std::string::npos, "> OUT");
+  REQUIRE(std::system(("cd '" + there.folder + "' && " + command).c_str()) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("negative numbers of accounts, of SAP and of typography, exponents of Fortran and ='12' are read") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  for (const std::string negative : {"(2.5)", "( 2.5 )", "2.5-",
+                                     "\xe2\x80\x93"
+                                     "2.5",
+                                     "\xe2\x88\x92"
+                                     "2.5",
+                                     "-2.5D+00", "=\"-2.5\"", "\"=\"\"-2.5\"\"\""}) {
+    INFO(negative);
+    write_bytes(folder / "t.csv", "x,y\n" + negative + ",1\n4.5,2\n1,3\n1,4\n1,5\n");
+    CHECK(mean_of("t.csv", there) == std::vector<double>{1, 3});
+    CHECK(mean_of("t.csv", there, {"--prepare", "auto", "--scale", "none"}) == std::vector<double>{1, 3});
+    CHECK(done({"cluster", "t.csv", "-k", "1"}, there).says("were read as negative") == negative.starts_with("("));
+  }
+  // Other marks, and a first line whose numbers in parentheses are names.
+  write_bytes(folder / "t.csv", "x;y\n(1.200,50);1\n1.200,50-;2\n1.201,00;3\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"say --decimal comma --thousands point"}, there);
+  CHECK(mean_of("t.csv", there, {"--decimal", "comma", "--thousands", "point"}) == std::vector<double>{-400, 2});
+  write_bytes(folder / "t.csv", "(1),(2)\n1.5,2\n2.5,3\n(1.0),7\n");
+  CHECK(mean_of("t.csv", there) == std::vector<double>{1, 4});
+  // A word with a number is no missing value, whatever else it is.
+  for (const std::string word : {"<0.5", "5 - very good", "12*"}) {
+    write_bytes(folder / "t.csv", "x,y\n" + word + ",1\n4.5,2\n1,3\n1,4\n1,5\n");
+    CHECK(!run_kith({"cluster", "t.csv", "-k", "1"}, there).says("--na-values"));
+  }
+}
+
+TEST_CASE("a comma that separates columns or decimals is asked about where zeros or the header show it") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "1,5\n2,05\n3,25\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"does the comma in '1,5' separate columns or decimals?"}, there);
+  proposes_what_works({"cluster", "t.csv", "-k", "1"}, 2, there);
+  CHECK(mean_of("t.csv", there, {"--decimal", "comma"}) == std::vector<double>{(1.5 + 2.05 + 3.25) / 3});
+  write_bytes(folder / "t.csv", "1,5\n2,50\n3,25\n");
+  done({"cluster", "t.csv", "-k", "1"}, there);
+  write_bytes(folder / "t.csv", "x,y\n1,5,2,5\n3,5,4,5\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"line 1 names 2 columns, and the rows have 4 whole numbers"}, there);
+  proposes_what_works({"cluster", "t.csv", "-k", "1"}, 1, there);
+  // Columns with commas beside columns with points.
+  write_bytes(folder / "t.csv", "x;y\n1,5;2.5\n2,5;3.5\n");
+  const Outcome refused = run_kith({"knn", "t.csv", "-k", "1"}, there);
+  CHECK(refused.says("this reads it: --drop-columns x; or write all decimals with points: tr , . < IN > OUT"));
+  // Only numbers with three decimals, between semicolons.
+  write_bytes(folder / "t.csv", "x;y\n1.234;1\n2.345;20\n");
+  CHECK(done({"cluster", "t.csv", "-k", "1"}, there).says("which were read as decimals; say --decimal comma"));
+  write_bytes(folder / "t.csv", "x;y\n1.234;1.5\n2.345;20\n");
+  CHECK(!done({"cluster", "t.csv", "-k", "1"}, there).says("which were read as decimals"));
+}
+
+TEST_CASE("what is said of tables of terminals, of Python and with foreign quotes makes tables of them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  for (const std::string table :
+       {"| x | y |\n|---|--:|\n| 1 | 2 |\n| 3 | 4 |\n", "x | y\n--- | ---\n1 | 2\n3 | 4\n",
+        "+---+---+\n| x | y |\n+---+---+\n| 1 | 2 |\n| 3 | 4 |\n+---+---+\n2 rows in set (0.00 sec)\n",
+        " x | y \n---+---\n 1 | 2\n 3 | 4\n(2 rows)\n\n",
+        "x          y\n---------- ----------\n 1  2\n 3 4\n\n2 rows selected.\n",
+        "=====  =====\nx      y\n=====  =====\n1      2\n3      4\n=====  =====\n", "[[1. 2.]\n [3. 4.]]\n",
+        "array([[1., 2.],\n       [3., 4.]])\n", "(1, 2)\n(3, 4)\n", "'x';'y'\n'1';'2'\n'3';'4'\n",
+        "\xe2\x80\x9cx\xe2\x80\x9d\t\xe2\x80\x9cy\xe2\x80\x9d\n\xe2\x80\x9c"
+        "1\xe2\x80\x9d\t\xe2\x80\x9c"
+        "2\xe2\x80\x9d\n\xe2\x80\x9c"
+        "3\xe2\x80\x9d\t\xe2\x80\x9c"
+        "4\xe2\x80\x9d\n",
+        "x,y\r1,2\r\n3,4\n", "x,y\ns,m\n1,2\n3,4\n", "x,y\n2,3\n2,3\n2,3\n2,3\n2,3\n(5 rows)\n"}) {
+    INFO(table);
+    write_bytes(folder / "t.csv", table);
+    const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
+    CHECK(refused.code == 3);
+    convert(refused, "t.csv", there);
+    CHECK(mean_of("OUT", there) == std::vector<double>{2, 3});
+  }
+}
+
+TEST_CASE("delimiters at the end of all lines are no columns, and lines of sep= have any form") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  for (const std::string table :
+       {"x,y,\n1,2,\n3,4,\n", "x;y;;\n1;2;;\n3;4;;\n", "\"sep=;\"\nx;y\n1;2\n3;4\n", "SEP=;\nx;y\n1;2\n3;4\n",
+        "x\x01y\n1\x01"
+        "2\n3\x01"
+        "4\n",
+        "x^y\n1^2\n3^4\n", "x,y\n1,2\n3,4\n\x1a", "x,y\n1,2\n\f\n3,4\n"}) {
+    INFO(table);
+    write_bytes(folder / "t.csv", table);
+    CHECK(mean_of("t.csv", there) == std::vector<double>{2, 3});
+    CHECK(mean_of("t.csv", there, {"--prepare", "auto", "--scale", "none"}) == std::vector<double>{2, 3});
+  }
+  // A value far below is no delimiter.
+  std::string rows = "x,y,\n";
+  for (int i = 0; i < 30; ++i) rows += "1,2,\n";
+  write_bytes(folder / "t.csv", rows + "3,4,5\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"line 32: expected 2 fields", "found 3"}, there);
+}
+
+TEST_CASE("a total, a note below the table and whole numbers that were rounded are warned of") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const std::string rows = "name,x\na,1\nb,2\nc,3\nd,4\n";
+  write_bytes(folder / "t.csv", rows + "Total,10\n");
+  CHECK(done({"cluster", "t.csv", "-k", "1", "--drop-columns", "name"}, there)
+            .says("the last row has 'Total' in column 1 ('name'); if it holds the sums of the rows above it"));
+  write_bytes(folder / "t.csv", rows + "e,5\n");
+  CHECK(!done({"cluster", "t.csv", "-k", "1", "--drop-columns", "name"}, there).says("the last row"));
+  write_bytes(folder / "t.csv", "n,x\n1,1\n2,2\n3,3\n4,4\nSource: an office,2024\n");
+  CHECK(done({"cluster", "t.csv", "-k", "1", "--prepare", "auto"}, there)
+            .says("'Source: an office' in column 1 ('n'); if it is a note below the table, leave it out: head -n 5"));
+  write_bytes(folder / "t.csv", "x,y\n9007199254740993,1\n9007199254740992,2\n");
+  CHECK(done({"cluster", "t.csv", "-k", "1"}, there).says("line 2, column 1 ('x'): float64 cannot hold"));
+  write_bytes(folder / "t.csv", "x,y\n9007199254740992,1\n100000000000000000000,2\n");
+  CHECK(!done({"cluster", "t.csv", "-k", "1"}, there).says("float64 cannot hold"));
 }

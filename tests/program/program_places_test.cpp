@@ -179,7 +179,7 @@ TEST_CASE("angles with minutes or a side of the world are refused, and radians a
     refuses(3, encoded, {"expected degrees as a number"});
   }
   write_bytes(table, "lat,lon\n48.8566°,2.3522°\n51.5°,-0.12°\n");
-  refuses(3, knn, {"--encode lat=unit makes numbers of them"});
+  refuses(3, knn, {"--encode lat=unit,lon=unit makes numbers of them"});
   Words encoded = knn;
   encoded.insert(encoded.end(), {"--encode", "unit"});
   CHECK(done(encoded).out.starts_with("0\t1\t342."));

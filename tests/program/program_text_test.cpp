@@ -205,7 +205,7 @@ TEST_CASE("one column may have blanks in its name, and lines may end with CR CR 
   write_bytes(file, "x,y\r\r\n1,2\r\r\n3,4\r\r\n");
   CHECK(read(file) == Read{2, 2, {"x", "y"}});
   write_bytes(file, "| a | b |\n|---|--:|\n| 1 | 2 |\n| 3 | 4 |\n");
-  refuses(3, cluster(file), {"a table of Markdown; convert it: sed "});
+  refuses(3, cluster(file), {"a table of Markdown or of a terminal, with rules; convert it: sed "});
   write_bytes(file, "<table border=1>\n<tr><td>1</td></tr>\n</table>\n");
   refuses(3, cluster(file), {"an HTML or XML page"});
 }
