@@ -15,7 +15,7 @@
 namespace kith::data {
 
 /// Changes with the form of any message: both programs must be of one build.
-constexpr std::int64_t kArrowProtocol = 2;
+constexpr std::int64_t kArrowProtocol = 3;
 constexpr int kArrowSocket = 3;  // the descriptor of the socket for connections
 
 /// Announces a connection, with its files.

@@ -168,6 +168,12 @@ std::span<std::byte> ArrowConnection::shared(std::int64_t bytes) {
   if (ftruncate(memory_.get(), bytes) == 0) {
     at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.get(), 0);
   }
+  if (at == MAP_FAILED && errno == EFBIG) {  // the memory is a file without a name
+    throw Error(ExitCode::output,
+                fmt::format("{}: reading it takes a file of {} bytes in memory, more than the limit of "
+                            "the size of files allows; raise that limit (ulimit -f)",
+                            name_, bytes));
+  }
   if (at == MAP_FAILED) require_memory(bytes, name_);
   if (at == MAP_FAILED) throw Error(ExitCode::memory, fmt::format("{}: {}", name_, std::strerror(errno)));
   mapped_ = {static_cast<std::byte*>(at), size};

@@ -489,6 +489,12 @@ TEST_CASE("labels become a further column of the Parquet file of the points") {
     }
     refuses(2, cluster(file, "o.csv"), {"--append", "which o.csv cannot hold; give -o TABLE.parquet"}, there);
   });
+  // The limit of the size of files holds for the memory that both programs share, too.
+  for_each_file(folder, *arrow_table({{"x", floats(Floats(4000, 1.0F))}}), [&](const std::string& file) {
+    refuses(5, {"cluster", file, "-k", "1", "--append", "-o", "x.parquet"},
+            {file + ": reading it takes a file of", "raise that limit (ulimit -f)"},
+            {.folder = folder / "", .file_bytes = 8000});
+  });
   write_bytes(folder / "t.csv", "x\n1\n2\n");
   refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "-o", "x.parquet"}, {"t.csv is text", "-o TABLE.csv"}, there);
   refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "--labels", "x.parquet"},
