@@ -124,11 +124,7 @@ void open_both(DistancesOptions& options, PointsRun& run) {
   run.source = run.inputs.second ? run.inputs.second.get() : run.inputs.first.get();
   run.report.points = describe(*run.source);
   if (run.inputs.second) run.report.queries = describe(a);
-  if (data::shown_columns(a) == data::shown_columns(*run.source)) return;
-  throw Error(ExitCode::data,
-              fmt::format("{}: expected {} columns, as {} has, found {}; give points of the same "
-                          "columns, or choose them with --columns",
-                          run.source->name(), data::shown_columns(a), a.name(), data::shown_columns(*run.source)));
+  require_same_columns(a, *run.source, "points");
 }
 
 /// Chooses the rows of a block, and whether the rows of A are read block by block.

@@ -119,12 +119,7 @@ KnnInputs open_all(KnnOptions& options, PointsRun& run) {
   const auto& [base, queries] = std::tie(inputs.base, inputs.queries);
   run.report.points = describe(base);
   if (second != nullptr) run.report.queries = describe(queries);
-  if (data::shown_columns(queries) != data::shown_columns(base)) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected {} columns, as {} has, found {}; give queries of the same "
-                            "columns, or choose them with --columns",
-                            queries.name(), data::shown_columns(base), base.name(), data::shown_columns(queries)));
-  }
+  require_same_columns(base, queries, "queries");
   check_neighbors(options, base, base.rows());
   if (!options.write_obsp.empty()) {
     data::check_obsp(data::parse_location(base.name()).file, options.write_obsp, base.rows(), options.has_weights());

@@ -234,6 +234,20 @@ InputPair open_inputs(const std::string& first, const std::string& second, const
   return pair;
 }
 
+void require_same_columns(const data::PointSource& points, const data::PointSource& others, const char* what) {
+  const std::int64_t expected = data::shown_columns(points), found = data::shown_columns(others);
+  if (expected == found) return;
+  std::string remedy = fmt::format("give {} of the same columns, or choose them with --columns", what);
+  for (const auto& [packed, other] : {std::pair(&points, &others), std::pair(&others, &points)}) {
+    constexpr std::int64_t kOfByte = 8;
+    const std::int64_t bits = data::shown_columns(*other), padding = packed->columns() * kOfByte - bits;
+    if (!packed->row_bits().are_packed || padding < 0 || padding >= kOfByte) continue;
+    remedy = fmt::format("if a row of {} has {} bits, and 0 behind them, say --bits {}", packed->name(), bits, bits);
+  }
+  throw Error(ExitCode::data, fmt::format("{}: expected {} columns, as {} has, found {}; {}", others.name(), expected,
+                                          points.name(), found, remedy));
+}
+
 std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common) {
   return common.pca > 0 ? common.pca : points.columns();
 }

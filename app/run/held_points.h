@@ -41,6 +41,8 @@ void say_bits(const data::PointSource& source);
 /// Opens both as open_input() does; `second` may be empty. Its columns are found by the names of the first. If rows are
 /// prepared, both are read in the class of the run, to which prepared values are rounded.
 InputPair open_inputs(const std::string& first, const std::string& second, const Job& job);
+/// Throws Error(data) unless `others`, which are `what` ("queries"), have the columns of the points.
+void require_same_columns(const data::PointSource& points, const data::PointSource& others, const char* what);
 /// Number of columns of the prepared points.
 std::int64_t prepared_columns(const data::PointSource& points, const CommonOptions& common);
 

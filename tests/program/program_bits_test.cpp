@@ -298,6 +298,11 @@ TEST_CASE("what is no bit is refused with its place and a remedy") {
   refuses(2, {"knn", folder / "padded.npy", "-k", "1", "--metric", "jaccard", "--bits", "17"},
           {"--bits 17: expected 9 to 16", "give --bits 16"});
   done({"knn", folder / "padded.npy", "-k", "1", "--metric", "jaccard", "--bits", "16"});
+  // Columns beside packed bytes, of which some bits are none.
+  write_bytes(folder / "nine.csv", "0,0,0,0,0,0,0,1,1\n");
+  const Words both{"knn", folder / "padded.npy", "--queries", folder / "nine.csv", "-k", "1", "--metric", "hamming"};
+  refuses(3, both, {"expected 16 columns", "found 9", "has 9 bits, and 0 behind them, say --bits 9"});
+  refuses(2, {"knn", kDrugs, "-k", "1", "--metric", "tanimoto"}, {"the nearest is jaccard"});
   write_bytes(folder / "hex.fps", "#FPS1\n#num_bits=8\n0f\ta\n0g\tb\n");
   refuses(3, {"knn", folder / "hex.fps", "-k", "1", "--metric", "jaccard"},
           {"hex.fps: line 4, character 2: expected a hexadecimal digit, found '0g'"});
