@@ -231,7 +231,7 @@ void set_type(NumpyHeader& header, const std::string& descr) {
   } else if (type.name == "objects") {
     header.obstacle =
         "expected numbers, found Python objects, a pickle, which is never loaded; save numbers: "
-        "numpy.save(FILE, x.astype(numpy.float64))";
+        "numpy.save(FILE, x.astype(numpy.float64)), or texts, as labels: numpy.save(FILE, x.astype(str))";
   } else if (type.name == "complex") {
     header.obstacle = "expected numbers, found complex numbers; save real and imaginary parts as columns";
   } else if (type.name == "text") {

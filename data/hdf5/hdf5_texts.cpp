@@ -31,7 +31,17 @@ std::string refusal_of_texts(const DatasetFacts& facts, std::int64_t file_bytes,
   return refusal_of_storage(facts, file_bytes, stored_bytes_of_text(type));
 }
 
-/// The texts in `values`, which were read with this type: pointers, or texts of fixed length.
+/// The name of a value of an enumeration; empty for a value that has none.
+std::string name_of_value(hid_t type, const char* value) {
+  char name[1024] = "";
+  return H5Tenum_nameof(type, value, name, sizeof name) >= 0 ? name : "";
+}
+
+bool has_texts(const DatasetFacts& facts) {
+  return (facts.info.type == "string" || facts.info.type == "enum") && facts.info.shape.size() == 1;
+}
+
+/// The texts in `values`, which were read with this type: pointers, texts of fixed length, or values of an enumeration.
 std::vector<std::string> texts_in(hid_t type, std::size_t count, const std::vector<char>& values) {
   std::vector<std::string> texts;
   texts.reserve(count);
@@ -42,6 +52,8 @@ std::vector<std::string> texts_in(hid_t type, std::size_t count, const std::vect
       const char* text = nullptr;
       std::memcpy(&text, at, sizeof text);
       texts.emplace_back(text != nullptr ? text : "");
+    } else if (H5Tget_class(type) == H5T_ENUM) {
+      texts.push_back(name_of_value(type, at));
     } else {
       const std::string_view text(at, bytes);
       texts.emplace_back(text.substr(0, text.find('\0')));
@@ -90,7 +102,7 @@ FoundTexts find_texts(const std::string& name, const std::string& path) {
   Handle dataset = open_object(file, path);
   if (H5Iget_type(dataset.get()) != H5I_DATASET) return found;
   DatasetFacts facts = inspect(file, dataset.get(), path);
-  if (facts.info.type != "string" || facts.info.shape.size() != 1) return found;
+  if (!has_texts(facts)) return found;
   const Handle type(H5Dget_type(dataset.get()));
   if (facts.rows() > 0) {
     if (const std::string problem = refusal_of_texts(facts, file.bytes(), type.get()); !problem.empty())
@@ -133,9 +145,7 @@ std::vector<std::string> texts_of(const Hdf5InputFile& file, const std::string& 
   const Handle dataset = open_dataset(file, path);
   const DatasetFacts facts = inspect(file, dataset.get(), path);
   const Handle type(H5Dget_type(dataset.get()));
-  if (facts.info.type != "string" || facts.info.shape.size() != 1 || facts.rows() == 0 ||
-      !refusal_of_texts(facts, file.bytes(), type.get()).empty())
-    return {};
+  if (!has_texts(facts) || facts.rows() == 0 || !refusal_of_texts(facts, file.bytes(), type.get()).empty()) return {};
   return texts_of_vector(dataset.get(), fmt::format("{}:{}", file.name(), path));
 }
 

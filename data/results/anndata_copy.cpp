@@ -22,6 +22,7 @@
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/checksum.h"
+#include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/temporary_file.h"
 
@@ -516,8 +517,21 @@ class AnnDataCopy {
   std::vector<std::int64_t> written_;
 };
 
+namespace {
+
+void check_copy(const std::string& file, const char* option, const std::string& name, std::int64_t rows) {
+  if (!has_hdf5_signature(file)) {
+    refuse_input(file,
+                 fmt::format("{} {}: expected an AnnData file, found {}; give an .h5ad file, or leave the option out",
+                             option, name, describe_file(file)));
+  }
+  Hdf5Child::of(file)->call(file, &check_place, file, option, name, rows);
+}
+
+}  // namespace
+
 void check_obs(const std::string& file, const std::string& column, std::int64_t rows) {
-  Hdf5Child::of(file)->call(file, &check_place, file, "--write-obs", column, rows);
+  check_copy(file, "--write-obs", column, rows);
 }
 
 std::string neighbor_matrix(const std::string& name, const std::string& part) {
@@ -525,8 +539,7 @@ std::string neighbor_matrix(const std::string& name, const std::string& part) {
 }
 
 void check_obsp(const std::string& file, const std::string& name, std::int64_t rows, bool are_neighbors) {
-  Hdf5Child::of(file)->call(file, &check_place, file, are_neighbors ? "--weights --write-obsp" : "--write-obsp", name,
-                            rows);
+  check_copy(file, are_neighbors ? "--weights --write-obsp" : "--write-obsp", name, rows);
 }
 
 void write_obs(const std::string& path, const OutputOptions& options, const ObsColumn& column) {

@@ -227,3 +227,27 @@ TEST_CASE("lists of different lengths, empty labels and classic netCDF are refus
   write_bytes(classic, std::string("CDF\1\0\0\0\0", 8) + std::string(100, '\0'));
   refuses(3, {"cluster", classic, "-k", "2"}, {"found a classic netCDF file; convert it: nccopy -k nc4 IN OUT.nc"});
 }
+
+TEST_CASE("the values of an enumeration of HDF5 are labels with its names, and no points") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5", words = folder / "w.csv";
+  {
+    FileMaker maker(file);
+    const hid_t colors = H5Tenum_create(H5T_STD_I16BE);
+    std::int16_t value = 0;
+    for (const char* name : {"red", "green"}) {
+      value = static_cast<std::int16_t>(value + 256);  // 1 and 2 in the other byte order
+      H5Tenum_insert(colors, name, &value);
+    }
+    const std::int16_t values[] = {256, 512, 512, 768};
+    maker.dataset("color", colors, {4}, colors, values);
+    maker.dataset("both", colors, {2, 2}, colors, values);
+    H5Tclose(colors);
+  }
+  write_bytes(words, "label\nred\ngreen\ngreen\n\"\"\n");
+  const auto found = done({"evaluate", file + ":/color", "--truth", words, "--json"}).json()["evaluation"];
+  CHECK(found["adjusted_rand_index"] == 1);
+  CHECK(found["rows"] == 4);
+  CHECK(done({"evaluate", file + ":/color", "--truth", words}).out.find("  green  ") != std::string::npos);
+  refuses(3, {"cluster", file + ":/both", "-k", "1"}, {"expected numbers", "found enum"});
+}

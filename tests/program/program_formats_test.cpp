@@ -257,6 +257,10 @@ TEST_CASE("--write-obs writes labels to a copy of an AnnData file, never to the 
           {"--write-obs cannot be combined with --transpose"});
   refuses(3, {"cluster", kDigits + ":/train", "-k", "2", "--write-obs", "groups", "-o", folder / "new.h5ad"},
           {"expected an AnnData file, which has a group obs"});
+  write_bytes(folder / "x.csv", "x\n1\n2\n");
+  refuses(3, {"cluster", folder / "x.csv", "-k", "2", "--write-obs", "groups", "-o", folder / "new.h5ad"},
+          {"x.csv: --write-obs groups: expected an AnnData file, found text"});
+  std::filesystem::remove(folder / "x.csv");
   make_cells(cells, 5);
   refuses(3, cluster("groups", folder / "new.h5ad"), {"expected 4 rows in obs, one for each point, found 5"});
   CHECK(files_in(folder) == Words{"cells.h5ad", "copy.h5ad"});
