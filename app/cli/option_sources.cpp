@@ -100,6 +100,10 @@ bool OptionSet::parse(const std::vector<std::string>& arguments) {
 bool OptionSet::State::parse_flags(const std::vector<std::string>& arguments) {
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    for (std::size_t i = 0; i < reversed.size(); ++i) {  // CLI11 takes the name of a file [x] for a list
+      const bool is_value = i + 1 < reversed.size() && reversed[i + 1].starts_with('-');
+      if (!is_value && reversed[i].starts_with('[') && reversed[i].ends_with(']')) reversed[i].insert(0, "./");
+    }
     app.parse(reversed);
   } catch (const CLI::ArgumentMismatch& problem) {
     const std::string what = problem.what();  // "--clusters: 1 required TEXT missing"

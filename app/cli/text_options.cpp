@@ -29,7 +29,7 @@ std::vector<Reason> unless_any(const OptionSet& set, bool (*is_one)(const std::s
     const std::vector<std::string> inputs = set.inputs({Input::table});
     const bool any = std::any_of(inputs.begin(), inputs.end(),
                                  [is_one](const std::string& input) { return is_one(data::each_file(input).front()); });
-    return any ? "" : reason;
+    return any || inputs.empty() ? "" : reason;  // a result names its own table
   }};
 }
 

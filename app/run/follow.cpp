@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -256,7 +257,9 @@ class Following {
     } catch (const data::AllDropped&) {
       any = false;
     }
-    for (const std::string& remark : source->remarks()) Terminal::instance().warn(fmt::format("{}: {}", kName, remark));
+    for (const std::string& remark : source->remarks()) {
+      if (said_.insert(remark).second) Terminal::instance().warn(fmt::format("{}: {}", kName, remark));
+    }
     const PreparationStep step{{}, request_.preparation};
     if (any && request_.preparation != nullptr && !step.is_none()) prepare(reading, step, job_.common, first - 1);
     append_answers(reading, any);
@@ -293,6 +296,7 @@ class Following {
   bool may_have_header_ = true, is_first_ = true, is_form_known_ = false;
   std::string header_;  // empty: the lines have none
   std::string answers_;
+  std::set<std::string> said_;  // remarks, each of which is said once
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -23,6 +22,7 @@
 #include "data/io/stream_bytes.h"
 #include "data/text/number_marks.h"
 #include "data/text/text_head.h"
+#include "data/text/text_notes.h"
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
@@ -32,10 +32,6 @@ namespace {
 
 constexpr std::size_t kShownBytes = 40;  // of a field, in messages
 constexpr std::int64_t kSkipped = -1, kEncoded = -2;
-
-/// Values of which a remark says how they were read.
-enum Note { open_end, in_parentheses, rounded };
-constexpr std::size_t kNotes = 3;
 
 class TextSource final : public PointSource {
  public:
@@ -65,7 +61,7 @@ class TextSource final : public PointSource {
     }
     if (missing_ == Missing::keep || options.model) missing_numbers_ = numbers_among(options.missing_texts);
     index_ = index_text(input_, head_);
-    remark_on_total(input_, head_, index_);
+    if (is_whole_) remark_on_total(input_, head_, index_);
     if (!encodings_.empty()) find_encoded_texts(input_, head_, index_, names_, options, encodings_);
     std::size_t encoded = 0;
     for (const std::int64_t column : choice_.points) {
@@ -110,10 +106,7 @@ class TextSource final : public PointSource {
     return {head_.skipped.comments + index_.skipped.comments, head_.skipped.blank + index_.skipped.blank};
   }
   std::vector<std::string> remarks() const override;
-  std::int64_t unknown_rows() const override {
-    const std::lock_guard lock(unknown_.mutex);
-    return std::ssize(unknown_.lines);
-  }
+  std::int64_t unknown_rows() const override { return notes_.unknown_rows(); }
   std::shared_ptr<const TableModel> table() const override;
   bool has_chosen_columns() const override { return true; }
   std::vector<std::string> kept(Kept which) const override;
@@ -183,19 +176,12 @@ class TextSource final : public PointSource {
   void note_rounded(const char* begin, const char* end, double value, const Place& place) const {
     std::string text(begin, end);
     if (text.find_first_not_of("0123456789", text.starts_with('-') ? 1 : 0) != text.npos) return;
-    if (fmt::format("{:.0f}", value) != text) note(rounded, place, std::move(text));
+    if (fmt::format("{:.0f}", value) != text) notes_.add(TextNotes::rounded, place.line, place.column, std::move(text));
   }
   /// Asks, once all rows have been read, whether points separate thousands where the rows suggest it.
   void check_marks();
   /// Counts a row with a value that the model does not know. Throws if its whole column is written in another way.
   void keep_unknown(const Place& place, const std::string& text) const;
-  /// Keeps the first value of the file for its remark.
-  void note(Note note, const Place& place, std::string text) const {
-    const std::lock_guard lock(unknown_.mutex);
-    Noted& first = unknown_.notes[note];
-    if (first.line > 0 && std::pair(first.line, first.column) <= std::pair(place.line, place.column)) return;
-    first = {place.line, place.column, std::move(text)};
-  }
   /// refuse_other_style(), where a model and all rows are there.
   bool judge(const Place& place, const std::string& text) const {
     return is_whole_ && options_.model &&
@@ -221,24 +207,14 @@ class TextSource final : public PointSource {
   bool keeps_unknown_, is_whole_;
   bool all_keep_missing_ = false;          // a missing value is one like others in every column
   std::vector<std::vector<double>> fill_;  // for each column of the file, of its features; empty: none
-  /// Rows with values that the model does not know, and the first of them in the file. Blocks of rows are parsed by
-  /// several threads, and rows may be read again, so lines are counted once.
-  struct Noted {
-    std::int64_t line = 0, column = 0;  // line 0: none
-    std::string text = {};
-  };
-  struct Unknown {
-    std::mutex mutex;
-    std::set<std::int64_t> lines, judged;  // columns whose style has been compared with that of the model
-    std::int64_t column = 0;
-    std::string text;
-    std::array<Noted, kNotes> notes;
-  };
-  mutable Unknown unknown_;
-  std::vector<double> missing_numbers_;  // those of ReadOptions::missing_texts
+  mutable TextNotes notes_;
+  mutable std::mutex judging_;
+  mutable std::set<std::int64_t> judged_;  // columns whose style has been compared with that of the model
+  std::vector<double> missing_numbers_;    // those of ReadOptions::missing_texts
   int threads_;
   TextIndex index_;
   std::atomic<std::int64_t> changed_ = 0;
+  std::atomic<std::int64_t> least_row_ = std::numeric_limits<std::int64_t>::max();  // that was read
 };
 
 void TextSource::refuse_value(const Place& place, const std::string& problem) const {
@@ -270,19 +246,19 @@ void TextSource::take_fills(const TableModel& model) {
 }
 
 void TextSource::keep_unknown(const Place& place, const std::string& text) const {
-  const std::lock_guard lock(unknown_.mutex);
-  const bool is_first = unknown_.lines.empty() || place.line < *unknown_.lines.begin() ||
-                        (place.line == *unknown_.lines.begin() && place.column < unknown_.column);
-  if (is_first) {
-    unknown_.column = place.column;
-    unknown_.text = text;
-  }
-  unknown_.lines.insert(place.line);
-  if (!unknown_.judged.contains(place.column) && judge(place, text)) unknown_.judged.insert(place.column);
+  notes_.add(TextNotes::unknown, place.line, place.column, text);
+  const std::lock_guard lock(judging_);
+  if (!judged_.contains(place.column) && judge(place, text)) judged_.insert(place.column);
 }
 
 std::vector<std::string> TextSource::remarks() const {
   std::vector<std::string> remarks = head_.remarks;
+  if (head_.not_utf8 > 0) {
+    remarks.push_back(
+        fmt::format("{} not UTF-8: texts are read as Windows-1252; another encoding can be converted: "
+                    "iconv -f ENCODING -t UTF-8 IN > OUT",
+                    is_whole_ ? fmt::format("line {} is", head_.not_utf8) : "some lines are"));
+  }
   std::vector<std::int64_t> doubtful = doubtful_;
   NumberMarks all;
   for (const auto& marks : marks_) all.add(NumberMarks::of(marks));
@@ -299,33 +275,7 @@ std::vector<std::string> TextSource::remarks() const {
                     "--thousands point if points separate thousands, or --decimal point",
                     show_column(head_.names, doubtful.front())));
   }
-  const std::lock_guard lock(unknown_.mutex);
-  const auto shown = [&](const Noted& noted) {
-    return fmt::format("line {}, {}: ", noted.line, show_column(head_.names, noted.column));
-  };
-  if (const Noted& noted = unknown_.notes[open_end]; noted.line > 0) {
-    remarks.push_back(fmt::format(
-        "line {} has the date {}, which databases write where there is none, and which is far from all others; "
-        "--na-values '{}' makes a missing value of it",
-        noted.line, noted.text, noted.text));
-  }
-  if (const Noted& noted = unknown_.notes[in_parentheses]; noted.line > 0) {
-    remarks.push_back(shown(noted) + fmt::format("'{}' and the like were read as negative, as accounts write numbers",
-                                                 quoted(noted.text, kShownBytes)));
-  }
-  if (const Noted& noted = unknown_.notes[rounded]; noted.line > 0) {
-    remarks.push_back(shown(noted) +
-                      fmt::format("float64 cannot hold the whole number {}, which was rounded; if such numbers "
-                                  "identify rows, leave them out with --drop-columns {}",
-                                  noted.text, option_text(head_.names, noted.column)));
-  }
-  if (unknown_.lines.empty()) return remarks;
-  remarks.push_back(fmt::format(
-      "{} of {} rows {} a value that the model does not know, the first in line {}, {}: '{}'; {} no label (-1); "
-      "--unknown error refuses such rows",
-      unknown_.lines.size(), index_.rows, unknown_.lines.size() == 1 ? "has" : "have", *unknown_.lines.begin(),
-      show_column(head_.names, unknown_.column), quoted(unknown_.text, kShownBytes),
-      unknown_.lines.size() == 1 ? "it gets" : "they get"));
+  for (std::string& remark : notes_.remarks(head_, index_.rows)) remarks.push_back(std::move(remark));
   return remarks;
 }
 
@@ -409,7 +359,8 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
       const std::string plain = split_unit(text).number;
       note_marks(place.column, plain.data(), plain.data() + plain.size(), *number);
     }
-    if (encoding.how() != Encode::unit && std::floor(*number) == kOpenEnd) note(open_end, place, text);
+    if (encoding.how() != Encode::unit && std::floor(*number) == kOpenEnd)
+      notes_.add(TextNotes::open_end, place.line, place.column, text);
     *features = static_cast<T>(*number);
     return static_cast<double>(*features) != *number ? 1 : 0;
   }
@@ -439,7 +390,7 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
   if (!number.empty()) {
     parse_number(number.data(), number.data() + number.size(), value);
     note_marks(place.column, number.data(), number.data() + number.size(), value);
-    if (is_in_parentheses(text)) note(in_parentheses, place, text);
+    if (is_in_parentheses(text)) notes_.add(TextNotes::in_parentheses, place.line, place.column, text);
     return value;
   }
   if (missing_ == Missing::keep || fills(place.column)) {
@@ -535,6 +486,8 @@ template <class T>
 void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
   check_request(*this, first, out);
   if (out.rows == 0) return;
+  for (std::int64_t known = least_row_; first < known && !least_row_.compare_exchange_weak(known, first);) {
+  }
   const auto before = [](std::int64_t row, const TextBlock& block) { return row < block.row; };
   const auto& blocks = index_.blocks;
   const auto begin = std::upper_bound(blocks.begin(), blocks.end(), first, before) - 1;
@@ -562,9 +515,12 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
 }
 
 void TextSource::check_marks() {
+  const bool has_all = least_row_ == 0;  // else other processes have seen the rows before
   std::vector<std::int64_t> columns;
   for (std::size_t j = 0; j < marks_.size(); ++j) {
-    if (NumberMarks::of(marks_[j]).may_be_thousands('.')) columns.push_back(static_cast<std::int64_t>(j));
+    const NumberMarks marks = NumberMarks::of(marks_[j]);
+    const bool may_be = has_all ? marks.may_be_thousands('.') : target_[j] != kSkipped && !marks.is_settled();
+    if (may_be) columns.push_back(static_cast<std::int64_t>(j));
   }
   if (columns.empty()) return;
   doubtful_ = refuse_unclear_points(input_, head_, index_, columns);

@@ -381,10 +381,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   head.first_line = line.number;
   for (const FirstRecord& record : lines) {
     if (is_utf8(record.text)) continue;
-    head.remarks.push_back(
-        fmt::format("line {} is not UTF-8: texts are read as Windows-1252; another encoding can be "
-                    "converted: iconv -f ENCODING -t UTF-8 IN > OUT",
-                    record.number));
+    head.not_utf8 = record.number;
     break;
   }
   for (const FirstRecord& record : lines) head.samples.push_back({record.number, fields_of(record.text, syntax)});

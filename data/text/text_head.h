@@ -33,6 +33,7 @@ struct TextHead {
   std::vector<std::string> missing_texts;  // ReadOptions::missing_texts
   std::vector<std::string> remarks;        // about lines that may have another meaning
   ReadOptions options;                     // that it was read with
+  std::int64_t not_utf8 = 0;               // the first of the first lines that is in another encoding; 0: none
   std::int64_t quoted_fields = 0;          // of the header: between quotes on one line
   bool spans_lines = false;                // the header, whose lines may be rows: a field between quotes
   struct Sample {

@@ -268,6 +268,21 @@ TEST_CASE("long files give the same rows with any number of threads, whole and i
   refuses_text(broken, {"x.csv: line 150213: expected 3 fields"}, {.threads = 4, .drop_columns = "3", .comment = '#'});
 }
 
+TEST_CASE("who reads the last rows alone, as one of many processes, asks what points are in all rows") {
+  const auto read_from = [](const std::string& text, std::int64_t first) {
+    const TextFile file(text);
+    const auto source = open_points(file.name, {.decimal = '\0'});
+    Matrix<double> rows(source->rows() - first, 1);
+    source->read(first, rows.view());
+  };
+  for (const std::string text : {"x\n746\n604\n4.255\n1.984\n", "x\n4.255\n1.984\n746\n604\n"}) {
+    for (const std::int64_t first : {0, 2}) {
+      refused(ExitCode::data, [&] { read_from(text, first); }, {"does the point in column 1 ('x') separate thousands"});
+    }
+  }
+  for (const std::int64_t first : {0, 2}) read_from("x\n746\n604.5\n4.255\n1.984\n", first);
+}
+
 TEST_CASE("a line longer than a block is read as one record") {
   std::string text;
   std::vector<double> expected;

@@ -107,6 +107,16 @@ TEST_CASE("A line that is followed and cannot be read is answered in its place")
     CHECK(!followed.says("line 1"));
     for (const char* of_tables : {"--drop-columns", "--nan", "--encode"}) CHECK(!followed.says(of_tables));
   }
+  // Text in another encoding is said once, not for each part and with the line of a part.
+  save(folder / "t.csv", "x,y\n1,2\n3,4\n9,9\n8,8\n");
+  done({"cluster", "t.csv", "-k", "2", "-q", "-o", "m.h5"}, there);
+  const Outcome encoded = shell("for i in 1 2 3; do printf '1,\\351\\n'; sleep 0.1; done | " +
+                                    std::string(KITH_BINARY) + " assign - --centroids m.h5 --follow",
+                                there);
+  CHECK(encoded.out == "-1\n-1\n-1\n");
+  const std::size_t once = encoded.err.find("some lines are not UTF-8");
+  REQUIRE(once != std::string::npos);
+  CHECK(encoded.err.find("not UTF-8", once + 20) == std::string::npos);
   const Outcome longest =
       shell("(printf '0,0,0\\n'; head -c 70000000 /dev/zero | tr '\\0' 1; printf '\\n4,4,4\\n') | " + follow, there);
   CHECK(longest.out == "a\t0\nerror\nc\t0\n");

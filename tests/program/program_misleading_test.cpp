@@ -293,4 +293,8 @@ TEST_CASE("a file whose name has a line end is named as a word of a shell") {
   shell.program = "/bin/bash";
   CHECK(run_kith({"-c", std::string(KITH_BINARY) + " assign " + word + " --centroids r.h5 -q -o -"}, shell).out ==
         done({"assign", "it's\nnew.csv", "--centroids", "r.h5", "-o", "-"}, there).out);
+  // A name in brackets is no list of names.
+  refuses(3, {"cluster", "[]", "-k", "2"}, {"[]: expected a pattern of names of files, found no file"}, there);
+  write_bytes(folder / "[x]", "x,y\n1,2\n3,4\n50,60\n51,62\n");
+  done({"cluster", "[x]", "-k", "2"}, there);
 }

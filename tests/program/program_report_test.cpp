@@ -104,6 +104,12 @@ TEST_CASE("report: finds the points in this folder, beside the result or by --po
   CHECK(page_of({result}, {.folder = folder.path()}) == page);
   CHECK(page_of({result, "--points", folder / "x.h5:/train"}) == page);
 
+  // Options about text concern the table that the result names.
+  write_bytes(folder / "t.csv", "x;y\n1,5;2\n2,5;4\n9,5;9\n");
+  const Setting there{.folder = folder / ""};
+  done({"cluster", "t.csv", "-k", "2", "-q", "--decimal", "comma", "-o", "t.h5"}, there);
+  CHECK(!done({"report", "t.h5", "--decimal", "comma", "-o", "t.html"}, there).says("no effect"));
+
   const Outcome without = done({"report", result});
   CHECK(without.says("warning: The points, x.h5:/train, were not found"));
   CHECK(has(without.out, "--points FILE gives their location"));
