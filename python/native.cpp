@@ -145,6 +145,11 @@ Values values_of(nb::object given, const char* name) {
   throw kith::Error(kith::ExitCode::usage, std::string(name) + ": expected an array of rows x columns with values");
 }
 
+/// Of data frames, the columns that the metric is of.
+nb::object of_metric(const nb::object& given, const std::string& metric) {
+  return given.is_none() ? given : attribute_of("kith._arrays", "of_metric")(given, metric);
+}
+
 struct Where {
   std::string backend = "auto";
   int device = 0;
@@ -306,16 +311,16 @@ nb::object distances(const nb::object& a, const nb::object& b, const std::string
                      const std::string& backend, int device, int threads) {
   Call call;
   const kith::SearchOptions options{.metric = metric, .run = call.run, .squared = squared};
-  const Values rows = values_of(a, "a");
-  const Points held = hold(b.is_none() ? a : b, "b", {backend, device, threads});
+  const Values rows = values_of(of_metric(a, metric), "a");
+  const Points held = hold(of_metric(b.is_none() ? a : b, metric), "b", {backend, device, threads});
   return array_of(call([&] { return held.held.distances(rows.data, options); }));
 }
 
-nb::tuple dbscan(nb::object points, double radius, std::int64_t min_points, const std::string& metric,
+nb::tuple dbscan(const nb::object& points, double radius, std::int64_t min_points, const std::string& metric,
                  const std::string& backend, int device, int threads) {
   Call call;
   const kith::SearchOptions options{.metric = metric, .run = call.run};
-  const Points held = hold(std::move(points), "points", {backend, device, threads});
+  const Points held = hold(of_metric(points, metric), "points", {backend, device, threads});
   kith::DensityClusters found = call([&] { return held.held.dbscan(radius, min_points, options); });
   return nb::make_tuple(array_of(std::move(found.labels)), array_of(std::move(found.core_rows)));
 }
@@ -390,7 +395,7 @@ struct Index {
     Call call;
     const kith::Index index(points.held, {.metric = metric, .include_self = include_self, .squared = squared});
     std::optional<Values> values;
-    if (!queries.is_none()) values = values_of(queries, "queries");
+    if (!queries.is_none()) values = values_of(of_metric(queries, metric), "queries");
     kith::NeighborTable found =
         call([&] { return values ? index.search(values->data, k, call.run) : index.search(k, call.run); });
     return nb::make_tuple(array_of(std::move(found.rows)), array_of(std::move(found.distances)));
@@ -399,7 +404,7 @@ struct Index {
     Call call;
     const kith::Index index(points.held, {.metric = metric, .include_self = include_self, .squared = squared});
     std::optional<Values> values;
-    if (!queries.is_none()) values = values_of(queries, "queries");
+    if (!queries.is_none()) values = values_of(of_metric(queries, metric), "queries");
     kith::RadiusTable found =
         call([&] { return values ? index.within(values->data, radius, call.run) : index.within(radius, call.run); });
     return nb::make_tuple(array_of(std::move(found.begin)), array_of(std::move(found.rows)),
@@ -447,9 +452,9 @@ NB_MODULE(_native, module) {
   nb::class_<Index>(module, "Index")
       .def(
           "__init__",
-          [](Index* self, nb::object base, const std::string& metric, const std::string& backend, int device,
+          [](Index* self, const nb::object& base, const std::string& metric, const std::string& backend, int device,
              int threads) {
-            Points points = hold(std::move(base), "base", {backend, device, threads});
+            Points points = hold(of_metric(base, metric), "base", {backend, device, threads});
             kith::Index(points.held, {.metric = metric});  // refuses other metrics
             new (self) Index{std::move(points), metric};
           },

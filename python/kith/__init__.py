@@ -25,7 +25,7 @@ import h5py
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import column_names, in_order, is_table
+from ._arrays import column_names, in_order, is_table, of_metric
 from ._choice import WHERE, _native, held, in_process, rounded
 from ._errors import Error, Warning, make_error
 from ._program import as_file, as_points, call, installed_version, number, program, whole
@@ -250,6 +250,7 @@ def _index(base: Any, queries: Any, taken: dict[str, Any]) -> tuple[Any, Any, li
 
 def neighbors(base: ArrayLike, k: int, queries: ArrayLike | None = None, **options: Any) -> Neighbors:
     """The k nearest rows of `base` for each query, or for each other row: `kith knn`. Raises Error."""
+    base, queries = (of_metric(points, options.get("metric", "")) for points in (base, queries))
     if (taken := in_process("knn", options, base, queries)) is not None:
         search, asked, points = _index(base, queries, taken)
         rows, distances = search.search(asked, whole("k", k), **taken)
@@ -266,6 +267,7 @@ def within(
     base: ArrayLike, radius: float, queries: ArrayLike | None = None, **options: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.floating[Any]]]:
     """All rows within the radius: `kith knn --radius`. As in scipy.sparse.csr_array: begins, rows, distances."""
+    base, queries = (of_metric(points, options.get("metric", "")) for points in (base, queries))
     if (taken := in_process("knn", options, base, queries)) is not None:
         search, asked, points = _index(base, queries, taken)
         begins, rows, distances = search.within(asked, float(number("radius", radius)), **taken)

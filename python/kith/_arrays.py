@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ._errors import Error, make_error
 def column_names(table: Any) -> list[str] | None:
     """The names of the columns of a data frame; None without names."""
     columns = getattr(table, "columns", None)
-    if columns is None or callable(columns):
+    if columns is None or callable(columns) or isinstance(columns, int):  # the number of those of Points
         return None
     names = list(columns)
     return [str(name) for name in names] if any(isinstance(name, str) for name in names) else None
@@ -28,6 +29,30 @@ def in_order(table: Any, names: list[str] | None, argument: str) -> Any:
         raise make_error(3, f"{argument}: expected one column '{missing[0]}', found {own.count(missing[0])}; "
                        f"its columns are {', '.join(own)}")
     return table[names]
+
+
+def _last_word(name: str) -> str:
+    units = ("deg", "degree", "degrees", "dd", "decimal", "wgs84")
+    words = [word for word in re.split("[^a-z0-9]+", name.lower()) if word and word not in units]
+    return words[-1] if words else ""
+
+
+def of_metric(points: Any, metric: str) -> Any:
+    """Of a data frame whose rows are places, latitude and longitude, which are found by their names as the program
+    finds them: by the whole name, else by its last word. All else as it is."""
+    names = column_names(points) if metric == "haversine" else None
+    if names is None or is_table(points):
+        return points
+    places = []
+    for known in (("lat", "latitude", "decimallatitude"), ("lon", "lng", "long", "longitude", "decimallongitude")):
+        found = [name for name in names if name.strip().lower() in known]
+        found = found or [name for name in names if _last_word(name) in known]
+        if len(found) != 1:
+            raise make_error(2, f"expected one column for metric haversine that is named as a {known[1]} "
+                             f"({', '.join(known)}), found {', '.join(found) or 'none'} among {', '.join(names)}; give "
+                             "the two columns as an array, latitude first")
+        places.append(found[0])
+    return points[places]
 
 
 def is_table(values: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import column_names, is_table
+from ._arrays import is_table
 from ._errors import make_error
 from ._program import number
 
@@ -43,8 +43,6 @@ def in_process(command: str, options: dict[str, Any], *arrays: Any) -> dict[str,
         return None
     if any(is_table(array) or hasattr(array, "tocsr") or isinstance(array, (str, os.PathLike)) for array in arrays):
         return None
-    if options.get("metric") == "haversine" and any(column_names(array) for array in arrays):
-        return None  # the program finds latitude and longitude by their names
     taken: dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, np.ndarray) and value.ndim == 0:

@@ -276,6 +276,46 @@ def test_errors_and_warnings():
     assert "still change after 1 iteration" in str(found[0].message)
 
 
+def test_places_of_data_frames():
+    if importlib.util.find_spec("pandas") is None:
+        print("skipped: places of data frames, because pandas is not installed")
+        return
+    import pandas
+
+    degrees = rng.uniform(-80, 80, (60, 2)).round(3)
+    expected = kith.neighbors(degrees, 3, metric="haversine")
+    for names in (("lng", "lat"), ("stop_lon", "Stop_Lat (deg)"), ("Longitude", "latitude")):
+        frame = pandas.DataFrame(degrees[:, ::-1], columns=list(names))
+        frame.insert(1, "height", 7.0)
+        os.environ["KITH_THREADS"] = "1"  # which only the program reads
+        found = [kith.neighbors(frame, 3, metric="haversine")]
+        del os.environ["KITH_THREADS"]
+        found.append(kith.neighbors(frame, 3, queries=frame, include_self=False, metric="haversine"))
+        assert np.array_equal(found[0].distances, expected.distances), names
+        assert np.array_equal(found[1].distances[:, 1:], expected.distances[:, :2]), names
+        for one, other in zip(Index(frame, "haversine").search(frame, 3), Index(degrees, "haversine").search(degrees, 3)):
+            assert np.array_equal(one, other), names
+        assert np.array_equal(kith.distances(frame, metric="haversine"), kith.distances(degrees, metric="haversine"))
+        for one, other in zip(kith.dbscan(frame, 900, metric="haversine"), kith.dbscan(degrees, 900, metric="haversine")):
+            assert np.array_equal(one, other), names
+    frame.columns = ["x", "height", "y"]
+    fails(lambda: kith.neighbors(frame, 3, metric="haversine"), ValueError, "named as a latitude", "found none among x")
+    fails(lambda: Index(frame, "haversine"), ValueError, "named as a latitude", "latitude first")
+    texts = pandas.DataFrame({"town": list("abc"), "lon": [1.0, 2.0, 4.0], "lat": [50.0, 51.0, 53.0]})
+    found = kith.neighbors(texts, 1, metric="haversine", id_column="town")
+    assert np.array_equal(found.distances, kith.neighbors(texts[["lat", "lon"]], 1, metric="haversine").distances)
+    held = kith.Points(degrees)
+    assert np.array_equal(kith.neighbors(held, 3, metric="haversine").distances, expected.distances)
+
+
+def test_functions_take_held_points():
+    held = kith.Points(points)
+    assert np.array_equal(kith.cluster(held, 4).labels, kith.cluster(points, 4).labels)
+    assert np.array_equal(kith.assign(held, points[:9]).labels, kith.assign(points, points[:9]).labels)
+    assert np.array_equal(kith.neighbors(held, 3, queries=held).rows, kith.neighbors(points, 3, queries=points).rows)
+    assert np.array_equal(kith.within(held, 1.0)[1], kith.within(points, 1.0)[1])
+
+
 def test_one_place_decides():
     """The same call, in the process and by the program."""
     sparse = type("Sparse", (), {"tocsr": None})()
