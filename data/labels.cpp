@@ -329,22 +329,31 @@ std::vector<NamingColumn> naming_columns(const std::string& name, const ReadOpti
   return columns;
 }
 
-/// The texts of such a column; whole numbers as text has them; none if it holds something else.
-std::vector<std::string> texts_naming_rows(const NamingColumn& column, const ReadOptions& options) {
-  const auto& [file, dataset] = column.place;
+using Texts = std::vector<std::string>;
+
+/// The texts of such columns of one file; of a text table in one pass. A column that holds something else, or equal or
+/// empty texts, has none.
+std::vector<Texts> texts_naming_rows(const std::vector<const NamingColumn*>& columns, const ReadOptions& options) {
+  if (columns.empty()) return {};
+  const std::string& file = columns.front()->place.file;
   if (!is_arrow(file) && is_read_as_text(file)) {
-    return read_text_column(column.place, options, {.what = "identifier", .may_be_empty = true}).texts;
+    std::vector<std::int64_t> numbers;
+    for (const NamingColumn* column : columns) numbers.push_back(std::stoll(column->place.dataset) - 1);
+    return identifying_texts({file, ""}, options, numbers);
   }
-  std::vector<std::string> texts;
-  try {
-    const Labels labels = read_labels(fmt::format("{}:{}", file, dataset), options, Unlabelled::keep);
-    for (const std::int32_t code : labels.codes) {
-      texts.push_back(code < 0 ? "" : labels.values[static_cast<std::size_t>(code)]);
+  std::vector<Texts> all(columns.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    try {
+      const Labels labels =
+          read_labels(fmt::format("{}:{}", file, columns[i]->place.dataset), options, Unlabelled::keep);
+      for (const std::int32_t code : labels.codes) {
+        all[i].push_back(code < 0 ? "" : labels.values[static_cast<std::size_t>(code)]);
+      }
+    } catch (const Error&) {  // fractions, or lists
+      all[i].clear();
     }
-  } catch (const Error&) {  // fractions, or lists
-    texts.clear();
   }
-  return texts;
+  return all;
 }
 
 /// The places of texts, or nothing if one is empty or occurs twice.
@@ -383,35 +392,45 @@ MatchedRows match_rows(const std::string& name, const std::string& of, const Rea
   const auto called = [](const std::vector<NamingColumn>& columns, const std::string& column) {
     return std::ranges::count(columns, column, &NamingColumn::name);
   };
-  MatchedRows matched;
+  std::vector<const NamingColumn*> named, same;  // columns that may name the same rows in both
   for (const NamingColumn& column : mine) {
     const bool is_shared = called(mine, column.name) == 1 && called(others, column.name) == 1;
     if (column.name == own || others.empty()) continue;
     // An index of AnnData is compared with a column of its name, or with the first one.
     const bool is_first = &column == &mine.front() && (column.is_index || others.front().is_index);
     if (!is_first && (!is_shared || column.name.empty())) continue;
-    const NamingColumn& same =
-        is_shared ? *std::ranges::find(others, column.name, &NamingColumn::name) : others.front();
-    const std::vector<std::string> here = texts_naming_rows(column, options);
-    const auto places = places_of(here);
-    if (places.empty()) continue;  // no identifiers: the other table, often the large one, is not read for them
-    const std::vector<std::string> there = texts_naming_rows(same, options);
+    named.push_back(&column);
+    same.push_back(is_shared ? &*std::ranges::find(others, column.name, &NamingColumn::name) : &others.front());
+  }
+  std::vector<Texts> own_texts = texts_naming_rows(named, options);
+  // Where there are no identifiers, the other table, often the large one, is not read for them.
+  for (std::size_t i = named.size(); i-- > 0;) {
+    if (!places_of(own_texts[i]).empty()) continue;
+    for (auto* list : {&named, &same}) list->erase(list->begin() + static_cast<std::ptrdiff_t>(i));
+    own_texts.erase(own_texts.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  const std::vector<Texts> other_texts = texts_naming_rows(same, options);
+  MatchedRows matched;
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    const std::string& column = named[i]->name;
+    const Texts &here = own_texts[i], &there = other_texts[i];
     if (here.size() != there.size() || here == there || places_of(there).empty()) continue;
+    const auto places = places_of(here);
     std::vector<std::int64_t> rows;
     for (const std::string& text : there) {
       const auto found = places.find(text);
       if (found != places.end()) {
         rows.push_back(found->second);
-      } else if (is_shared && are_words(here) && are_words(there)) {
+      } else if (column == same[i]->name && are_words(here) && are_words(there)) {
         refuse_input(file, fmt::format("expected the rows of {}, found none whose '{}' is '{}'; give a file with the "
                                        "same rows, or without this column",
-                                       other, quoted(column.name, 60), quoted(text, 60)));
+                                       other, quoted(column, 60), quoted(text, 60)));
       } else {
         break;
       }
     }
     if (rows.size() < there.size() || !matched.by.empty()) continue;
-    matched = {column.name.empty() ? same.name : column.name, std::move(rows)};
+    matched = {column.empty() ? same[i]->name : column, std::move(rows)};
   }
   return matched;
 }

@@ -552,4 +552,37 @@ std::unique_ptr<PointSource> open_text_bytes(InputBytes input, std::int64_t firs
   return std::make_unique<TextSource>(std::move(input), std::move(head), options, false);
 }
 
+std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
+  const InputBytes input = open_text_bytes(location, options.scratch);
+  const TextHead head = read_head(input, options);
+  const TextIndex index = index_text(input, head);
+  DatasetInfo info{.shape = {index.rows, head.columns},
+                   .type = "text",
+                   .layout = name_of_delimiter(head.syntax.delimiter),
+                   .filters = filters_of(location.file),
+                   .stored_bytes = input.size(),
+                   .columns = head.names};
+  info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
+  try {
+    const std::vector<std::string> names = names_for(head);
+    const std::vector<std::int64_t> points = choose_text_columns(input, head, names).points;
+    const std::vector<std::int64_t> numbers =
+        numbers_of(points, find_encodings(head, names, points, options, input.name()));
+    const std::vector<std::int64_t> columns = columns_with_words(input, head, index, numbers);
+    if (!columns.empty()) {
+      refuse_lines_before(input, head);
+      info.text_columns = column_list(head, columns);
+      ReadOptions offered = options;  // the message is for the commands that have --nan
+      if (options.missing == Missing::refuse) offered.missing = Missing::offer;
+      const std::vector<std::int64_t> texts = text_columns(head, numbers, offered.missing);
+      refuse_faulty_columns(input, head, index, numbers, texts, offered);
+      if (!texts.empty()) refuse_text_columns(head, texts, numbers.size(), input.name());
+    }
+  } catch (const Error& error) {
+    info.unreadable = error.what();
+    info.is_readable = !info.text_columns.empty();  // the other columns are
+  }
+  return {info};
+}
+
 }  // namespace kith::data

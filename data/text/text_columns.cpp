@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <iterator>
 #include <set>
 #include <span>
 #include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
-#include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
@@ -479,6 +480,42 @@ std::vector<std::string> column_texts(const InputBytes& input, const TextHead& h
   return list.take();
 }
 
+std::vector<std::vector<std::string>> identifying_texts(const Location& location, const ReadOptions& options,
+                                                        const std::vector<std::int64_t>& columns) {
+  const InputBytes input = open_text_bytes(location, options.scratch);
+  const TextHead head = read_head(input, options);
+  struct Column {
+    std::deque<std::string> texts = {};  // which stay where they are
+    std::unordered_set<std::string_view> known = {};
+    bool is_open = false;
+  };
+  std::vector<Column> all(static_cast<std::size_t>(head.columns));
+  for (const std::int64_t column : columns) all[static_cast<std::size_t>(column)].is_open = true;
+  constexpr std::int64_t kBytesPerText = 128;
+  MemoryGrowth growth(input.name());
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index_text(input, head).blocks) {
+    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
+      FieldCursor cursor(record, head.syntax);
+      for (Column& column : all) {
+        if (!cursor.more()) refuse_length(input, head, record, line);
+        const Field field = cursor.take();
+        if (!column.is_open) continue;
+        const std::string& text = column.texts.emplace_back(text_of(field));
+        if (text.empty() || !column.known.insert(text).second) column = {};
+        growth.add(kBytesPerText + std::ssize(field.text));
+      }
+    });
+  }
+  input.check_unchanged();
+  std::vector<std::vector<std::string>> texts;
+  for (const std::int64_t column : columns) {
+    std::deque<std::string>& from = all[static_cast<std::size_t>(column)].texts;
+    texts.emplace_back(std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  }
+  return texts;
+}
+
 TextColumn read_text_column(const Location& location, const ReadOptions& options, const TextFields& fields) {
   const std::string& what = fields.what;
   const InputBytes input = open_text_bytes({location.file, ""}, options.scratch);
@@ -527,39 +564,6 @@ InputBytes joined_tables(const std::vector<Location>& tables, const ReadOptions&
     });
   }
   return store.finish();
-}
-
-std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
-  const InputBytes input = open_text_bytes(location, options.scratch);
-  const TextHead head = read_head(input, options);
-  const TextIndex index = index_text(input, head);
-  DatasetInfo info{.shape = {index.rows, head.columns},
-                   .type = "text",
-                   .layout = name_of_delimiter(head.syntax.delimiter),
-                   .filters = filters_of(location.file),
-                   .stored_bytes = input.size(),
-                   .columns = head.names};
-  info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
-  try {
-    const std::vector<std::string> names = names_for(head);
-    const std::vector<std::int64_t> points = choose_text_columns(input, head, names).points;
-    const std::vector<std::int64_t> numbers =
-        numbers_of(points, find_encodings(head, names, points, options, input.name()));
-    const std::vector<std::int64_t> columns = columns_with_words(input, head, index, numbers);
-    if (!columns.empty()) {
-      refuse_lines_before(input, head);
-      info.text_columns = column_list(head, columns);
-      ReadOptions offered = options;  // the message is for the commands that have --nan
-      if (options.missing == Missing::refuse) offered.missing = Missing::offer;
-      const std::vector<std::int64_t> texts = text_columns(head, numbers, offered.missing);
-      refuse_faulty_columns(input, head, index, numbers, texts, offered);
-      if (!texts.empty()) refuse_text_columns(head, texts, numbers.size(), input.name());
-    }
-  } catch (const Error& error) {
-    info.unreadable = error.what();
-    info.is_readable = !info.text_columns.empty();  // the other columns are
-  }
-  return {info};
 }
 
 }  // namespace kith::data

@@ -106,6 +106,11 @@ std::vector<std::string> column_texts(const InputBytes& input, const TextHead& h
                                       std::int64_t column,
                                       const std::function<void(const std::string&, std::int64_t)>& check = {});
 
+/// The texts of each of these columns that can name rows, since they differ and are not empty, in one pass; none of a
+/// column with others.
+std::vector<std::vector<std::string>> identifying_texts(const Location& location, const ReadOptions& options,
+                                                        const std::vector<std::int64_t>& columns);
+
 /// The meaning of the fields of one column.
 struct TextFields {
   std::string what = "label";  // or "weight"
