@@ -4,12 +4,14 @@
     pip install numpy scikit-learn scikit-learn-intelex faiss-cpu, and kith itself
     held.py
     held.py --base 1000000x128 --calls 200
+    held.py --gpu --base 1000000x128                           # with the packages of gpu_peers.py, on an NVIDIA GPU
 
 Rows of the table: searches of 1, 10 and 1000 queries in a base that is held (kith.Index, sklearn.neighbors'
 NearestNeighbors(algorithm="brute"), the same of oneDAL, faiss.IndexFlatL2), each call with queries of its own;
-KMeans.predict of 1 and 1000 rows with 1024 rows of the base as centroids (not oneDAL); and KMeans.fit of the digits (1797 x 64,
-10 clusters, one start). Each cell: median and 99th percentile of the calls in milliseconds. The answers of the first
-call are compared with float64; a share of wrong ones is written behind the times.
+KMeans.predict of 1 and 1000 rows with 1024 rows of the base as centroids (not oneDAL); and KMeans.fit of the digits
+(1797 x 64, 10 clusters, one start). With --gpu: the searches alone, in a base that the GPU holds; queries and lists are
+NumPy's, so that they travel within the time. Each cell: median and 99th percentile of the calls in milliseconds. The
+answers of the first call are compared with float64; a share of wrong ones is written behind the times.
 """
 import argparse
 import time
@@ -120,6 +122,23 @@ def of_faiss(base, calls):
     return cells
 
 
+def of_gpu(base, calls, name):
+    """Searches by kith on the GPU, or by a peer of gpu_peers.py."""
+    if name == "kith":
+        import kith
+
+        return searches(base, calls, lambda rows: kith.Index(rows, backend="cuda"),
+                        lambda index, queries: index.search(queries, K)[0])
+    import torch
+
+    from gpu_peers import PEERS as gpu_peers
+
+    peer = gpu_peers[name]()
+    return searches(base, calls, lambda rows: peer.search(torch.from_numpy(rows).cuda(), K),
+                    lambda find, queries: find(torch.from_numpy(queries).cuda()).cpu().numpy())
+
+
+GPU_PEERS = ("kith", "FlashLib", "cuVS", "certex", "FAISS", "torch")
 PEERS = {"kith": of_kith, "scikit-learn": of_scikit_learn, "oneDAL": of_onedal, "FAISS": of_faiss}
 
 
@@ -127,15 +146,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", default="100000x128,1000000x128", help="rows x columns of the bases")
     parser.add_argument("--calls", type=int, default=1000, help="calls of each, fewer where they take over 20 seconds")
-    parser.add_argument("--peers", default=",".join(PEERS))
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--peers", help="names with commas between them; default: all")
     options = parser.parse_args()
     for text in options.base.split(","):
         rows, columns = map(int, text.split("x"))
         base = normal(rows, columns)
         found = {}
-        for peer in options.peers.split(","):
+        for peer in options.peers.split(",") if options.peers else GPU_PEERS if options.gpu else PEERS:
             try:
-                found[peer] = in_own_process(PEERS[peer], base, options.calls)
+                call, *more = (of_gpu, peer) if options.gpu else (PEERS[peer],)
+                found[peer] = in_own_process(call, base, options.calls, *more)
             except Exception as error:  # not installed
                 print(f"{peer}: {error}")
         print(f"\n| median / 99th percentile, ms | {' | '.join(found)} |\n|---|{'---|' * len(found)}")
