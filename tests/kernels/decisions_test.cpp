@@ -213,6 +213,21 @@ TEST_CASE("the costs of a GPU choose the method of a search", "[decisions]") {
   }
 }
 
+TEST_CASE("a query that visits many leaves of a tree is not waited for", "[decisions]") {
+  constexpr std::int64_t kLeaves = kMillion / 32;
+  const auto most = [&](std::int64_t queries, bool too_dense) {
+    cuda::SearchKnowledge known;
+    known.share = 0.06;
+    known.too_dense = too_dense;
+    return cuda::most_leaves(large_gpu(), {kMillion, 128, queries, 10, false, true}, known, kLeaves);
+  };
+  CHECK(most(2000, false) == kLeaves / 16);
+  CHECK(most(kMillion, false) == kLeaves / 16);
+  CHECK(most(2000, true) == kLeaves / 16);  // products of those that fall back take less than their tail
+  CHECK(most(20'000, true) > kLeaves / 8);
+  CHECK(most(kMillion, true) == kLeaves / 2);
+}
+
 TEST_CASE("the symmetric join is chosen for many columns and rows", "[decisions]") {
   const auto method = [](std::int64_t rows, std::int64_t columns) {
     return cuda::choose_join(large_gpu(), {rows, columns, rows, 10, false, true}).decision.method;

@@ -38,6 +38,8 @@ constexpr double kTreeColumn64 = 3.0;
 constexpr double kTreeRow = 10.0;
 /// Neighbours with which a search takes twice as long as with one: long lists leave registers for fewer queries.
 constexpr double kTreeNeighbors = 100.0;
+/// Steps that a warp takes for each column of a leaf: loads that wait for each other. Fitted.
+constexpr double kLeafColumnSteps = 0.016;
 /// Bytes of the sorts of a level for each row: eight passes over keys, positions and values. Fitted.
 constexpr double kSortBytes = 1500.0;
 /// Bytes for each value, which each leaf gathers and from which boxes are made. Fitted.
@@ -229,6 +231,17 @@ SearchChoice choose_join(const Machine& machine, const SearchSize& size) {
   return chosen(joined < searched ? SearchMethod::symmetric_join : SearchMethod::products,
                 fmt::format("{} columns, a sample of {} rows", size.columns, sample),
                 {option(SearchMethod::products, searched), option(SearchMethod::symmetric_join, joined)});
+}
+
+std::int64_t most_leaves(const Machine& machine, const SearchSize& size, const SearchKnowledge& known,
+                         std::int64_t leaves) {
+  constexpr std::int64_t kLeast = 256, kUsual = 16, kMost = 2;  // leaves, and divisors of their number
+  const std::int64_t least = std::max(kLeast, leaves / kUsual);
+  if (!known.too_dense) return least;
+  Cost leaf;
+  leaf.steps = (kTreeRow + columns_of(size)) * kLeafColumnSteps;
+  const double meanwhile = seconds(tree_cost(size, known.share), machine) / seconds(leaf, machine);
+  return std::max(least, static_cast<std::int64_t>(std::min(meanwhile, number(leaves / kMost))));
 }
 
 std::int64_t rows_in_time_of_block(const Machine& machine, std::int64_t columns) {

@@ -87,6 +87,12 @@ std::int64_t join_sample_rows(const Machine& machine, const SearchSize& size);
 /// Whether the symmetric join of a set in itself is faster than products with all rows. Requires fp16 copies.
 SearchChoice choose_join(const Machine& machine, const SearchSize& size);
 
+/// Leaves that a query may visit before it falls back: those that its warp visits while the device searches the tree
+/// for all `size.queries`, which are in flight together, so that none of them is waited for. At least a 16th of
+/// `leaves`, and at most half where products leave many queries ambiguous.
+std::int64_t most_leaves(const Machine& machine, const SearchSize& size, const SearchKnowledge& known,
+                         std::int64_t leaves);
+
 /// Base rows that are multiplied with a query in the time of reading a block of 32 of them once more.
 std::int64_t rows_in_time_of_block(const Machine& machine, std::int64_t columns);
 

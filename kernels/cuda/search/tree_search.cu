@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/cuda/choice/search.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/runtime/box_tree.h"
@@ -382,14 +383,16 @@ double computed_share(const Word (&computed)[2], std::int64_t queries, std::int6
 
 template <class T>
 TreeQueries tree_queries(const HeldRows<T>& held, const double* values, std::int64_t count, std::int64_t neighbors) {
-  // A query that visits much of the tree keeps a single warp busy while the others have finished.
-  constexpr std::int64_t kMinLeaves = 256;
-  const std::int64_t leaves = held.rows() / kLeafRows, share = held.index.too_dense ? 2 : 16;
+  const SearchSize size{.rows = held.rows(),
+                        .columns = held.columns(),
+                        .queries = count,
+                        .neighbors = neighbors,
+                        .is_float64 = std::is_same_v<T, double>};
   return {.values = values,
           .count = count,
           .neighbors = neighbors,
           .first_row = held.first_row,
-          .most_leaves = std::max(kMinLeaves, leaves / share)};
+          .most_leaves = most_leaves(held.context->machine, size, held.index, held.rows() / kLeafRows)};
 }
 
 template <class T>
