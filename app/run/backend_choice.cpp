@@ -111,17 +111,18 @@ std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& opt
   return devices;
 }
 
-/// One backend, or one of several devices.
+/// One backend, or one of several devices, which are opened at the same time.
 std::unique_ptr<Backend> open(const BackendEntry& entry, BackendOptions options, const std::vector<int>& devices) {
-  std::vector<std::unique_ptr<Backend>> all;
+  std::vector<std::unique_ptr<Backend>> all(devices.size());
   if (devices.size() > 1 && !entry.has_gpus) {
     const int threads = options.threads > 0 ? options.threads : usable_threads();
     options.threads = std::max(threads / static_cast<int>(devices.size()), 1);
   }
-  for (const int device : devices) {
-    options.device = device;
-    all.push_back(entry.open(options, {}));
-  }
+  Threads(static_cast<int>(devices.size()), {.nodes = 1}, "name fewer devices").run_on_each([&](std::size_t d) {
+    BackendOptions own = options;
+    own.device = devices[d];
+    all[d] = entry.open(own, {});
+  });
   if (all.size() == 1) return std::move(all.front());
   return std::make_unique<ComposedBackend>(std::move(all), kLeastRows);
 }

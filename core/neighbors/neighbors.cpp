@@ -13,10 +13,16 @@
 
 namespace kith {
 
+NeighborLists NeighborLists::uninitialized(std::int64_t queries, std::int64_t neighbors) {
+  NeighborLists lists;
+  lists.distance = Matrix<double>(queries, neighbors);
+  lists.index = Matrix<std::int64_t>(queries, neighbors);
+  return lists;
+}
+
 NeighborLists::NeighborLists(std::int64_t queries, std::int64_t neighbors)
-    : distance(queries, neighbors), index(queries, neighbors) {
-  std::fill(distance.data(), distance.data() + distance.size(), std::numeric_limits<double>::infinity());
-  std::fill(index.data(), index.data() + index.size(), -1);
+    : NeighborLists(uninitialized(queries, neighbors)) {
+  ListsView(*this).clear();
 }
 
 namespace {

@@ -300,14 +300,12 @@ void ComposedPoints::draw_rows(FixedScale scale, std::span<const std::int64_t> t
   const std::vector<std::int64_t> of_processes =
       gather_value(processes_, std::accumulate(totals.begin(), totals.end(), std::int64_t{0}));
   std::vector<std::int64_t> drawn(targets.size(), 0);
-  std::int64_t before =
-      std::accumulate(of_processes.begin(), of_processes.begin() + processes_.rank(), std::int64_t{0});
-  for (std::size_t p = 0; p < shards_.size(); before += totals[p++]) {
-    for (std::size_t t = 0; t < targets.size(); ++t) {
-      const std::int64_t target = targets[t] - before;
-      if (target >= 0 && target < totals[p]) shards_[p]->draw_rows(scale, {&target, 1}, {&drawn[t], 1});
-    }
-  }
+  std::vector<std::int64_t> before(totals.size());
+  std::exclusive_scan(totals.begin(), totals.end(), before.begin(),
+                      std::accumulate(of_processes.begin(), of_processes.begin() + processes_.rank(), std::int64_t{0}));
+  for_shards([&](const Points& points, std::size_t p) {
+    draw_rows_of_part(points, scale, before[p], totals[p], targets, drawn);
+  });
   processes_.add(drawn);
   std::copy(drawn.begin(), drawn.end(), rows.begin());
 }

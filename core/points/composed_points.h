@@ -96,7 +96,10 @@ class ComposedPoints final : public Points {
 
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
-  std::unique_ptr<Points> hold(const PointBlock& block) const override { return backend_.hold(block); }
+  /// By one device: rows that are tried one after another would wait for several at each step.
+  std::unique_ptr<Points> hold(const PointBlock& block) const override {
+    return shards_.empty() ? backend_.hold(block) : shards_.front()->hold(block);
+  }
   int threads() const override { return shards_.empty() ? 1 : shards_.front()->threads(); }
 
   void add_range(ColumnRange&) const override;

@@ -184,12 +184,29 @@ struct Neighbor {
 struct NeighborLists {
   NeighborLists() = default;
   NeighborLists(std::int64_t queries, std::int64_t neighbors);
+  /// Lists whose memory nothing has touched, for those that fill it all, several threads or while a device works.
+  static NeighborLists uninitialized(std::int64_t queries, std::int64_t neighbors);
   Matrix<double> distance;     // (q, k) D
   Matrix<std::int64_t> index;  // (q, k)
   // Counts of the work. Backends ADD to them.
   std::int64_t products = 0;          // scores of queries and rows computed by screens
   std::int64_t candidates = 0;        // distances computed by the definition
   std::int64_t fallback_queries = 0;  // queries that the first screen could not complete
+};
+
+/// Where lists are written, (q, k) each.
+struct ListsView {
+  MatrixView<double> distance;
+  MatrixView<std::int64_t> index;
+
+  explicit ListsView(NeighborLists& lists) : distance(lists.distance.view()), index(lists.index.view()) {}
+  ListsView(NeighborLists& lists, std::int64_t first, std::int64_t count)
+      : distance(lists.distance.view().middle(first, count)), index(lists.index.view().middle(first, count)) {}
+  /// Makes all lists empty.
+  void clear() const {
+    std::fill_n(distance.data, distance.size(), std::numeric_limits<double>::infinity());
+    std::fill_n(index.data, index.size(), -1);
+  }
 };
 
 /// A request for the nearest rows of every held row.
@@ -393,5 +410,22 @@ class Points {
     throw Error(ExitCode::device, "this backend does not implement " + operation);
   }
 };
+
+/// draw_rows() of a part of the rows, whose prefix sums go from `before` to before + total, for the targets among
+/// these, all at once: a GPU takes as long for one as for thousands. The other places of `rows` stay as they are.
+inline void draw_rows_of_part(const Points& part, FixedScale scale, std::int64_t before, std::int64_t total,
+                              std::span<const std::int64_t> targets, std::span<std::int64_t> rows) {
+  std::vector<std::int64_t> own;
+  std::vector<std::size_t> places;
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    if (targets[t] < before || targets[t] >= before + total) continue;
+    own.push_back(targets[t] - before);
+    places.push_back(t);
+  }
+  if (own.empty()) return;
+  std::vector<std::int64_t> drawn(own.size());
+  part.draw_rows(scale, own, drawn);
+  for (std::size_t i = 0; i < places.size(); ++i) rows[places[i]] = drawn[i];
+}
 
 }  // namespace kith

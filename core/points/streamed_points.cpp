@@ -263,13 +263,11 @@ std::int64_t StreamedPoints::total_min_distance(FixedScale scale) const {
 void StreamedPoints::draw_rows(FixedScale scale, std::span<const std::int64_t> targets,
                                std::span<std::int64_t> rows) const {
   const std::int64_t of_held = held_ ? held_->total_min_distance(scale) : 0;
+  if (held_) draw_rows_of_part(*held_, scale, 0, of_held, targets, rows);
   const std::vector<std::int64_t> totals = group_totals(scale);
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    if (targets[t] < of_held) {
-      held_->draw_rows(scale, targets.subspan(t, 1), rows.subspan(t, 1));
-      continue;
-    }
     const std::int64_t target = targets[t] - of_held;
+    if (target < 0) continue;
     const auto group = std::upper_bound(totals.begin(), totals.end(), target) - totals.begin();
     if (group == std::ssize(totals)) {
       throw Error(ExitCode::internal,

@@ -4,6 +4,8 @@
 #include <random>
 
 #include "core/kmeans/seeding.h"
+#include "core/points/communicator.h"
+#include "core/points/composed_points.h"
 #include "core/points/data_plan.h"
 #include "core/points/observer.h"
 #include "tests/support/cases.h"
@@ -92,6 +94,7 @@ Matrix<double> every_row(const Matrix<double>& values, std::int64_t count, doubl
 struct SeedingWork {
   std::int64_t reads = 0;      // rows read, once for each pass over them
   std::int64_t distances = 0;  // scores of screens and distances of rows to centroids, seeds and candidates
+  std::int64_t draws = 0;      // calls that draw rows
 };
 
 /// Points that count the work of a seeding.
@@ -117,6 +120,7 @@ class CountedPoints : public Points {
   void distances(std::span<double> out) const override { points_->distances(out); }
   std::int64_t total_min_distance(FixedScale scale) const override { return points_->total_min_distance(scale); }
   void draw_rows(FixedScale scale, std::span<const std::int64_t> targets, std::span<std::int64_t> rows) const override {
+    ++work_.draws;
     points_->draw_rows(scale, targets, rows);
   }
   void sweep(const SweepRequest& request, Assignment& assignment) override {
@@ -233,6 +237,40 @@ TEST_CASE("seedings of structured data do little work", "[structured][kernels]")
       greedy_kmeans_plus_plus(points, plan.weights, kClusters, {3, 0}, silent);
       CHECK(work.reads == (1 + 2 * (kClusters - 1)) * kRows);
       CHECK(work.distances == (1 + (kTrials + 1) * (kClusters - 1)) * kRows);
+    }
+  }
+}
+
+TEST_CASE("a seeding of several shards asks each of them once a round", "[structured][kernels]") {
+  constexpr std::int64_t kRows = 3000, kClusters = 40, kShards = 3, kRounds = 3;
+  constexpr std::int64_t kMeasured = 15;  // draws among the candidates, which the first shard holds
+  const Matrix<double> values = make(kStructures[0], kRows);
+  const PointsMatrix stored = as_class(values.view(), ValueClass::f32);
+  std::vector<std::vector<Tested>> backends;  // a backend for each shard, as each device has
+  for (int p = 0; p < kShards; ++p) backends.push_back(every_backend());
+  Observer silent;
+  for (std::size_t b = 0; b < backends[0].size(); ++b) {
+    INFO(backends[0][b].name);
+    const auto seeds_of = [&](Points& points) {
+      const DataPlan plan = make_plan(points);
+      points.prepare(plan);
+      return kmeans_parallel(points, plan, kClusters, {3, 0}, silent);
+    };
+    std::vector<SeedingWork> works(kShards);
+    ComposedPoints::Shards shards;
+    for (int p = 0; p < kShards; ++p) {
+      const Shard shard = shard_of(kRows, p, kShards);
+      const auto rows = std::get<Matrix<float>>(stored).view().middle(shard.first, shard.count);
+      shards.points.push_back(
+          std::make_unique<CountedPoints>(backends[p][b].backend->hold({rows, shard.first}), works[p]));
+    }
+    Backend& first = *backends[0][b].backend;
+    SingleProcess alone;
+    ComposedPoints composed(std::move(shards), kColumns, first, alone);
+    CHECK(seeds_of(composed) == seeds_of(*first.hold({view_of(stored), 0})));
+    for (std::size_t p = 0; p < works.size(); ++p) {
+      CHECK(works[p].draws > 0);
+      CHECK(works[p].draws <= kRounds + (p == 0 ? kMeasured : 0));
     }
   }
 }

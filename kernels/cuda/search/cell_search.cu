@@ -346,19 +346,21 @@ class CellSearch {
     stream().fill(candidates_.data(), 0, 1);
   }
 
-  /// Returns the fallback queries. progress(queries): called after each batch; or empty.
-  std::vector<std::int64_t> run(NeighborLists& lists, const std::function<void(std::int64_t)>& progress) {
+  /// Returns the number of distances computed by the definition. progress(queries): called after each batch; or empty.
+  std::int64_t run(const ListsView& lists, const std::function<void(std::int64_t)>& progress) {
     for (std::int64_t first = 0; first < queries_.values.rows; first += size_) {
       const std::int64_t count = std::min(size_, queries_.values.rows - first);
       search_batch(first, count);
+      // The first use of so much memory takes long: the device works meanwhile.
+      if (rows_ != nullptr && first == 0) lists.clear();
       download(first, count, lists);
       if (progress) progress(first + count);
     }
     Word candidates = 0;
     stream().download(&candidates, candidates_.data(), 1);
-    lists.candidates += static_cast<std::int64_t>(candidates);
-    return std::move(fallback_);
+    return static_cast<std::int64_t>(candidates);
   }
+  const std::vector<std::int64_t>& fallback() const { return fallback_; }
 
  private:
   const Context& context() const { return *held_.context; }
@@ -424,9 +426,9 @@ class CellSearch {
   }
 
   /// Waits for the lists.
-  void download(std::int64_t first, std::int64_t count, NeighborLists& lists) {
-    stream().download(lists.distance.data() + first * k_, lists_.distance.data(), count * k_);
-    stream().download(lists.index.data() + first * k_, lists_.index.data(), count * k_);
+  void download(std::int64_t first, std::int64_t count, const ListsView& lists) {
+    stream().download(lists.distance.data + first * k_, lists_.distance.data(), count * k_);
+    stream().download(lists.index.data + first * k_, lists_.index.data(), count * k_);
     for (std::int64_t q = first; q < first + count; ++q) {
       if (lists.index(q, 0) >= 0) continue;
       fallback_.push_back(q);
@@ -455,21 +457,23 @@ class CellSearch {
 
 template <class T>
 std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists) {
-  return CellSearch<T>(held, queries, nullptr, lists.index.columns()).run(lists, {});
+  CellSearch<T> search(held, queries, nullptr, lists.index.columns());
+  lists.candidates += search.run(ListsView(lists), {});
+  return search.fallback();
 }
 
 template <class T>
-void join_cells(const HeldRows<T>& held, const Shard& own, bool include_self,
-                const std::function<void(std::int64_t)>& progress, NeighborLists& lists) {
+std::int64_t join_cells(const HeldRows<T>& held, const Shard& own, bool include_self,
+                        const std::function<void(std::int64_t)>& progress, const ListsView& lists) {
   const Queries queries{{nullptr, own.count, held.columns()}, include_self ? -1 : held.first_row + own.first};
   const T* const rows = held.resident.data() + own.first * held.columns();
-  CellSearch<T>(held, queries, rows, lists.index.columns()).run(lists, progress);
+  return CellSearch<T>(held, queries, rows, lists.index.columns).run(lists, progress);
 }
 
-#define KITH_INSTANTIATE(T)                                                                                  \
-  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);       \
-  template void join_cells(const HeldRows<T>&, const Shard&, bool, const std::function<void(std::int64_t)>&, \
-                           NeighborLists&);
+#define KITH_INSTANTIATE(T)                                                                                          \
+  template std::vector<std::int64_t> search_cells(const HeldRows<T>&, const Queries&, NeighborLists&);               \
+  template std::int64_t join_cells(const HeldRows<T>&, const Shard&, bool, const std::function<void(std::int64_t)>&, \
+                                   const ListsView&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE
 

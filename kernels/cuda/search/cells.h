@@ -108,10 +108,11 @@ void measure_centers(const Context& context, const double* rows, std::int64_t co
 template <class T>
 std::vector<std::int64_t> search_cells(const HeldRows<T>& held, const Queries& queries, NeighborLists& lists);
 
-/// The same lists for the held rows `own` themselves, which stay on the device; lists of fallback rows stay unfilled.
+/// The same lists for the held rows `own` themselves, which stay on the device; lists of fallback rows are empty.
 /// include_self: a row may be in its own list. progress: called with the number of rows whose lists are complete.
+/// Returns the number of distances computed by the definition.
 template <class T>
-void join_cells(const HeldRows<T>& held, const Shard& own, bool include_self,
-                const std::function<void(std::int64_t)>& progress, NeighborLists& lists);
+std::int64_t join_cells(const HeldRows<T>& held, const Shard& own, bool include_self,
+                        const std::function<void(std::int64_t)>& progress, const ListsView& lists);
 
 }  // namespace kith::cuda

@@ -24,9 +24,9 @@
 namespace kith::cuda {
 namespace {
 
-/// Lists of the rows `own`, found by products with all rows.
+/// Fills the lists of the rows `own` by products with all rows; as join_rows().
 template <class T>
-NeighborLists join_all_rows(const HeldRows<T>& held, const SelfJoin& join, const Shard& own) {
+std::int64_t join_all_rows(const HeldRows<T>& held, const SelfJoin& join, const Shard& own, const ListsView& out) {
   const Context& context = *held.context;
   const Stream& stream = held.stream();
   const std::int64_t n = held.rows(), d = held.columns(), k = join.neighbors;
@@ -42,7 +42,6 @@ NeighborLists join_all_rows(const HeldRows<T>& held, const SelfJoin& join, const
   const Fp16Batch<T> search(held, {.neighbors = k, .most = size});
   const Buffer<double> values(held.pool(), size * d);
   stream.fill(candidates.data(), 0, 1);
-  NeighborLists out;
   for (std::int64_t first = begin; first < end; first += size) {
     const std::int64_t count = std::min(size, end - first), list = (first - begin) * k;
     to_double_kernel<<<context.grid(count * d, kBlock), kBlock, 0, stream>>>(held.resident.data() + first * d,
@@ -58,40 +57,35 @@ NeighborLists join_all_rows(const HeldRows<T>& held, const SelfJoin& join, const
                    .excluded = first,
                    .has_excluded = !join.include_self},
                   {lists.distance.data() + list, lists.index.data() + list, candidates.data()});
-    // Made while the device works, since the first use of so much memory takes long.
-    if (out.index.rows() == 0) out = NeighborLists(own.count, k);
+    if (first == begin) out.clear();  // the first use of so much memory takes long: the device works meanwhile
     if (!join.progress) continue;
     stream.wait();
     join.progress(static_cast<std::int64_t>(static_cast<double>(first + count - begin) /
                                             static_cast<double>(end - begin) * static_cast<double>(n)));
   }
   const std::int64_t before = (own.first - begin) * k;
-  stream.download(out.distance.data(), lists.distance.data() + before, out.distance.size());
-  stream.download(out.index.data(), lists.index.data() + before, out.index.size());
+  stream.download(out.distance.data, lists.distance.data() + before, out.distance.size());
+  stream.download(out.index.data, lists.index.data() + before, out.index.size());
   Word measured = 0;
   stream.download(&measured, candidates.data(), 1);
-  out.candidates += static_cast<std::int64_t>(measured);
-  return out;
+  return static_cast<std::int64_t>(measured);
 }
 
-/// Lists of the rows `own`, found in cells.
+/// Fills the lists of the rows `own` in cells; as join_rows().
 template <class T>
-NeighborLists join_in_cells(const HeldRows<T>& held, const SelfJoin& join, const Shard& own) {
-  NeighborLists out(own.count, join.neighbors);
-  join_cells<T>(
-      held, own, join.include_self,
-      [&](std::int64_t rows) {
-        const double share = static_cast<double>(rows) / static_cast<double>(own.count);
-        if (join.progress) join.progress(static_cast<std::int64_t>(share * static_cast<double>(held.rows())));
-      },
-      out);
-  return out;
+std::int64_t join_in_cells(const HeldRows<T>& held, const SelfJoin& join, const Shard& own, const ListsView& out) {
+  const auto progress = [&](std::int64_t rows) {
+    const double share = static_cast<double>(rows) / static_cast<double>(own.count);
+    if (join.progress) join.progress(static_cast<std::int64_t>(share * static_cast<double>(held.rows())));
+  };
+  return join_cells<T>(held, own, join.include_self, progress, out);
 }
 
 }  // namespace
 
 template <class T>
-std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& join, const Shard& own) {
+std::optional<std::int64_t> join_rows(const HeldRows<T>& held, const SelfJoin& join, const Shard& own,
+                                      const ListsView& lists) {
   if (join.measure != Measure::squared_euclidean || held.sent || held.rows() < 2 ||
       !can_search_fp16(held, join.measure, join.neighbors + 1)) {
     return std::nullopt;
@@ -101,9 +95,9 @@ std::optional<NeighborLists> join_rows(const HeldRows<T>& held, const SelfJoin& 
   const SearchMethod method =
       choose_search(held, {sample.view(), -1, join.measure}, join.neighbors + (join.include_self ? 0 : 1), own.count);
   if (method == SearchMethod::tree) return std::nullopt;
-  if (method == SearchMethod::cells) return join_in_cells(held, join, own);
+  if (method == SearchMethod::cells) return join_in_cells(held, join, own, lists);
   if (held.index.too_dense) return std::nullopt;
-  return join_all_rows(held, join, own);
+  return join_all_rows(held, join, own, lists);
 }
 
 namespace {
@@ -144,8 +138,9 @@ std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> par
     part->stream().wait();
     n += part->rows();
   }
-  make_peers(devices);  // else the copies go through the host
-  std::vector<std::optional<NeighborLists>> found(parts.size());
+  make_peers(devices);                                                    // else the copies go through the host
+  NeighborLists lists = NeighborLists::uninitialized(n, join.neighbors);  // of which each part fills its own
+  std::vector<std::optional<std::int64_t>> found(parts.size());
   std::atomic<bool> ended = false;
   threads.run_on_each([&](std::size_t p) {
     check(cudaSetDevice(parts[p]->context->device));
@@ -155,7 +150,7 @@ std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> par
       if (p == 0 && join.progress) join.progress(rows);
     };
     try {
-      found[p] = join_rows(all_rows(parts, p, n), own, shares[p]);
+      found[p] = join_rows(all_rows(parts, p, n), own, shares[p], ListsView(lists, shares[p].first, shares[p].count));
     } catch (const OutOfMemory&) {  // searches of the parts need less memory
     } catch (const Ended&) {
     } catch (...) {
@@ -165,19 +160,12 @@ std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> par
     if (!found[p]) ended = true;
   });
   if (ended) return std::nullopt;
-
-  NeighborLists lists(n, join.neighbors);
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    std::copy_n(found[p]->distance.data(), found[p]->distance.size(), lists.distance.row(shares[p].first).data());
-    std::copy_n(found[p]->index.data(), found[p]->index.size(), lists.index.row(shares[p].first).data());
-    lists.candidates += found[p]->candidates;
-    found[p].reset();
-  }
+  for (const auto& candidates : found) lists.candidates += *candidates;
   return lists;
 }
 
-#define KITH_INSTANTIATE(T)                                                                           \
-  template std::optional<NeighborLists> join_rows(const HeldRows<T>&, const SelfJoin&, const Shard&); \
+#define KITH_INSTANTIATE(T)                                                                                            \
+  template std::optional<std::int64_t> join_rows(const HeldRows<T>&, const SelfJoin&, const Shard&, const ListsView&); \
   template std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const>, Threads&, const SelfJoin&);
 KITH_FOR_POINT_TYPES(KITH_INSTANTIATE)
 #undef KITH_INSTANTIATE

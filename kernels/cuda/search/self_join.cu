@@ -443,7 +443,13 @@ std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& 
         lists = SymmetricJoin<T>(held, join, *sizes).run();
       }
     }
-    if (!lists && !context.forced.self_join) lists = join_rows(held, join, {0, held.rows()});
+    if (!lists && !context.forced.self_join) {
+      NeighborLists all = NeighborLists::uninitialized(held.rows(), join.neighbors);
+      const auto candidates = join_rows(held, join, {0, held.rows()}, ListsView(all));
+      if (!candidates) return std::nullopt;
+      all.candidates += *candidates;
+      lists = std::move(all);
+    }
   } catch (const OutOfMemory&) {  // searches need less memory
     return std::nullopt;
   }
