@@ -128,6 +128,8 @@ TEST_CASE("binary files of other programs are named, with the command that conve
         File{"x.tif", "II+\0\x08\0\0\0\x10"s, "a BigTIFF picture", "convert IN OUT.png"},
         File{"x.gif", "GIF89a\1\0"s, "a GIF picture", "convert IN OUT.png"},
         File{"x.tar", std::string(257, 'a') + "ustar\0"s, "a tar archive", "tar -xOf IN | kith COMMAND -"},
+        File{"x.parquet", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n",
+             "a pointer of Git LFS", "git lfs pull --include IN"},
         File{"x.csv.lz4", "\x04\x22\x4d\x18\x40", "lz4-compressed data", "lz4 -dc IN | kith COMMAND -"}}) {
     INFO(file.name);
     write_bytes(folder / file.name, file.begin);
@@ -184,6 +186,9 @@ TEST_CASE("the command that a message about a compressed table proposes works") 
   }
   write_bytes(folder / "inner.zip", zip({{"x.npz", "PK\3\4"}}));  // no stream
   refuses(3, {"cluster", folder / "inner.zip", "-k", "1"}, {"convert it: unzip IN"});
+  write_bytes(folder / "t.h5", "\x89HDF\r\n\x1a\n");
+  REQUIRE(in_folder("gzip t.h5") == 0);
+  refuses(3, {"cluster", folder / "t.h5.gz", "-k", "1"}, {"an HDF5 file, compressed with gzip", "gzip -dc IN > OUT"});
   // Archives of NumPy are read under any name.
   write_bytes(folder / "arrays.zip", zip({{"x.npy", npy("'<f8'", false, "(1, 1)", raw<double>({1}))}}));
   CHECK(done({"cluster", folder / "arrays.zip", "-k", "1"}).says("arrays.zip:/x, 1 x 1 float64"));
