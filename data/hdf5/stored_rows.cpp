@@ -145,7 +145,10 @@ StoredRows rows_of(Hdf5InputFile file, Handle dataset, const std::string& path, 
   rows.names = stored_names(file, path, rows.facts.columns());
   rows.across = rows.facts.info.shape.size() == 2 && is_matrix_of_loom(file, path);
   if (rows.facts.info.shape.size() == 2) {
-    rows.remark = kinds_of_features(file, path, rows.facts.columns());
+    rows.remark = has_attribute(dataset.get(), "flag_meanings")
+                      ? "the values are codes of flags or classes, as the attribute flag_meanings says: distances "
+                        "between codes mean nothing"
+                      : kinds_of_features(file, path, rows.facts.columns());
     const std::int64_t features = rows.across ? rows.facts.rows() : rows.facts.columns();
     if (rows.names.empty() && !rows.facts.reversed) rows.names = names_of_features(file, path, features);
   }

@@ -88,6 +88,9 @@ def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     if isinstance(values, (str, os.PathLike)):
         raise make_error(2, f"{argument}: expected an array, found the name {os.fspath(values)!r}; read the file first, "
                        "as with numpy.load(), or give it to the program kith")
+    if hasattr(values, "value_class"):
+        raise make_error(2, f"{argument}: expected an array, found held Points, which serve calls in this process; this "
+                       "call needs the program, so give it the array")
     array = np.asarray(without_mask(values))
     if array.dtype.kind != "O":
         return array
@@ -195,6 +198,16 @@ def vector(given: Any, argument: str) -> np.ndarray[Any, Any]:
 
 
 def codes(labels: Any) -> np.ndarray[Any, Any]:
-    """The number of each label among the different ones in ascending order."""
-    _, of_rows = np.unique(np.asarray(on_host(labels)), return_inverse=True)
+    """The number of each label among the different ones in ascending order. Raises Error for a row without a label."""
+    array = np.asarray(on_host(labels)).reshape(-1)
+    is_none = np.asarray(labels.isna()).reshape(-1) if hasattr(labels, "isna") else np.zeros(len(array), bool)
+    if array.dtype.kind == "O":
+        array = array.astype(str)
+        is_none = is_none | np.isin(array, ("None", "nan", "-1", "-1.0"))
+    elif array.dtype.kind in "if":
+        is_none = is_none | (array == -1) | (array != array)
+    if is_none.any():
+        raise make_error(3, f"labels: row {np.argmax(is_none) + 1} (counted from 1) has none: it is -1 (noise of DBSCAN, "
+                       "dropped rows), NaN, None or masked; leave such rows out: evaluate(points[known], labels[known])")
+    _, of_rows = np.unique(array, return_inverse=True)
     return of_rows.reshape(-1).astype(np.int32)

@@ -94,6 +94,12 @@ TEST_CASE("scaled values are read as scale_factor and add_offset say") {
     shorts(maker, "x", values);
     attribute(maker, "x", "scale_factor", "0.1");  // a text is no float32
   }
+  {
+    FileMaker maker(same);
+    shorts(maker, "x", values);
+    attribute(maker, "x", "flag_meanings", "water forest");
+  }
+  CHECK(done({"cluster", same, "-k", "2"}).says("the values are codes of flags or classes"));
   const auto decisions = clustered(wrong)["decisions"];
   CHECK(std::ranges::any_of(decisions, [](const auto& decision) {
     return decision["subject"] == "precision" && decision["method"] == "f64";

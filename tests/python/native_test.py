@@ -141,6 +141,22 @@ def test_other_results_of_the_program():
             assert np.array_equal(scores["silhouettes"], file["silhouette"][:])
     names = np.array(["b", "a", "c"])[kith.cluster(points, 3).labels]
     assert kith.evaluate(points, names)["silhouette"] == kith.evaluate(points, kith.cluster(points, 3).labels)["silhouette"]
+    known = np.arange(700) % 3
+    for none in (-1, np.nan, None):
+        labels = known.astype(object)
+        labels[5] = none
+        for given in (labels, labels.tolist()) if none is None else (labels, labels.astype(float)):
+            fails(lambda: kith.evaluate(points, given), ValueError, "labels: row 6 (counted from 1) has none")
+    fails(lambda: kith.evaluate(points, np.ma.masked_equal(known, 2)), ValueError, "labels: row 3 (counted from 1)")
+
+
+def test_held_points_in_place_of_arrays():
+    held = Points(points)
+    assert np.array_equal(kith.cluster(held, 5).labels, kith.cluster(points, 5).labels)
+    assert np.array_equal(kith.assign(held, points[:3]).labels, kith.assign(points, points[:3]).labels)
+    assert np.array_equal(kith.neighbors(held, 2, queries=Points(queries)).rows, kith.neighbors(points, 2, queries).rows)
+    assert np.array_equal(kith.within(held, 1.0)[1], kith.within(points, 1.0)[1])
+    fails(lambda: kith.cluster(held, 5, scale="zscore"), ValueError, "points: expected an array, found held Points")
 
 
 def test_values_of_any_type():
