@@ -390,7 +390,8 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
   if (!number.empty()) {
     parse_number(number.data(), number.data() + number.size(), value);
     note_marks(place.column, number.data(), number.data() + number.size(), value);
-    if (is_in_parentheses(text)) notes_.add(TextNotes::in_parentheses, place.line, place.column, text);
+    if (is_in_parentheses(text) || text.ends_with('-'))
+      notes_.add(TextNotes::of_accounts, place.line, place.column, text);
     return value;
   }
   if (missing_ == Missing::keep || fills(place.column)) {

@@ -39,7 +39,7 @@ std::vector<std::string> TextNotes::remarks(const TextHead& head, std::int64_t r
         "--na-values '{}' makes a missing value of it",
         place, text, text);
   });
-  remark(in_parentheses, [](const std::string& place, const std::string& text, const std::string&) {
+  remark(of_accounts, [](const std::string& place, const std::string& text, const std::string&) {
     return fmt::format("{}: '{}' and the like were read as negative, as accounts write numbers", place, text);
   });
   remark(rounded, [](const std::string& place, const std::string& text, const std::string& option) {

@@ -15,7 +15,7 @@ namespace kith::data {
 /// The first value of each kind in the file, whatever the order in which threads read its rows, perhaps several times.
 class TextNotes {
  public:
-  enum Kind { open_end, in_parentheses, rounded, unknown };
+  enum Kind { open_end, of_accounts, rounded, unknown };
   void add(Kind kind, std::int64_t line, std::int64_t column, std::string text);
   /// How many rows have a value that the model does not know.
   std::int64_t unknown_rows() const;

@@ -117,7 +117,8 @@ std::string with_sign_first(std::string_view text) {
     if (text.starts_with(minus)) digits = text.substr(minus.size());
   }
   if (is_in_parentheses(text)) digits = without_blanks(text.substr(1, text.size() - 2));
-  if (text.ends_with('-')) digits = without_blanks(text.substr(0, text.size() - 1));
+  const bool is_code = text.size() > 2 && text[0] == '0' && is_digit(text[1]);  // 001-
+  if (text.ends_with('-') && !is_code) digits = without_blanks(text.substr(0, text.size() - 1));
   const bool is_number =
       !digits.empty() && (is_digit(digits.front()) || digits.front() == '.' || digits.front() == ',');
   return is_number ? "-" + std::string(digits) : "";
@@ -202,7 +203,9 @@ bool is_date_text(std::string_view text) {
 }
 
 std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view kBlanks[] = {" ", "\t", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
+  // The last ones take no room: a byte order mark, a space of width 0, and marks of the direction of writing.
+  constexpr std::string_view kBlanks[] = {" ",      "\t",     "\u00a0", "\u202f", "\u2009",
+                                          "\ufeff", "\u200b", "\u200e", "\u200f"};
   for (bool any = true; any;) {
     any = false;
     for (const std::string_view blank : kBlanks) {

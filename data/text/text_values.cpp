@@ -387,7 +387,7 @@ UnitText split_unit(std::string_view text) {
   const bool is_unit = before.empty() ? unit.size() <= kLongest && unit.find_first_of(" \t,;\"'()=") == unit.npos &&
                                             std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
                                       : is_currency(unit);
-  if (!is_unit || (in_parentheses && (!sign.empty() || !is_currency(unit)))) return {};
+  if (!is_unit || (in_parentheses && (!sign.empty() || !(is_currency(unit) || unit == "%")))) return {};
   if (in_parentheses) sign = "-";
   return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};
 }
