@@ -203,7 +203,7 @@ bool is_date_text(std::string_view text) {
 }
 
 std::string_view without_blanks(std::string_view text) {
-  // The last ones take no room: a byte order mark, a space of width 0, and marks of the direction of writing.
+  // The last ones have no width: a byte order mark, a space of width 0, and marks of the direction of writing.
   constexpr std::string_view kBlanks[] = {" ",      "\t",     "\u00a0", "\u202f", "\u2009",
                                           "\ufeff", "\u200b", "\u200e", "\u200f"};
   for (bool any = true; any;) {

@@ -236,7 +236,7 @@ TEST_CASE("negative numbers of accounts, of SAP and of typography, exponents of 
   CHECK(mean_of("t.csv", there, {"--encode", "x=unit"}) == std::vector<double>{15, 3});
   write_bytes(folder / "t.csv", "x,y\n001-,1\n002-,2\n003-,6\n");
   refuses(3, {"cluster", "t.csv", "-k", "1"}, {"found text in column 1 ('x') (such as '001-' in line 2)"}, there);
-  // Characters that take no room, as of files that were joined and of texts with Arabic or Hebrew.
+  // Characters without width, as of files that were joined and of texts with Arabic or Hebrew.
   for (const std::string none : {"\xef\xbb\xbf", "\xe2\x80\x8b", "\xe2\x80\x8e"}) {
     write_bytes(folder / "t.csv", "x,y\n1,2\n" + none + "3,4" + none + "\n");
     CHECK(mean_of("t.csv", there) == std::vector<double>{2, 3});
