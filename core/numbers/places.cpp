@@ -147,8 +147,8 @@ template <class T>
               fmt::format("{}: row {} (counted from 1) has the {} {} degrees; expected {} for --metric haversine; {}",
                           place.name, place.first_row + 1, is_latitude ? "longitude" : "latitude",
                           is_latitude ? longitude : latitude, is_latitude ? "-360 to 360" : "-90 to 90",
-                          may_be_swapped ? "if the longitude comes first, give --columns LATITUDE,LONGITUDE in this "
-                                           "order; else correct the row"
+                          may_be_swapped ? "if the longitude comes first, exchange the columns (--columns "
+                                           "LATITUDE,LONGITUDE gives their order); else correct the row"
                                          : "correct the row"));
 }
 

@@ -110,7 +110,7 @@ TEST_CASE("rows that are no places are refused with their number, or dropped if 
   };
   const auto has = [](const std::string& text, const char* part) { return text.find(part) != text.npos; };
   CHECK(has(refusal(139.7, 35.6), "places.csv: row 103 (counted from 1) has the latitude 139.7 degrees"));
-  CHECK(has(refusal(139.7, 35.6), "if the longitude comes first, give --columns"));
+  CHECK(has(refusal(139.7, 35.6), "if the longitude comes first, exchange the columns (--columns"));
   CHECK(has(refusal(-90.00001, 170.0), "expected -90 to 90"));
   CHECK(has(refusal(35.6, 361.0), "the longitude 361 degrees; expected -360 to 360"));
   CHECK(refusal(-90.0, 360.0).empty());
