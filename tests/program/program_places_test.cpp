@@ -112,7 +112,8 @@ TEST_CASE("columns of places are found by their names, or given; what is no plac
   CHECK(done(knn(table, {"--columns", "LAT,Lng"})).out == lines);
   CHECK(done(knn(table, {"--columns", "4,2", "--id-column", "city"})).out.starts_with("town0\ttown1\t0\n"));
   refuses(3, knn(table, {"--columns", "Lng,LAT"}),
-          {"row 2 (counted from 1) has the latitude 120 degrees", "exchange the columns (--columns LATITUDE,LONGITUDE gives their order)"});
+          {"row 2 (counted from 1) has the latitude 120 degrees",
+           "exchange the columns (--columns LATITUDE,LONGITUDE gives their order)"});
   refuses(2, knn(table, {"--columns", "LAT,Lng,population"}), {"expected two columns", "found 3"});
   write_table(folder / "xy.csv", all, "city,x,population,y");
   refuses(2, knn(folder / "xy.csv", {}), {"named as a latitude (lat, latitude, decimallatitude), found none among"});
