@@ -131,7 +131,9 @@ bool names_lists(const std::string& location) {
     const std::string lists = location_of_lists(location);
     if (data::parse_location(lists).dataset.ends_with("neighbors")) return true;
     const auto found = data::list_datasets(data::parse_location(lists), {});
-    return found.size() == 1 && found[0].is_readable && found[0].shape.size() == 2 && found[0].shape[1] > 1;
+    if (found.size() != 1 || !found[0].is_readable || found[0].shape.size() != 2) return false;
+    const bool is_vector = found[0].shape[0] == 1 && data::has_ending(parts.file, ".mat");  // MATLAB's vectors are rows
+    return found[0].shape[1] > 1 && !is_vector;
   } catch (const Error&) {  // who opens the file says what is wrong with it
     return false;
   }

@@ -60,6 +60,13 @@ const char* name_of_class(std::int64_t code) {
   return code >= 1 && code <= 4 ? kNames[code] : "an object";
 }
 
+/// With what to do in MATLAB.
+std::string refusal_of_class(const std::string& type) {
+  return fmt::format(
+      "expected numbers, found {}; in MATLAB take {}, then save('FILE.mat', 'x')", type,
+      type == "a struct" ? "a field of it, x = NAME.FIELD" : "the numbers of its values, [~, ~, x] = unique(NAME)");
+}
+
 /// A part of a variable: numbers of one type.
 struct Part {
   std::int64_t type = 0;
@@ -277,7 +284,7 @@ std::vector<DatasetInfo> describe(const MatlabFile& file) {
     info.stored_bytes = variable.stored;
     info.unreadable = file.faults()[i];
     info.is_damaged = !info.unreadable.empty();
-    if (info.unreadable.empty() && !number) info.unreadable = fmt::format("expected numbers, found {}", info.type);
+    if (info.unreadable.empty() && !number) info.unreadable = refusal_of_class(info.type);
     if (info.unreadable.empty() && variable.complex) {
       info.unreadable = "expected real numbers, found complex ones; save real and imaginary parts as columns";
     }
@@ -389,7 +396,7 @@ class Matlab4File {
           "again",
           variable.machine);
     } else if (variable.is_text) {
-      info.unreadable = "expected numbers, found text";
+      info.unreadable = refusal_of_class("text");
     } else if (variable.is_complex) {
       info.unreadable = "expected real numbers, found complex ones; save real and imaginary parts as columns";
     } else if (variable.is_sparse) {

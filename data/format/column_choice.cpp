@@ -382,7 +382,7 @@ std::size_t choose_array(const std::vector<DatasetInfo>& arrays, const Location&
     }
   }
   for (const DatasetInfo& array : arrays) {
-    if (!array.type.empty() || array.unreadable.empty()) continue;
+    if ((!array.type.empty() && arrays.size() > 1) || array.unreadable.empty()) continue;
     if (array.unreadable.starts_with(location.file)) throw Error(ExitCode::data, array.unreadable);
     refuse_input(fmt::format("{}:{}", location.file, array.path), array.unreadable);
   }
