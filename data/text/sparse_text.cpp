@@ -59,7 +59,8 @@ Banner read_banner(const InputBytes& input) {
       (!banner.coordinate && banner.field == "pattern")) {
     refuse_input(input.name(),
                  fmt::format("line 1: expected a MatrixMarket matrix, coordinate or array, of real or integer numbers "
-                             "or a pattern, general, symmetric or skew-symmetric, found '{}'; save such a matrix",
+                             "or a pattern, general, symmetric or skew-symmetric, found '{}'; save such a matrix, or "
+                             "give a table a name that does not end with .mtx",
                              quoted(line, 80)));
   }
   return banner;
@@ -251,7 +252,8 @@ std::unique_ptr<PointSource> open_array(const MatrixMarket& file, const ReadOpti
 
 bool is_matrix_market(const std::string& file) {
   const std::string begin = lower_case(begin_of_stream(file).substr(0, kBanner.size()));
-  return begin == kBanner || begin.starts_with(kBanner.substr(1));
+  const bool is_named = has_ending(file, ".mtx") || has_ending(file, ".mtx.gz") || has_ending(file, ".mtx.zst");
+  return begin == kBanner || begin.starts_with(kBanner.substr(1)) || (is_named && !begin.empty());
 }
 
 std::unique_ptr<PointSource> open_matrix_market(const Location& location, const ReadOptions& options) {

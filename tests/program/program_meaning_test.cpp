@@ -317,6 +317,15 @@ TEST_CASE("delimiters at the end of all lines are no columns, and lines of sep= 
   refuses(3, {"cluster", "t.csv", "-k", "1"}, {"line 32: expected 2 fields", "found 3"}, there);
 }
 
+TEST_CASE("a matrix without its first line is no table whose first row are its sizes") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "m.mtx", "3 2 3\n1 1 1.5\n2 1 2.5\n3 2 1\n");
+  refuses(3, {"cluster", "m.mtx", "-k", "1"}, {"line 1: expected a MatrixMarket matrix", "found '3 2 3'"}, there);
+  write_bytes(folder / "m.txt", bytes_of(folder / "m.mtx"));
+  done({"cluster", "m.txt", "-k", "1"}, there);
+}
+
 TEST_CASE("a total, a note below the table and whole numbers that were rounded are warned of") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
