@@ -453,7 +453,8 @@ void refuse_lines_before(const InputBytes& input, const TextHead& head) {
   // One line below the names may hold units, or further names.
   const auto named = std::ssize(head.names) - std::ranges::count(head.names, "");
   if (best->delimiter == head.syntax.delimiter && head.names.size() == best->columns && named > 1 &&
-      named + 1 >= head.columns && best->first_row == head.lines_before + 2) {
+      named + 1 >= head.columns && best->first_line == head.lines_before + 1 &&
+      best->first_row == head.lines_before + 2) {
     refuse_input(input.name(), fmt::format("line {}, '{}', stands between the names of line {} and the rows; say "
                                            "--skip-lines {} if it has the names, or leave it out: sed {}d IN > OUT",
                                            best->first_row - 1, quoted(best->text, 40), head.first_line,
