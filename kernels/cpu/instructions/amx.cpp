@@ -103,7 +103,7 @@ constexpr ScreenKernels screen() {
 
 }  // namespace
 
-const Instructions kAmx =
-    instructions_of<Avx512>("amx", "AMX, bfloat16 products of tiles", supported, screen(), &kVnni, &kTileBits);
+constinit const LowPrecision kAmx = {
+    .name = "amx", .summary = "AMX, bfloat16 products of tiles", .supported = supported, .screen = screen()};
 
 }  // namespace kith::cpu

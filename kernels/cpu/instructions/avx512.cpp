@@ -3,6 +3,6 @@
 
 namespace kith::cpu {
 
-const Instructions kAvx512 = instructions_of<Avx512>("avx512", "AVX-512, float32 products", has_avx512);
+constinit const Instructions kAvx512 = instructions_of<Avx512>("avx512", "AVX-512, float32 products", has_avx512);
 
 }  // namespace kith::cpu

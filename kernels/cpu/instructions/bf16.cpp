@@ -19,7 +19,9 @@ bool supported() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); 
 
 }  // namespace
 
-const Instructions kBf16 = instructions_of<Avx512>("bf16", "AVX512-BF16, bfloat16 products", supported,
-                                                   pair_screen<Pair>("bfloat16", accumulation), &kVnni);
+constinit const LowPrecision kBf16 = {.name = "bf16",
+                                      .summary = "AVX512-BF16, bfloat16 products",
+                                      .supported = supported,
+                                      .screen = pair_screen<Pair>("bfloat16", accumulation)};
 
 }  // namespace kith::cpu

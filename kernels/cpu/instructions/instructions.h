@@ -452,13 +452,21 @@ struct Instructions {
   }
 };
 
+/// The low-precision screen of a processor whose vectors are those of another set.
+struct LowPrecision {
+  const char* name;
+  const char* summary;
+  bool (*supported)();
+  ScreenKernels screen;
+};
+
 extern const Instructions kPlain;
 #if defined(__x86_64__)
 extern const Instructions kAvx2;
 extern const Instructions kAvx512;
-extern const Instructions kBf16;
-extern const Instructions kVnni;
-extern const Instructions kAmx;
+extern const LowPrecision kBf16;
+extern const LowPrecision kVnni;
+extern const LowPrecision kAmx;
 #elif defined(__aarch64__)
 extern const Instructions kNeon;
 #endif

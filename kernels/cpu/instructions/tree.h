@@ -13,80 +13,19 @@
 
 namespace kith::cpu {
 
-/// Row: float or double, the type of the tree's rows. Columns: their number, or 0 for any.
-template <class V, Measure M, class Row, int Columns>
-struct TreeSearch {
+/// What does not depend on the type of rows. Columns: their number, or 0 for any.
+template <class V, Measure M, int Columns>
+struct TreeBounds {
   using D = typename V::D;
-  using F = typename V::F;
-  static constexpr bool kNarrow = sizeof(Row) == sizeof(float) && M == Measure::squared_euclidean;
-  static constexpr int kNarrowVectors = kTreeQueries / V::floats;
   static constexpr int kVectors = kTreeQueries / V::doubles;
   static constexpr unsigned kAll = (1U << V::doubles) - 1;
 
-  static void search(const TreeView& tree, TreeGroup& group) {
-    if constexpr (kNarrow) {
-      for (int v = 0; v < kVectors; ++v) set_narrow_limit(tree, group, v);
-    }
-    for (std::int64_t s = 0; s < group.seed_count; ++s) scan(tree, group, tree.nodes[group.seeds[s]]);
-    std::int32_t stack[kTreeMaxDepth];
-    int waiting = 0;
-    stack[waiting++] = 0;
-    while (waiting > 0) {
-      const std::int32_t number = stack[--waiting];
-      const TreeNode& node = tree.nodes[number];
-      if (is_superseded(group, node)) continue;
-      if (!is_relevant(tree, group, number)) continue;
-      if (node.column < 0) {
-        if (!is_seed(group, number)) scan(tree, group, node);
-      } else {
-        const bool first_is_nearer = group.center[node.column] <= node.split;
-        stack[waiting++] = first_is_nearer ? node.second : number + 1;
-        stack[waiting++] = first_is_nearer ? number + 1 : node.second;
-      }
-    }
-  }
-
-  static void drain(TreeGroup& group) {
-    D limit[kVectors];
-    load(group.limit, limit);
-    for (std::int64_t entry = 0; entry < group.log_size; ++entry) {
-      const double* logged = group.logged + entry * kTreeQueries;
-      for (int v = 0; v < kVectors; ++v) {
-        unsigned mask = V::not_above_d(V::load_d(logged + v * V::doubles), limit[v]);
-        for (; mask != 0; mask &= mask - 1) {
-          const int lane = v * V::doubles + __builtin_ctz(mask);
-          group.hits[lane * group.hit_capacity + group.hit_count[lane]++] = {logged[lane], group.logged_row[entry]};
-        }
-      }
-    }
-    group.log_size = 0;
-  }
-
- private:
+  static std::int64_t columns(const TreeView& tree) { return Columns > 0 ? Columns : tree.columns; }
   static void load(const double* from, D* to) {
     for (int v = 0; v < kVectors; ++v) to[v] = V::load_d(from + v * V::doubles);
   }
-  /// Whether k rows have the distances of all rows of a node, and lower numbers.
-  static bool is_superseded(const TreeGroup& group, const TreeNode& node) {
-    return group.neighbors > 0 && node.equal_before >= group.neighbors;
-  }
-  static bool is_seed(const TreeGroup& group, std::int32_t number) {
-    bool found = false;
-    for (std::int64_t s = 0; s < group.seed_count; ++s) found |= group.seeds[s] == number;
-    return found;
-  }
-  static std::int64_t columns(const TreeView& tree) { return Columns > 0 ? Columns : tree.columns; }
 
-  /// The term of a column: the difference of a row and the queries.
-  struct RowTerm {
-    const double* queries;
-    const Row* row;
-    [[gnu::always_inline]] D operator()(std::int64_t j, int v) const {
-      return V::subtract_d(V::broadcast_d(static_cast<double>(row[j])),
-                           V::load_d(queries + j * kTreeQueries + v * V::doubles));
-    }
-  };
-  /// The same for the points of a box that are nearest to the queries.
+  /// The term of a column: the difference of the queries and the points of a box that are nearest to them.
   struct BoxTerm {
     const double* queries;
     const double* low;
@@ -151,6 +90,77 @@ struct TreeSearch {
     const D tie_limit = V::load_d(group.tie_limit + v * V::doubles), row = V::load_d(group.tie_row + v * V::doubles);
     return mask & ~(V::not_above_d(tie_limit, limit) & V::not_above_d(row, V::broadcast_d(number)));
   }
+};
+
+/// Row: float or double, the type of the tree's rows.
+template <class V, Measure M, class Row, int Columns>
+struct TreeSearch : TreeBounds<V, M, Columns> {
+  using Bounds = TreeBounds<V, M, Columns>;
+  using Bounds::columns, Bounds::is_relevant, Bounds::kAll, Bounds::kVectors, Bounds::load, Bounds::ties;
+  using typename Bounds::D;
+  using F = typename V::F;
+  static constexpr bool kNarrow = sizeof(Row) == sizeof(float) && M == Measure::squared_euclidean;
+  static constexpr int kNarrowVectors = kTreeQueries / V::floats;
+
+  static void search(const TreeView& tree, TreeGroup& group) {
+    if constexpr (kNarrow) {
+      for (int v = 0; v < kVectors; ++v) set_narrow_limit(tree, group, v);
+    }
+    for (std::int64_t s = 0; s < group.seed_count; ++s) scan(tree, group, tree.nodes[group.seeds[s]]);
+    std::int32_t stack[kTreeMaxDepth];
+    int waiting = 0;
+    stack[waiting++] = 0;
+    while (waiting > 0) {
+      const std::int32_t number = stack[--waiting];
+      const TreeNode& node = tree.nodes[number];
+      if (is_superseded(group, node)) continue;
+      if (!is_relevant(tree, group, number)) continue;
+      if (node.column < 0) {
+        if (!is_seed(group, number)) scan(tree, group, node);
+      } else {
+        const bool first_is_nearer = group.center[node.column] <= node.split;
+        stack[waiting++] = first_is_nearer ? node.second : number + 1;
+        stack[waiting++] = first_is_nearer ? number + 1 : node.second;
+      }
+    }
+  }
+
+  static void drain(TreeGroup& group) {
+    D limit[kVectors];
+    load(group.limit, limit);
+    for (std::int64_t entry = 0; entry < group.log_size; ++entry) {
+      const double* logged = group.logged + entry * kTreeQueries;
+      for (int v = 0; v < kVectors; ++v) {
+        unsigned mask = V::not_above_d(V::load_d(logged + v * V::doubles), limit[v]);
+        for (; mask != 0; mask &= mask - 1) {
+          const int lane = v * V::doubles + __builtin_ctz(mask);
+          group.hits[lane * group.hit_capacity + group.hit_count[lane]++] = {logged[lane], group.logged_row[entry]};
+        }
+      }
+    }
+    group.log_size = 0;
+  }
+
+ private:
+  /// Whether k rows have the distances of all rows of a node, and lower numbers.
+  static bool is_superseded(const TreeGroup& group, const TreeNode& node) {
+    return group.neighbors > 0 && node.equal_before >= group.neighbors;
+  }
+  static bool is_seed(const TreeGroup& group, std::int32_t number) {
+    bool found = false;
+    for (std::int64_t s = 0; s < group.seed_count; ++s) found |= group.seeds[s] == number;
+    return found;
+  }
+
+  /// The term of a column: the difference of a row and the queries.
+  struct RowTerm {
+    const double* queries;
+    const Row* row;
+    [[gnu::always_inline]] D operator()(std::int64_t j, int v) const {
+      return V::subtract_d(V::broadcast_d(static_cast<double>(row[j])),
+                           V::load_d(queries + j * kTreeQueries + v * V::doubles));
+    }
+  };
 
   [[gnu::noinline]] static void scan(const TreeView& tree, TreeGroup& group, const TreeNode& node) {
     const std::int64_t d = columns(tree);
@@ -160,7 +170,7 @@ struct TreeSearch {
         if (is_narrowly_outside(group, row, d)) continue;
       }
       D distance[kVectors];
-      walk<0, 1>(RowTerm{group.queries, row}, d, distance);
+      Bounds::template walk<0, 1>(RowTerm{group.queries, row}, d, distance);
       unsigned within = 0;
       for (int v = 0; v < kVectors; ++v) within |= V::not_above_d(distance[v], V::load_d(group.limit + v * V::doubles));
       if (within != 0) add(tree, group, distance, tree.numbers[position]);

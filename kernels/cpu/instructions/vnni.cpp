@@ -16,7 +16,9 @@ bool supported() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); 
 
 }  // namespace
 
-const Instructions kVnni = instructions_of<Avx512>("vnni", "AVX512-VNNI, 16-bit integer products", supported,
-                                                   pair_screen<Pair>("int16", int16_accumulation));
+constinit const LowPrecision kVnni = {.name = "vnni",
+                                      .summary = "AVX512-VNNI, 16-bit integer products",
+                                      .supported = supported,
+                                      .screen = pair_screen<Pair>("int16", int16_accumulation)};
 
 }  // namespace kith::cpu
