@@ -9,6 +9,7 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/commands.h"
+#include "app/version.h"
 #include "core/error.h"
 #include "core/points/backend.h"
 #include "core/runtime/threads.h"
@@ -78,8 +79,8 @@ int count_gpus(const std::vector<DeviceEntry>& all) {
 }
 
 std::string as_text(const std::vector<DeviceEntry>& all) {
-  const char* cuda = *KITH_CUDA_VERSION != '\0' ? "CUDA " KITH_CUDA_VERSION : "built without CUDA";
-  std::string out = fmt::format("kith {}, HDF5 {}, {}\n\n", KITH_VERSION, KITH_HDF5_VERSION, cuda);
+  const std::string cuda = cuda_version().empty() ? "built without CUDA" : "CUDA " + cuda_version();
+  std::string out = fmt::format("kith {}, HDF5 {}, {}\n\n", KITH_VERSION, hdf5_version(), cuda);
   const auto line = [&out](const std::string& lead, const std::string& text) {
     out += hang(lead, wrap(text, prose_width(Stream::output) - lead.size()));
   };
@@ -116,8 +117,8 @@ std::string as_text(const std::vector<DeviceEntry>& all) {
 
 std::string as_json(const std::vector<DeviceEntry>& all) {
   using Json = nlohmann::ordered_json;
-  Json object{{"command", "devices"}, {"version", KITH_VERSION}, {"hdf5", KITH_HDF5_VERSION}};
-  object["cuda"] = *KITH_CUDA_VERSION != '\0' ? Json(KITH_CUDA_VERSION) : Json(nullptr);
+  Json object{{"command", "devices"}, {"version", KITH_VERSION}, {"hdf5", hdf5_version()}};
+  object["cuda"] = cuda_version().empty() ? Json(nullptr) : Json(cuda_version());
   object["backends"] = Json::array();
   for (const DeviceEntry& entry : all) {
     Json backend{{"name", entry.backend}, {"summary", entry.summary}, {"usable", entry.missing.empty()}};

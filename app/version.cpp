@@ -15,6 +15,10 @@ namespace kith::app {
 
 std::string commit() { return KITH_COMMIT; }
 
+std::string hdf5_version() { return KITH_HDF5_VERSION; }
+
+std::string cuda_version() { return KITH_CUDA_VERSION; }
+
 std::string version_page() {
   std::vector<std::string_view> instructions;
   for (const cpu::Instructions* set : cpu::instruction_sets()) instructions.emplace_back(set->name);

@@ -9,5 +9,8 @@ namespace kith::app {
 std::string version_page();
 /// The commit that this program was built from.
 std::string commit();
+std::string hdf5_version();
+/// Empty if it was built without CUDA.
+std::string cuda_version();
 
 }  // namespace kith::app

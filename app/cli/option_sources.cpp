@@ -18,6 +18,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/option_state.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "app/cli/words.h"
 #include "data/io/file_kind.h"
 #include "data/io/location.h"
@@ -36,10 +37,6 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-[[noreturn]] void refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  throw Error(ExitCode::usage, fmt::format("{}: expected {}, found '{}'", where, expected, quoted(found, 80)));
-}
-
 bool only_comment(const std::string& text) { return text.empty() || text.front() == '#'; }
 
 /// The value at the start of `text`; what follows it may only be a comment.
@@ -48,7 +45,7 @@ std::string value_of(const std::string& text, const std::string& where) {
   if (quote != '"' && quote != '\'') {
     std::string bare = trimmed(text.substr(0, text.find('#')));
     const bool is_plain = !bare.empty() && bare.find_first_of(" \t[]{},\"'=") == std::string::npos;
-    if (!is_plain) refuse(where, "name = value with one number, true, false or \"text\"", text);
+    if (!is_plain) refuse_value(where, "name = value with one number, true, false or \"text\"", text);
     return bare;
   }
   std::string value;
@@ -56,11 +53,11 @@ std::string value_of(const std::string& text, const std::string& where) {
   for (; i < text.size() && text[i] != quote; ++i) {
     const bool escape = quote == '"' && text[i] == '\\';
     if (escape) ++i;
-    if (escape && (i == text.size() || (text[i] != '"' && text[i] != '\\'))) refuse(where, "\\\" or \\\\", text);
+    if (escape && (i == text.size() || (text[i] != '"' && text[i] != '\\'))) refuse_value(where, "\\\" or \\\\", text);
     value += text[i];
   }
-  if (i >= text.size()) refuse(where, "a closing quote", text);
-  if (!only_comment(trimmed(text.substr(i + 1)))) refuse(where, "nothing after the value", text);
+  if (i >= text.size()) refuse_value(where, "a closing quote", text);
+  if (!only_comment(trimmed(text.substr(i + 1)))) refuse_value(where, "nothing after the value", text);
   return value;
 }
 
@@ -260,13 +257,14 @@ std::vector<ConfigEntry> read_config_file(const std::string& path) {
     if (only_comment(text)) continue;
     if (text.front() == '[') {
       const auto end = text.find(']');
-      if (end == std::string::npos || !only_comment(trimmed(text.substr(end + 1)))) refuse(where, "[command]", text);
+      if (end == std::string::npos || !only_comment(trimmed(text.substr(end + 1))))
+        refuse_value(where, "[command]", text);
       section = trimmed(text.substr(1, end - 1));
       continue;
     }
     const auto equals = text.find('=');
     const std::string name = trimmed(text.substr(0, equals));
-    if (equals == std::string::npos || name.empty()) refuse(where, "name = value", text);
+    if (equals == std::string::npos || name.empty()) refuse_value(where, "name = value", text);
     entries.push_back({section, name, value_of(trimmed(text.substr(equals + 1)), where), where});
   }
   if (file.bad()) throw Error(ExitCode::usage, fmt::format("{}: cannot read the configuration", path));

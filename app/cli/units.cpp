@@ -12,13 +12,15 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/io/quoted.h"
 
 namespace kith::app {
-namespace {
 
-[[noreturn]] void refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  throw Error(ExitCode::usage, fmt::format("{}: expected {}, found '{}'", where, expected, found));
+void refuse_value(const std::string& where, const std::string& expected, const std::string& found) {
+  throw Error(ExitCode::usage, fmt::format("{}: expected {}, found '{}'", where, expected, quoted(found, 80)));
 }
+
+namespace {
 
 template <class T>
 bool read_whole(const std::string& text, T& value) {
@@ -52,7 +54,7 @@ constexpr std::array<SizeUnit, 14> kUnits{{{"", 1.0},
 std::int64_t parse_integer(const std::string& text, const std::string& where, Range range) {
   std::int64_t value = 0;
   if (!read_whole(text, value) || value < range.lowest || value > range.highest) {
-    refuse(where, fmt::format("a whole number from {} to {}", range.lowest, range.highest), text);
+    refuse_value(where, fmt::format("a whole number from {} to {}", range.lowest, range.highest), text);
   }
   return value;
 }
@@ -60,14 +62,14 @@ std::int64_t parse_integer(const std::string& text, const std::string& where, Ra
 std::uint64_t parse_seed(const std::string& text, const std::string& where) {
   std::uint64_t value = 0;
   if (!read_whole(text, value)) {
-    refuse(where, fmt::format("a whole number from 0 to {}", std::numeric_limits<std::uint64_t>::max()), text);
+    refuse_value(where, fmt::format("a whole number from 0 to {}", std::numeric_limits<std::uint64_t>::max()), text);
   }
   return value;
 }
 
 double parse_number(const std::string& text, const std::string& where) {
   double value = 0.0;
-  if (!read_whole(text, value) || !std::isfinite(value)) refuse(where, "a number such as 0.5 or 1e-4", text);
+  if (!read_whole(text, value) || !std::isfinite(value)) refuse_value(where, "a number such as 0.5 or 1e-4", text);
   return value;
 }
 
@@ -78,14 +80,14 @@ std::int64_t parse_size(const std::string& text, const std::string& where) {
   std::size_t digits = text.find_first_not_of("0123456789.");
   if (digits == std::string::npos) digits = text.size();
   double value = 0.0;
-  if (!read_whole(text.substr(0, digits), value)) refuse(where, expected, text);
+  if (!read_whole(text.substr(0, digits), value)) refuse_value(where, expected, text);
   std::string name = text.substr(digits);
   name.erase(0, name.find_first_not_of(' '));
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const SizeUnit& u) { return name == u.name; });
-  if (unit == kUnits.end()) refuse(where, expected, text);
+  if (unit == kUnits.end()) refuse_value(where, expected, text);
   const double bytes = std::floor(value * unit->bytes);
-  if (bytes < 1.0 || bytes >= 0x1p62) refuse(where, expected, text);
+  if (bytes < 1.0 || bytes >= 0x1p62) refuse_value(where, expected, text);
   return static_cast<std::int64_t>(bytes);
 }
 
@@ -97,7 +99,7 @@ double parse_seconds(const std::string& text, const std::string& where) {
   const auto unit = std::find_if(kTimes.begin(), kTimes.end(), [&](const auto& time) { return name == time.first; });
   double value = 0.0;
   if (unit == kTimes.end() || !read_whole(text.substr(0, digits), value) || !(value < 1e9)) {
-    refuse(where, "a time such as 2h, 30min or 45s", text);
+    refuse_value(where, "a time such as 2h, 30min or 45s", text);
   }
   return value * unit->second;
 }
@@ -109,7 +111,7 @@ bool parse_switch(const std::string& text, const std::string& where) {
   for (const char* no : {"0", "false", "no", "off"}) {
     if (text == no) return false;
   }
-  refuse(where, "true or false", text);
+  refuse_value(where, "true or false", text);
 }
 
 std::string show_seconds(double seconds) {

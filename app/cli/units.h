@@ -14,6 +14,9 @@ struct Range {
   std::int64_t highest = 0;
 };
 
+/// Throws Error(usage). `where` names the option, variable or line.
+[[noreturn]] void refuse_value(const std::string& where, const std::string& expected, const std::string& found);
+
 /// `where` names the option, variable or line for the message. All throw Error(usage) naming expected and found; the
 /// whole text must be used up.
 std::int64_t parse_integer(const std::string& text, const std::string& where, Range range);

@@ -86,7 +86,7 @@ std::string type_name(hid_t type) {
   return "unknown type";
 }
 
-std::optional<Number> number_of(hid_t type) {
+std::optional<Number> number_type_of(hid_t type) {
   if (H5Tget_class(type) == H5T_FLOAT) {
     const FloatLayout f = float_layout(type);
     if (f == kFloat16) return Number::float16;
@@ -109,7 +109,7 @@ std::optional<Number> number_of(hid_t type) {
 }
 
 std::optional<ElementType> element_of(hid_t type) {
-  const auto number = number_of(type);
+  const auto number = number_type_of(type);
   if (!number) return std::nullopt;
   const H5T_order_t order = H5Tget_order(type);
   if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return std::nullopt;

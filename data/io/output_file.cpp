@@ -265,12 +265,12 @@ void OutputFile::publish() {
 
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
+constexpr std::size_t kGatheredBytes = std::size_t{1} << 18;
 
 }  // namespace
 
 OutputBytes::OutputBytes(const std::string& path, const OutputOptions& options) : file_(path, options), parts_(1) {
-  buffer_.reserve(kBufferBytes);
+  buffer_.reserve(kGatheredBytes);
 }
 
 void OutputBytes::write(const void* bytes, std::size_t count) {
@@ -278,12 +278,12 @@ void OutputBytes::write(const void* bytes, std::size_t count) {
   Part& part = parts_.back();
   part.checksum.add(bytes, count);
   while (count > 0) {
-    const std::size_t fits = std::min(count, kBufferBytes - buffer_.size());
+    const std::size_t fits = std::min(count, kGatheredBytes - buffer_.size());
     buffer_.insert(buffer_.end(), from, from + fits);
     part.bytes += static_cast<std::int64_t>(fits);
     from += fits;
     count -= fits;
-    if (buffer_.size() == kBufferBytes) flush();
+    if (buffer_.size() == kGatheredBytes) flush();
   }
 }
 
