@@ -66,7 +66,7 @@ TEST_CASE("matrices of MATLAB 4 are read, dense and sparse, of either byte order
   CHECK(done({"cluster", file, "-k", "1"}).says("x.mat:/x, 2 x 2 uint8"));
 
   for (const auto& [bytes, said] :
-       {std::pair{text, "found /t (1 x 2, text)"},
+       {std::pair{text, "x.mat:/t: expected numbers, found text"},
         std::pair{variable(0, "x", 1, 1, raw<double>({1, 2}), false, 1), "expected real numbers, found complex ones"},
         std::pair{variable(2, "x", 2, 4, raw<double>(std::vector<double>(8, 1))), "found complex ones"},
         std::pair{variable(2000, "x", 1, 1, raw<double>({1})), "found numbers of a VAX"},
@@ -74,7 +74,7 @@ TEST_CASE("matrices of MATLAB 4 are read, dense and sparse, of either byte order
         std::pair{x.substr(0, x.size() - 1), "damaged MATLAB file: variable 1 (x) is cut off"},
         std::pair{x + "abc", "damaged MATLAB file: expected a variable at byte 70"},
         std::pair{variable(2, "s", 2, 3, raw<double>({3, 2, 1, 3, 1, 0})), "expected a row from 1 to 2, found 3"},
-        std::pair{variable(2, "s", 2, 3, raw<double>({1, -2, 1, 3, 1, 0})), "found /s"}}) {
+        std::pair{variable(2, "s", 2, 3, raw<double>({1, -2, 1, 3, 1, 0})), "/s: damaged MATLAB file"}}) {
     INFO(said);
     write_bytes(file, bytes);
     refuses(3, {"cluster", file, "-k", "1"}, {"x.mat", said});
