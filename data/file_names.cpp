@@ -66,9 +66,27 @@ bool is_no_data(const std::string& name) {
                      [&name](const char* ending) { return name.ends_with(ending); });
 }
 
+/// Adds links to the files found in a folder. One to a file that is there itself, as latest.npy may be, would count its
+/// rows twice, and is skipped.
+void add_links(const std::vector<std::string>& links, const std::string& folder, std::vector<std::string>& found,
+               std::vector<std::string>& skipped) {
+  if (links.empty()) return;
+  std::map<std::string, std::string> names;  // by the path without links
+  for (const std::string& file : found) names.emplace(fs::canonical(file).string(), file);
+  for (const std::string& link : links) {
+    const auto same = names.find(fs::canonical(link).string());
+    if (same == names.end()) {
+      found.push_back(link);
+    } else {
+      skipped.push_back(fmt::format("{} (a link to {})", fs::path(link).lexically_relative(folder).string(),
+                                    fs::path(same->second).lexically_relative(folder).string()));
+    }
+  }
+}
+
 /// Adds the files of a folder and of its folders.
 void add_folder(const std::string& folder, FileNames& names) {
-  std::vector<std::string> found;
+  std::vector<std::string> found, links;
   try {
     for (fs::recursive_directory_iterator entry(folder), end; entry != end; ++entry) {
       const std::string name = entry->path().filename().string();
@@ -81,7 +99,7 @@ void add_folder(const std::string& folder, FileNames& names) {
       // Names without an ending, such as part-00000 of Hadoop, are taken.
       const bool is_named = name.find('.') == name.npos || has_known_ending(name);
       if (is_named && entry->is_regular_file()) {
-        found.push_back(entry->path().string());
+        (entry->is_symlink() ? links : found).push_back(entry->path().string());
       } else if (is_named && entry->is_symlink() && !entry->exists()) {
         refuse_input(entry->path().string(),
                      "expected a file, found a link to one that does not exist (git-annex and DVC leave such links for "
@@ -90,6 +108,7 @@ void add_folder(const std::string& folder, FileNames& names) {
         names.skipped.push_back(entry->path().lexically_relative(folder).string());
       }
     }
+    add_links(links, folder, found, names.skipped);
   } catch (const fs::filesystem_error& error) {
     refuse_input(error.path1().empty() ? folder : error.path1().string(),
                  fmt::format("cannot be read: {}", error.code().message()));

@@ -139,9 +139,10 @@ void say_set(const data::PointSource& source) {
   const std::string which = files.size() == 1 ? "1 file of " + set->name() + ", " + files.front().relative
                                               : fmt::format("{} files of {}, {} to {}", files.size(), set->name(),
                                                             files.front().relative, files.back().relative);
-  const std::string others = skipped.empty() ? ""
-                                             : fmt::format("; {} skipped, which are no points by name or kind: {}",
-                                                           skipped.size(), data::show_list(skipped, kShown));
+  const std::string others = skipped.empty()
+                                 ? ""
+                                 : fmt::format("; {} skipped, which are no points of their own by name or kind: {}",
+                                               skipped.size(), data::show_list(skipped, kShown));
   say_line("files", which + others);
 }
 

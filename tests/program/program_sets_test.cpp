@@ -92,6 +92,7 @@ void write_parts(const Scratch& folder, const std::string& ending) {
   for (const char* other : {"_SUCCESS", ".part-1.crc", ".hidden.npy", "part-3.npy.tmp", "README.md"}) {
     write_bytes(folder / (std::string("set/") + other), "no points");
   }
+  std::filesystem::create_symlink("part-10" + ending, folder / ("set/latest" + ending));
   write_part(folder / ("one" + ending), 0, kRows);
 }
 
@@ -121,6 +122,7 @@ TEST_CASE("a set gives the result of one file with the same rows, in each format
   const Outcome said = cluster(folder / "set", "set.h5x");
   CHECK(said.says("3 files of"));
   CHECK(said.says("skipped"));
+  CHECK(said.says("latest" + format + " (a link to part-10" + format + ")"));
   same_result(folder / "one.h5x", folder / "set.h5x", kClusters);
   const StoredResult result(folder / "set.h5x");
   CHECK(result.text("points") == "set");
