@@ -78,8 +78,9 @@ void add_links(const std::vector<std::string>& links, const std::string& folder,
     if (same == names.end()) {
       found.push_back(link);
     } else {
-      skipped.push_back(fmt::format("{} (a link to {})", fs::path(link).lexically_relative(folder).string(),
-                                    fs::path(same->second).lexically_relative(folder).string()));
+      skipped.insert(skipped.begin(),
+                     fmt::format("{} (a link to {})", fs::path(link).lexically_relative(folder).string(),
+                                 fs::path(same->second).lexically_relative(folder).string()));
     }
   }
 }
