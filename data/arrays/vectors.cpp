@@ -102,6 +102,13 @@ std::uint64_t read_number(const InputBytes& input, std::int64_t at, int bytes) {
   return little_endian(raw, bytes);
 }
 
+/// Says what the file is if its first bytes are those of another kind, as of a pointer of Git LFS; else the message.
+[[noreturn]] void refuse_table(const InputBytes& input, const std::string& message) {
+  constexpr std::size_t kSignature = 64;  // bytes
+  if (has_signature(first_bytes(input.name(), kSignature))) refuse_unknown_kind(input.name());
+  refuse_input(input.name(), message);
+}
+
 RawTable table_with_lengths(const InputBytes& input, const VectorFormat& format) {
   constexpr std::int64_t kLength = 4;
   if (input.size() < kLength) {
@@ -115,18 +122,16 @@ RawTable table_with_lengths(const InputBytes& input, const VectorFormat& format)
   table.order = RawTable::rows_with_length;
   table.columns = static_cast<std::int32_t>(read_number(input, 0, kLength));
   if (table.columns <= 0 || table.row_bytes() > input.size()) {
-    refuse_input(input.name(),
-                 fmt::format("expected the length of the first vector, found {} in a file of {} bytes; is it "
-                             "a {} file?",
-                             table.columns, input.size(), format.extension));
+    refuse_table(input, fmt::format("expected the length of the first vector, found {} in a file of {} bytes; is it "
+                                    "a {} file?",
+                                    table.columns, input.size(), format.extension));
   }
   table.rows = input.size() / table.row_bytes();
   if (const std::int64_t rest = input.size() % table.row_bytes(); rest != 0) {
-    refuse_input(input.name(),
-                 fmt::format("expected records of {} bytes, like record 1 with its {} values, found {} bytes "
-                             "after record {} (counted from 1); it is cut off, or its vectors differ in "
-                             "length: copy or create it again",
-                             table.row_bytes(), table.columns, rest, table.rows));
+    refuse_table(input, fmt::format("expected records of {} bytes, like record 1 with its {} values, found {} bytes "
+                                    "after record {} (counted from 1); it is cut off, or its vectors differ in "
+                                    "length: copy or create it again",
+                                    table.row_bytes(), table.columns, rest, table.rows));
   }
   return table;
 }
@@ -167,8 +172,8 @@ std::vector<RawTable> tables_with_header(const InputBytes& input, const VectorFo
       return {table, distances};
     }
   }
-  refuse_input(
-      input.name(),
+  refuse_table(
+      input,
       fmt::format("expected a header of rows and columns (two uint32 or two uint64) and as many values of {}, "
                   "found {} bytes{}; it is cut off, or not of the type of its extension {}: copy it again, or "
                   "name it by its type{}",

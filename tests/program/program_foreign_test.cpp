@@ -130,6 +130,8 @@ TEST_CASE("binary files of other programs are named, with the command that conve
         File{"x.tar", std::string(257, 'a') + "ustar\0"s, "a tar archive", "tar -xOf IN | kith COMMAND -"},
         File{"x.parquet", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n",
              "a pointer of Git LFS", "git lfs pull --include IN"},
+        File{"x.fvecs", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n",
+             "a pointer of Git LFS", "git lfs pull --include IN"},
         File{"x.csv.lz4", "\x04\x22\x4d\x18\x40", "lz4-compressed data", "lz4 -dc IN | kith COMMAND -"}}) {
     INFO(file.name);
     write_bytes(folder / file.name, file.begin);
