@@ -347,11 +347,10 @@ int follow_points(AssignOptions& options, PointsRun& run) {
 Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids, const PointsRun& run) {
   const data::PointSource& points = *run.source;
   const bool only_assigns = options.distances.is_none();
-  Needs needs{.stored_command = run.set.stored_command(
-                  {{"POINTS", stored_name(points.name())},
-                   {"--precision", fmt::format("--precision {}", name_of(points.value_class()))}}),
-              .writes_result = !run.target.empty(),
-              .held_row_bytes = listed_row_bytes(points, centroids.rows)};
+  Needs needs{
+      .stored_command = run.set.stored_command(stored_words("POINTS", points, points.value_class(), run.common)),
+      .writes_result = !run.target.empty(),
+      .held_row_bytes = listed_row_bytes(points, centroids.rows)};
   needs.bytes = assignment_bytes(points, {.clusters = centroids.rows,
                                           .keeps_distances = options.save_distances || options.has_limit(),
                                           .threads = planned_threads(run.common)}) +

@@ -236,11 +236,10 @@ std::string stored_command(const ClusterOptions& options, const ClusterInputs& i
   } else if (inputs.start.is_random()) {
     start += fmt::format(" --n-init {} --seed {}", options.runs, run.common.seed);
   }
-  OptionSet::Replacements words{{"POINTS", stored_name(run.source->name())},
-                                {"--clusters", fmt::format("--clusters {}", inputs.clusters)},
-                                {"--init", start},
-                                {"--max-iterations", fmt::format("--max-iterations {}", limit)},
-                                {"--precision", fmt::format("--precision {}", name_of(run.source->value_class()))}};
+  OptionSet::Replacements words = stored_words("POINTS", *run.source, run.source->value_class(), run.common);
+  words["--clusters"] = fmt::format("--clusters {}", inputs.clusters);
+  words["--init"] = start;
+  words["--max-iterations"] = fmt::format("--max-iterations {}", limit);
   if (!options.variant.balance) words["--min-size"] = words["--max-size"] = "";
   return run.set.stored_command(words);
 }

@@ -104,9 +104,7 @@ Needs needs_of(const DbscanCommand& options, const PointsRun& run) {
   constexpr std::int64_t kListedBytes = 40;  // of a neighbour in a block
   constexpr std::int64_t kUsualClusters = 100;
   const data::PointSource& points = *run.source;
-  return {.stored_command =
-              run.set.stored_command({{"POINTS", stored_name(points.name())},
-                                      {"--precision", fmt::format("--precision {}", name_of(points.value_class()))}}),
+  return {.stored_command = run.set.stored_command(stored_words("POINTS", points, points.value_class(), run.common)),
           .writes_result = !run.target.empty(),
           .bytes = row_state_bytes(points) + checked_product(points.rows(), kRowBytes, "labels") +
                    RadiusOptions().capacity * kListedBytes +

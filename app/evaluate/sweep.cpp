@@ -400,8 +400,7 @@ std::vector<Work> work_of(const SweepOptions& options, const std::vector<std::in
 }
 
 std::string stored_command(const PointsRun& run) {
-  return run.set.stored_command({{"POINTS", stored_name(run.source->name())},
-                                 {"--precision", fmt::format("--precision {}", name_of(run.source->value_class()))}});
+  return run.set.stored_command(stored_words("POINTS", *run.source, run.source->value_class(), run.common));
 }
 
 Needs needs_of(const SweepOptions& options, const std::vector<std::int64_t>& counts, const PointsRun& run) {

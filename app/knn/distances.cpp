@@ -142,8 +142,7 @@ RowBlocks plan_blocks(const PointsRun& run) {
 }
 
 Needs needs_of(const RowBlocks& blocks, const PointsRun& run) {
-  OptionSet::Replacements words{{"A", stored_name(run.inputs.first->name())},
-                                {"--precision", fmt::format("--precision {}", name_of(run.inputs.value_class()))}};
+  OptionSet::Replacements words = stored_words("A", *run.inputs.first, run.inputs.value_class(), run.common);
   if (run.inputs.second) words["B"] = stored_name(run.inputs.second->name());
   return {.stored_command = run.set.stored_command(words),
           .writes_result = !run.target.empty(),

@@ -139,8 +139,7 @@ KnnInputs open_all(KnnOptions& options, PointsRun& run) {
 }
 
 std::string stored_command(const KnnOptions& options, const PointsRun& run) {
-  OptionSet::Replacements words{{"BASE", stored_name(run.source->name())},
-                                {"--precision", fmt::format("--precision {}", name_of(run.inputs.value_class()))}};
+  OptionSet::Replacements words = stored_words("BASE", *run.source, run.inputs.value_class(), run.common);
   if (run.inputs.second) words["--queries"] = "--queries " + stored_name(run.inputs.second->name());
   if (options.edges() != GraphEdges::directed && !options.has_weights()) words["--graph"] = "";
   return run.set.stored_command(words);

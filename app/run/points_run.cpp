@@ -381,6 +381,12 @@ void check_report_file(PointsRun& run) {
   }
 }
 
+OptionSet::Replacements stored_words(const std::string& word, const data::PointSource& points, ValueClass value_class,
+                                     const CommonOptions& common) {
+  return {{word, stored_name(points.name())},
+          {"--precision", compares_bits(common) ? "" : fmt::format("--precision {}", name_of(value_class))}};
+}
+
 void open_points(PointsRun& run, const std::string& location, const ExpectedColumns& expected) {
   run.inputs.first = open_input(location, run.common, run.given ? &*run.given : nullptr, expected);
   run.source = run.inputs.first.get();

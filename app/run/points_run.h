@@ -81,6 +81,11 @@ void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside = {});
 /// The same of --json-file, and that inputs reach all processes, for commands that check their output themselves.
 void check_report_file(PointsRun& run);
 
+/// What every stored command says of its points, which the option or positional `word` names: their name, and the
+/// class of their values, but for bits, which have none.
+OptionSet::Replacements stored_words(const std::string& word, const data::PointSource& points, ValueClass value_class,
+                                     const CommonOptions& common);
+
 /// Step 2, in parts, as a command needs them. The points of a command with one set of them:
 void open_points(PointsRun& run, const std::string& location, const ExpectedColumns& expected = {});
 /// Reads and reports the weights of the rows of `source`.
