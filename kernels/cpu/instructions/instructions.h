@@ -432,8 +432,8 @@ struct Instructions {
   TreeKernels tree;
   ForPointTypes<RowKernels> row_kernels;
   const BitKernels* bits;
-  const BitKernels* bit_tiles;  // products of tiles, which many queries fill; null: none
-  const Instructions* finer;    // a set whose low-precision screen certifies more rows, or null
+  const BitKernels* bit_tiles = nullptr;  // products of tiles, which many queries fill; null: none
+  const Instructions* finer = nullptr;    // a set whose low-precision screen certifies more rows, or null
 
   template <class T>
   const RowKernels<T>& rows() const {

@@ -514,8 +514,7 @@ constexpr RowKernels<T> row_kernels_of() {
 /// An entry of the table of instruction sets.
 template <class V>
 constexpr Instructions instructions_of(const char* name, const char* summary, bool (*supported)(),
-                                       const ScreenKernels& low_precision = float_screen<V>(),
-                                       const Instructions* finer = nullptr, const BitKernels* bit_tiles = nullptr) {
+                                       const ScreenKernels& low_precision = float_screen<V>()) {
   return {.name = name,
           .summary = summary,
           .supported = supported,
@@ -529,9 +528,7 @@ constexpr Instructions instructions_of(const char* name, const char* summary, bo
           .tree = tree_kernels_of<V>(),
           .row_kernels = {row_kernels_of<V, float>(), row_kernels_of<V, double>(), row_kernels_of<V, std::uint8_t>(),
                           row_kernels_of<V, std::int8_t>()},
-          .bits = V::bits(),
-          .bit_tiles = bit_tiles,
-          .finer = finer};
+          .bits = V::bits()};
 }
 
 }  // namespace kith::cpu
