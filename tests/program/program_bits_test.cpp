@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include ""
 #include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
