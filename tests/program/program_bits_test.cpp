@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include ""
+#include "data/results/stored_result.h"
 #include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
