@@ -229,7 +229,8 @@ TEST_CASE("molecules that are similar to one, with their names") {
       done({"knn", kDrugs, "--queries", folder / "query.fps", "--radius", "0.6", "--metric", "jaccard"});
   CHECK(std::count(within.out.begin(), within.out.end(), '\n') == 3);
   done({"knn", kDrugs, "-k", "3", "--metric", "jaccard", "-o", folder / "lists.h5"});
-  CHECK(StoredResult(folder / "lists.h5").text("command").find("--precision") == std::string::npos);  // has no effect
+  CHECK(data::StoredResult(folder / "lists.h5").text("command").find("--precision") ==
+        std::string::npos);  // has no effect
   const std::string info = done({"info", folder / "lists.h5"}).out;
   CHECK(info.find("25 x 1024") != info.npos);
   CHECK(info.find("jaccard") != info.npos);
