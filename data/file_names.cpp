@@ -66,28 +66,9 @@ bool is_no_data(const std::string& name) {
                      [&name](const char* ending) { return name.ends_with(ending); });
 }
 
-/// Adds links to the files found in a folder. One to a file that is there itself, as latest.npy may be, would count its
-/// rows twice, and is skipped.
-void add_links(const std::vector<std::string>& links, const std::string& folder, std::vector<std::string>& found,
-               std::vector<std::string>& skipped) {
-  if (links.empty()) return;
-  std::map<std::string, std::string> names;  // by the path without links
-  for (const std::string& file : found) names.emplace(fs::canonical(file).string(), file);
-  for (const std::string& link : links) {
-    const auto same = names.find(fs::canonical(link).string());
-    if (same == names.end()) {
-      found.push_back(link);
-    } else {
-      skipped.insert(skipped.begin(),
-                     fmt::format("{} (a link to {})", fs::path(link).lexically_relative(folder).string(),
-                                 fs::path(same->second).lexically_relative(folder).string()));
-    }
-  }
-}
-
 /// Adds the files of a folder and of its folders.
 void add_folder(const std::string& folder, FileNames& names) {
-  std::vector<std::string> found, links;
+  std::vector<std::string> found;
   try {
     for (fs::recursive_directory_iterator entry(folder), end; entry != end; ++entry) {
       const std::string name = entry->path().filename().string();
@@ -100,7 +81,7 @@ void add_folder(const std::string& folder, FileNames& names) {
       // Names without an ending, such as part-00000 of Hadoop, are taken.
       const bool is_named = name.find('.') == name.npos || has_known_ending(name);
       if (is_named && entry->is_regular_file()) {
-        (entry->is_symlink() ? links : found).push_back(entry->path().string());
+        found.push_back(entry->path().string());
       } else if (is_named && entry->is_symlink() && !entry->exists()) {
         refuse_input(entry->path().string(),
                      "expected a file, found a link to one that does not exist (git-annex and DVC leave such links for "
@@ -109,7 +90,6 @@ void add_folder(const std::string& folder, FileNames& names) {
         names.skipped.push_back(entry->path().lexically_relative(folder).string());
       }
     }
-    add_links(links, folder, found, names.skipped);
   } catch (const fs::filesystem_error& error) {
     refuse_input(error.path1().empty() ? folder : error.path1().string(),
                  fmt::format("cannot be read: {}", error.code().message()));
@@ -215,9 +195,30 @@ std::string folder_of_all(const std::vector<std::string>& files) {
   return folder;
 }
 
+/// Leaves out links to files that are there themselves, as latest.npy may be: their rows would count twice.
+void leave_out_links(FileNames& names) {
+  const auto is_link = [](const std::string& file) { return fs::is_symlink(parse_location(file).file); };
+  if (std::none_of(names.files.begin(), names.files.end(), is_link)) return;
+  const auto target_of = [](const std::string& name) {
+    const Location place = parse_location(name);
+    return fs::canonical(place.file).string() + ":" + place.dataset;
+  };
+  std::map<std::string, std::string> others;
+  for (const std::string& file : names.files) {
+    if (!is_link(file)) others.emplace(target_of(file), file);
+  }
+  std::erase_if(names.files, [&](const std::string& file) {
+    const auto same = is_link(file) ? others.find(target_of(file)) : others.end();
+    if (same == others.end()) return false;
+    names.skipped.insert(names.skipped.begin(), fmt::format("{} (a link to {})", file, same->second));
+    return true;
+  });
+}
+
 FileNames find_files(const std::string& name) {
   FileNames names;
   for (const std::string& word : split_at(kBetweenNames, name)) add_word(word, "", names);
+  leave_out_links(names);
   names.folder = folder_of_all(names.files);
   return names;
 }

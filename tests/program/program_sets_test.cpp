@@ -122,7 +122,7 @@ TEST_CASE("a set gives the result of one file with the same rows, in each format
   const Outcome said = cluster(folder / "set", "set.h5x");
   CHECK(said.says("3 files of"));
   CHECK(said.says("skipped"));
-  CHECK(said.says("latest" + format + " (a link to part-10" + format + ")"));
+  CHECK(said.says("latest" + format + " (a link to "));
   same_result(folder / "one.h5x", folder / "set.h5x", kClusters);
   const StoredResult result(folder / "set.h5x");
   CHECK(result.text("points") == "set");
