@@ -80,12 +80,8 @@ void add_folder(const std::string& folder, FileNames& names) {
       if (entry->is_directory() && !entry->is_symlink()) continue;
       // Names without an ending, such as part-00000 of Hadoop, are taken.
       const bool is_named = name.find('.') == name.npos || has_known_ending(name);
-      if (is_named && entry->is_regular_file()) {
+      if (is_named && (entry->is_regular_file() || (entry->is_symlink() && !entry->exists()))) {
         found.push_back(entry->path().string());
-      } else if (is_named && entry->is_symlink() && !entry->exists()) {
-        refuse_input(entry->path().string(),
-                     "expected a file, found a link to one that does not exist (git-annex and DVC leave such links for "
-                     "files that they have not fetched); fetch the file, or remove the link");
       } else {
         names.skipped.push_back(entry->path().lexically_relative(folder).string());
       }
@@ -195,13 +191,20 @@ std::string folder_of_all(const std::vector<std::string>& files) {
   return folder;
 }
 
-/// Leaves out links to files that are there themselves, as latest.npy may be: their rows would count twice.
-void leave_out_links(FileNames& names) {
-  const auto is_link = [](const std::string& file) { return fs::is_symlink(parse_location(file).file); };
+/// Refuses links to nothing, and leaves out links to files that are there themselves, as latest.npy may be: their rows
+/// would count twice.
+void check_links(FileNames& names) {
+  std::error_code failure;
+  const auto is_link = [&](const std::string& file) { return fs::is_symlink(parse_location(file).file, failure); };
   if (std::none_of(names.files.begin(), names.files.end(), is_link)) return;
-  const auto target_of = [](const std::string& name) {
+  const auto target_of = [&](const std::string& name) {
     const Location place = parse_location(name);
-    return fs::canonical(place.file).string() + ":" + place.dataset;
+    if (!fs::exists(place.file, failure)) {
+      refuse_input(place.file,
+                   "expected a file, found a link to one that does not exist (git-annex and DVC leave such links for "
+                   "files that they have not fetched); fetch the file, or remove the link");
+    }
+    return fs::weakly_canonical(place.file, failure).string() + ":" + place.dataset;
   };
   std::map<std::string, std::string> others;
   for (const std::string& file : names.files) {
@@ -218,7 +221,7 @@ void leave_out_links(FileNames& names) {
 FileNames find_files(const std::string& name) {
   FileNames names;
   for (const std::string& word : split_at(kBetweenNames, name)) add_word(word, "", names);
-  leave_out_links(names);
+  check_links(names);
   names.folder = folder_of_all(names.files);
   return names;
 }

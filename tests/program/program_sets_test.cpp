@@ -300,7 +300,9 @@ TEST_CASE("what a folder holds besides files is said, or refused if points would
   CHECK(said.says("linked"));
   CHECK(said.says("modules.conf"));
   std::filesystem::create_symlink("of-annex", folder / "set/part-3.npy");
-  refuses(3, {"cluster", folder / "set", "-k", "3"}, {"part-3.npy: ", "a link to one that does not exist"});
+  for (const char* points : {"set", "set/*.npy"}) {
+    refuses(3, {"cluster", folder / points, "-k", "3"}, {"part-3.npy: ", "a link to one that does not exist"});
+  }
   refuses(3, {"cluster", "@" + folder / "more", "-k", "3"}, {"the name of a file in each line, found none"});
 }
 
