@@ -181,7 +181,8 @@ def _require_exact(array: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], argu
     for row, column in np.argwhere((rows >= 2.0**53) | (rows <= -(2.0**53))):
         if int(rows[row, column]) != int(array[row, column]):
             raise make_error(3, f"{argument}: row {row + 1}, column {column + 1} (counted from 1): expected an integer "
-                             f"that is exactly a float64, found {array[row, column]}; replace the value or remove the row")
+                             f"that is exactly a float64, found {array[row, column]}; replace the value or remove the "
+                             "row")
 
 
 def matrix(given: Any, argument: str) -> np.ndarray[Any, Any]:

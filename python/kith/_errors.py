@@ -44,4 +44,5 @@ def warn(text: str) -> None:
 def warn_of_limit(changed: int, rows: int, iterations: int) -> None:
     rounds = f"{iterations} iteration{'' if iterations == 1 else 's'}"
     share = 100 * changed / max(rows, 1)
-    warn(f"{changed} of {rows} labels ({share:.2g} %) still change after {rounds}; init=result (of KMeans: cluster_centers_) continues it")
+    warn(f"{changed} of {rows} labels ({share:.2g} %) still change after {rounds}; init=result (of KMeans: "
+         "cluster_centers_) continues it")

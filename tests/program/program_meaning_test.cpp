@@ -1,5 +1,5 @@
 // Files whose form says more than one value does: rows without any value, words among labels, numbers that mean
-// nothing, columns that another program writes in another way.
+// nothing, numbers of other locales, columns that another program writes in another way.
 #include <cstdlib>
 
 #include "tests/support/numpy_files.h"
@@ -9,6 +9,7 @@
 
 using namespace kith;
 using namespace kith::testing;
+using namespace std::string_literals;
 
 TEST_CASE("rows without any value, as behind the table in a spreadsheet, are no points") {
   const Scratch folder;
@@ -246,6 +247,165 @@ TEST_CASE("negative numbers of accounts, of SAP and of typography, exponents of 
     write_bytes(folder / "t.csv", "x,y\n" + word + ",1\n4.5,2\n1,3\n1,4\n1,5\n");
     CHECK(!run_kith({"cluster", "t.csv", "-k", "1"}, there).says("--na-values"));
   }
+}
+
+TEST_CASE("decimal commas and marks of thousands are read as they are named, and the message names them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "plain.csv", "x,y,w\n1234.5,-2e3,1\n1000000,0.25,2\n3,4,0.5\n");
+  const auto assigned = [&](const Words& more) {
+    Words words{"cluster", "-k", "2", "--init", "first", "-q", "-f", "-o", "o.h5", "--weight-column", "w"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = done(words, there);
+    done({"assign", "plain.csv", "--columns", "1,2", "--centroids", "o.h5:/centroids", "--save-distances", "-q", "-f",
+          "-o", "d.csv"},
+         there);
+    return bytes_of(folder / "d.csv");
+  };
+  const std::string expected = assigned({"plain.csv"});
+  write_bytes(folder / "german.csv", "sep=;\nx;y;w\n1.234,5;-2e3;1\n1.000.000;,25;2\n\"3,0\";4;0,5\n");
+  CHECK(assigned({"german.csv", "--decimal", ",", "--thousands", "."}) == expected);
+  write_bytes(folder / "swiss.csv", "x\ty\tw\n1'234.5\t-2e3\t1\n1'000'000\t0.25\t2\n3\t4\t0.5\n");
+  CHECK(assigned({"swiss.csv", "--thousands", "apostrophe"}) == expected);
+  write_bytes(folder / "blank.txt", "x y w\n1234,5 -2e3 1\n1000000 0,25 2\n3 4,0 0,5\n");
+  CHECK(assigned({"blank.txt", "--decimal", "comma"}) == expected);
+  write_bytes(folder / "us.csv", "x,y,w\n\"1,234.5\",-2e3,1\n\"1,000,000\",0.25,2\n3,4,0.5\n");
+  CHECK(assigned({"us.csv", "--thousands", "comma"}) == expected);
+  refuses(3, {"cluster", "german.csv", "-k", "2"},
+          {"numbers with other marks in column 1 ('x') (3 rows, first fault in line 3), column 2",
+           "this reads it: --decimal comma --thousands point"},
+          there);
+  refuses(3, {"cluster", "swiss.csv", "-k", "2"}, {"found '1'234.5'; say --thousands apostrophe"}, there);
+  refuses(3, {"cluster", "german.csv", "-k", "2", "--columns", "x"},
+          {"line 3, column 1 ('x')", "found '1.234,5'; say --decimal comma --thousands point"}, there);
+  write_bytes(folder / "either.csv", "x\n\"1,234\"\n\"2,345\"\n");
+  refuses(3, {"cluster", "either.csv", "-k", "2", "--delimiter", "comma"}, {"found '1,234'; say --thousands comma"},
+          there);
+  refuses(3, {"cluster", "us.csv", "-k", "2"}, {"found '1,234.5'; say --thousands comma"}, there);
+  refuses(3, {"cluster", "plain.csv", "-k", "2", "--decimal", "comma", "--delimiter", "comma"},
+          {"line 2, column 1 ('x')", "as --decimal and --thousands describe it, found '1234.5'"}, there);
+  write_bytes(folder / "groups.csv", "x;y\n1;2\n12.34;5\n");
+  refuses(3, {"cluster", "groups.csv", "-k", "2", "--decimal", "comma", "--thousands", "point"},
+          {"line 3, column 1 ('x')", "found '12.34'"}, there);
+  for (const Words& marks : {Words{"--decimal", ";"}, Words{"--decimal", "comma", "--thousands", "comma"}}) {
+    Words words{"cluster", "plain.csv", "-k", "2"};
+    words.insert(words.end(), marks.begin(), marks.end());
+    refuses(2, words, {marks[marks.size() - 2] + ": expected"}, there);
+  }
+}
+
+TEST_CASE("a mark before three digits is what the other numbers of the table say, and asked about where none does") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto cluster = [](const Words& more) {
+    Words words{"cluster", "t.csv", "-k", "2", "-q", "-f", "-o", "o.h5"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const auto first_of = [&](const Words& more) {  // the values of a cluster of one row say how it was read
+    done(cluster(more), there);
+    std::vector<double> all = values(folder / "o.h5:/centroids");
+    return *std::max_element(all.begin(), all.end());
+  };
+  // Whole numbers below 1000 beside values with three digits behind the point: both answers work.
+  for (const std::string rows : {"4.255\n1.984\n746\n9.410\n604\n", "-4.255\n\"746\"\n\"9.410\"\n"}) {
+    INFO(rows);
+    write_bytes(folder / "t.csv", "umsatz\n" + rows);
+    refuses(3, cluster({}),
+            {"does the point in column 1 ('umsatz') separate thousands or decimals, as in '",
+             "; say --decimal comma --thousands point or --decimal point"},
+            there);
+    proposes_what_works(cluster({}), 2, there);
+    proposes_what_works(cluster({"--prepare", "auto", "--scale", "none"}), 2, there);
+    CHECK(first_of({"--decimal", "point"}) > 600.0);
+    CHECK(first_of({"--decimal", "comma", "--thousands", "point"}) > 4000.0);
+  }
+  CHECK(done({"info", "t.csv", "--stats"}, there).out.find("does the point in column 1") != std::string::npos);
+  // In all rows, however far the first such value is from the others.
+  std::string late = "x\n";
+  for (int i = 0; i < 30000; ++i) late += std::to_string(10 + i % 900) + "\n";
+  write_bytes(folder / "t.csv", late + "1.234\n");
+  for (const std::string threads : {"1", "2"}) {
+    refuses(3, cluster({"--threads", threads}), {"as in '1.234'"}, there);
+  }
+  // Ordinary decimals are never asked about.
+  for (const std::string rows :
+       {"4.255\n1.984\n9.410\n", "0.125\n1.500\n746\n", "1.500\n1.25\n20\n", "1.500\n2\n3.250\n", "1.234\n0\n5.678\n",
+        "1.234\n1500\n20\n", "1.234\n12.0\n20\n", "-0.500\n1.234\n20\n", "1.234e2\n50\n1.234\n"}) {
+    INFO(rows);
+    write_bytes(folder / "t.csv", "x\n" + rows);
+    const Outcome read = done(cluster({}), there);
+    CHECK(read.says("which were read as decimals") == (rows == "1.500\n2\n3.250\n"));
+    done(cluster({"--prepare", "auto"}), there);
+  }
+  // Another column decides: with decimals of the other mark, or of the same one.
+  write_bytes(folder / "t.csv", "umsatz;quote\n4.255;2,8\n1.984;4,5\n746;4,0\n9.410;3,0\n604;6,6\n");
+  refuses(3, cluster({}), {"say --decimal comma --thousands point"}, there);
+  proposes_what_works(cluster({}), 1, there);
+  CHECK(first_of({"--prepare", "auto", "--scale", "none"}) > 4000.0);
+  write_bytes(folder / "t.csv", "umsatz;quote\n4.255;2.8\n1.984;4.5\n746;4.0\n9.410;3.0\n604;6.6\n");
+  CHECK(first_of({}) > 600.0);
+  CHECK(first_of({}) < 1000.0);
+  CHECK(done(cluster({}), there).says("which were read as decimals"));
+  CHECK(first_of({"--prepare", "auto", "--scale", "none"}) < 1000.0);
+  // A currency does, and a comma in quotes where commas are delimiters.
+  write_bytes(folder / "t.csv", "p;q\n1.200 \xe2\x82\xac;1\n750 \xe2\x82\xac;2\n2.400 \xe2\x82\xac;3\n");
+  CHECK(first_of({"--prepare", "auto", "--scale", "none"}) > 1000.0);
+  refuses(3, cluster({"--encode", "p=unit"}), {"does the point in column 1 ('p')"}, there);
+  write_bytes(folder / "petrol.csv", "p;q\n1.799 \xe2\x82\xac;1\n1.829 \xe2\x82\xac;2\n1.765 \xe2\x82\xac;3\n");
+  CHECK(done({"cluster", "petrol.csv", "-k", "2", "--prepare", "auto"}, there).says("all 1.79767"));
+  write_bytes(folder / "rent.csv", "p;q\n13.697 \xe2\x82\xac;1\n9.182 \xe2\x82\xac;2\n17.650 \xe2\x82\xac;3\n");
+  proposes_what_works({"cluster", "rent.csv", "-k", "2", "-q", "-f", "-o", "o.h5", "--prepare", "auto"}, 2, there);
+  proposes_what_works(cluster({"--encode", "p=unit"}), 2, there);
+  for (const std::string currency : {"", "$"}) {
+    std::string table = "price,age\n";
+    for (const char* price : {"1,200", "2,300", "3,999"}) table += "\"" + currency + price + "\",30\n";
+    write_bytes(folder / "t.csv", table + currency + "750,41\n");
+    CHECK(first_of({"--prepare", "auto", "--scale", "none"}) > 1000.0);
+    proposes_what_works(cluster(currency.empty() ? Words{} : Words{"--encode", "price=unit"}), 1, there);
+  }
+  // Elsewhere both answers work, and --prepare asks as well.
+  write_bytes(folder / "t.csv", "k\trev\nA\t4,255\nB\t746\nC\t1,984\nD\t604\n");
+  for (const Words& more : {Words{"--columns", "rev"}, Words{"--prepare", "auto"}, Words{"--drop-columns", "k"}}) {
+    refuses(3, cluster(more), {"does the comma in column 2 ('rev')", "say --thousands comma or --decimal comma"},
+            there);
+    proposes_what_works(cluster(more), 2, there);
+  }
+  refuses(3, {"knn", "t.csv", "-k", "1"},
+          {"say --drop-columns k --thousands comma or --drop-columns k --decimal comma"}, there);
+  proposes_what_works({"knn", "t.csv", "-k", "1"}, 2, there);
+  done({"info", "t.csv", "--stats"}, there);
+}
+
+TEST_CASE("decimal commas in quotes between commas need no further option, and groups may be those of India") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "x,y\n1,\"1,5\"\n2,\"2,5\"\n7,\"9,25\"\n");
+  proposes_what_works({"cluster", "t.csv", "-k", "2"}, 1, there);
+  done({"cluster", "t.csv", "-k", "1", "-q", "--decimal", "comma", "-o", "o.h5"}, there);
+  CHECK(values(folder / "o.h5:/centroids")[1] == (1.5 + 2.5 + 9.25) / 3);
+  write_bytes(folder / "one.csv", "y\n1,5\n2,5\n");  // one column still
+  CHECK(done({"cluster", "one.csv", "-k", "1", "--decimal", "comma"}, there).says("one.csv, 2 x 1 text"));
+  write_bytes(folder / "t.csv", "x;y\n1,23,456.5;1\n12,345;2\n1,00,00,000;3\n");
+  proposes_what_works({"cluster", "t.csv", "-k", "2"}, 1, there);
+  done({"cluster", "t.csv", "-k", "1", "-q", "--thousands", "comma", "-f", "-o", "o.h5"}, there);
+  CHECK(values(folder / "o.h5:/centroids")[0] == (123456.5 + 12345 + 10000000) / 3);
+  write_bytes(folder / "t.csv", "x;y\n1,234;1\n12,34,56;2\n123,45,678;3\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1", "--thousands", "comma"}, {"line 3, column 1 ('x')"}, there);
+}
+
+TEST_CASE("blanks around numbers in quotes, of any kind, are no part of them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "\"a\",\"b\"\n\"1\",\"  2.5\"\n\"3\",\" 4\"\n\" 5 \",6\xc2\xa0\n7,8\xe2\x80\xaf\n");
+  done({"cluster", "t.csv", "-k", "1", "-q", "-o", "o.h5"}, there);
+  CHECK(values(folder / "o.h5:/centroids") == std::vector<double>{4.0, 5.125});
+  done({"cluster", "t.csv", "-k", "2", "--prepare", "auto", "-q"}, there);
+  write_bytes(folder / "t.csv",
+              "a\n\xe2\x88\x92"
+              "5\n3\n");  // a minus sign of typography
+  done({"cluster", "t.csv", "-k", "1", "-q", "-f", "-o", "o.h5"}, there);
+  CHECK(values(folder / "o.h5:/centroids") == std::vector<double>{-1.0});
 }
 
 TEST_CASE("a comma that separates columns or decimals is asked about where zeros or the header show it") {
