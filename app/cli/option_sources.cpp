@@ -72,8 +72,7 @@ std::string variable_of(const std::string& long_name) {
 }
 
 bool OptionSet::parse(const std::vector<std::string>& arguments) {
-  bool help = false;
-  flag({.names = "-h,--help", .help = "Print this help.", .section = Section::messages}, help);
+  flag({.names = "-h,--help", .help = "Print this help.", .section = Section::messages}, state_->help);
   if (!state_->parse_flags(arguments)) {
     const auto asks = [](const std::string& word) { return asked_help(word).has_value(); };
     const auto word = std::find_if(arguments.begin(), arguments.end(), asks);

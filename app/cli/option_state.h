@@ -37,6 +37,7 @@ struct OptionSet::State {
   CLI::App app;
   std::deque<OptionEntry> entries;  // CLI11 keeps references to the words
   bool declaring_common = false;
+  bool help = false;  // of --help, which is asked for its value after parsing too
 
   OptionEntry& add(const Option& option, const std::function<std::vector<std::string>()>& values);
   OptionEntry& add_valued(const Option& option, const std::string& default_text,
