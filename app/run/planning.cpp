@@ -315,8 +315,8 @@ class Estimate {
 
 Plan estimate(const PlanRequest& request, const Job& job) { return Estimate(request, job).plan(); }
 
-std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes) {
-  std::string out = fmt::format("memory planned {}, measured {}", plan.show_memory(), show_bytes(peak_bytes));
+std::string compared(const Plan& plan, const Report& report) {
+  std::string out = fmt::format("memory planned {}, measured {}", plan.show_memory(), show_bytes(report.host_memory));
   if (plan.device_bytes > 0) {
     out += fmt::format("; GPU{} planned {}, measured {}", plan.devices > 1 ? "s together" : "",
                        show_bytes(plan.device_bytes), show_bytes(report.device_memory));

@@ -35,6 +35,6 @@ struct PlanRequest {
 Plan estimate(const PlanRequest& request, const Job& job);
 
 /// The plan beside what the report measured, for as many iterations as there were.
-std::string compared(const Plan& plan, const Report& report, std::int64_t peak_bytes);
+std::string compared(const Plan& plan, const Report& report);
 
 }  // namespace kith::app

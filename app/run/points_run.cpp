@@ -515,9 +515,8 @@ int finish(PointsRun& run, const std::string& next, ExitCode code) {
   }
   if (run.held.backend) note_device_memory(run.held, run);
   run.progress.finish();
-  if (run.report.plan) {
-    Terminal::instance().detail("plan       " + compared(*run.report.plan, run.report, peak_memory()));
-  }
+  run.report.host_memory = peak_memory();
+  if (run.report.plan) Terminal::instance().detail("plan       " + compared(*run.report.plan, run.report));
   if (run.held.backend) {
     const std::vector<Decision> taken = run.held.backend->decisions();
     run.report.decisions.insert(run.report.decisions.end(), taken.begin(), taken.end());

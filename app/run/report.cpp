@@ -300,7 +300,8 @@ std::string to_json(const Report& report) {
   if (report.sweep) object["sweep"] = to_object(*report.sweep);
   if (report.classification) object["classification"] = to_object(*report.classification);
   if (report.evaluation) object["evaluation"] = to_object(*report.evaluation);
-  object["memory"] = {{"host", peak_memory()}, {"device", report.device_memory}};
+  object["memory"] = {{"host", report.host_memory > 0 ? report.host_memory : peak_memory()},
+                      {"device", report.device_memory}};
   object["output"] = report.output.empty() ? Json(nullptr) : Json(report.output);
   for (const auto& [name, file] : report.beside) object["outputs"][name] = file;
   object["warnings"] = report.warnings;

@@ -31,7 +31,8 @@ class Times final : public Observer {
 
 template <class T>
 bool same_bits(const Matrix<T>& a, const Matrix<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(T)) == 0;
+  const std::size_t bytes = static_cast<std::size_t>(a.size()) * sizeof(T);
+  return a.size() == b.size() && (bytes == 0 || std::memcmp(a.data(), b.data(), bytes) == 0);
 }
 
 /// What some devices computed, and the seconds that each repetition took.

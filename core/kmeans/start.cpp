@@ -33,7 +33,7 @@ Init default_init(std::int64_t rows, std::int64_t columns, std::int64_t clusters
   constexpr std::int64_t kManyProducts = std::int64_t{1} << 30;
   constexpr std::int64_t kManyClusters = 64;
   const std::int64_t values = checked_product(rows, columns, "points");
-  const bool is_long = clusters >= kManyClusters && values >= (kManyProducts + clusters - 1) / clusters;
+  const bool is_long = clusters >= kManyClusters && values > (kManyProducts - 1) / clusters;
   return values >= kManyValues || is_long ? Init::kmeans_parallel : Init::kmeans_plus_plus;
 }
 

@@ -35,7 +35,7 @@ std::string hang(std::string_view) {
   for (volatile unsigned i = 0;;) i = i + 1;
 }
 std::string take_memory(std::string_view) {
-  void* volatile memory = std::malloc(std::size_t{1} << 30);
+  void* volatile memory = std::malloc(std::size_t{1} << 34);
   return memory == nullptr ? "none" : "";
 }
 std::string state;

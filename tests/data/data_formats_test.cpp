@@ -28,7 +28,7 @@ namespace {
 
 std::string little(std::uint64_t value, int bytes) {
   std::string text;
-  for (int b = 0; b < bytes; ++b) text += static_cast<char>(value >> (8 * b) & 0xff);
+  for (int b = 0; b < bytes; ++b) text += static_cast<char>(b < 8 ? value >> (8 * b) & 0xff : 0);
   return text;
 }
 

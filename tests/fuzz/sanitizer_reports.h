@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -32,6 +33,18 @@ inline void keep_sanitizer_reports(const std::filesystem::path& folder) {
   setenv("UBSAN_OPTIONS", (common + ":print_stacktrace=1:symbolize=0").c_str(), 1);
 }
 
+/// The function of a frame "#2 0x55d0 (/path/kith+0x1a2b)": a library that is linked statically has no file of its own.
+inline std::string function_of(const std::string& frame) {
+  const std::size_t begin = frame.find('('), plus = frame.find("+0x", begin), end = frame.find(')', plus);
+  if (begin == frame.npos || plus == frame.npos || end == frame.npos) return "";
+  const std::string file = frame.substr(begin + 1, plus - begin - 1), offset = frame.substr(plus + 1, end - plus - 1);
+  FILE* names = popen(("addr2line -f -e '" + file + "' " + offset).c_str(), "r");
+  std::string name(200, '\0');
+  if (names == nullptr || std::fgets(name.data(), static_cast<int>(name.size()), names) == nullptr) name.clear();
+  if (names != nullptr) pclose(names);
+  return name;
+}
+
 /// Whether a report is about the HDF5 library: the first frame that belongs neither to a sanitizer nor to the C library
 /// is there. That is what the child process is for.
 inline bool blames_hdf5(const std::string& report) {
@@ -39,7 +52,7 @@ inline bool blames_hdf5(const std::string& report) {
     const std::string frame = report.substr(line, report.find('\n', line) - line);
     const auto names = [&frame](const char* part) { return frame.find(part) != frame.npos; };
     if (names("libasan") || names("libubsan") || names("libc.so") || names("libm.so")) continue;
-    return names("libhdf5");
+    return names("libhdf5") || function_of(frame).starts_with("H5");
   }
   return false;
 }

@@ -69,7 +69,9 @@ std::vector<std::string> fixed_or_variable_texts(const std::string& file, const 
   const Handle type = utf8_type(H5T_VARIABLE);
   std::vector<char*> texts(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.get())));
   REQUIRE(H5Aread(attribute.get(), type.get(), texts.data()) >= 0);
-  return {texts.begin(), texts.end()};
+  const std::vector<std::string> read(texts.begin(), texts.end());
+  H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, texts.data());
+  return read;
 }
 
 /// Cells with a column of categories, chunks, a soft link and a nested group.

@@ -81,7 +81,7 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
     REQUIRE(plan["tiers"].size() == 2);
     CHECK(plan["tiers"][0]["rows"] == run["streamed"]["held_rows"]);
     CHECK(plan["tiers"][1]["rows"] == kRows - run["streamed"]["held_rows"].get<std::int64_t>());
-    CHECK(plan["memory"]["host"] >= run["memory"]["host"].get<std::int64_t>() * 9 / 10);
+    if (!is_sanitized()) CHECK(plan["memory"]["host"] >= run["memory"]["host"].get<std::int64_t>() * 9 / 10);
     CHECK(plan["seconds"] > 0.0);
   }
 }
@@ -135,7 +135,7 @@ TEST_CASE("a plan for the best backend has all rows in its tiers, within the mem
     CHECK(rows == kRows);
     CHECK(plan["memory"]["device"].get<std::int64_t>() <= (memory == std::string("13MB") ? 13'000'000 : 1'000'000'000));
     const auto run = done(command + Words{"--max-iterations", "2"}).json();
-    if (run["backend"] == "cpu") {
+    if (run["backend"] == "cpu" && !is_sanitized()) {
       CHECK(plan["memory"]["host"] >= run["memory"]["host"].get<std::int64_t>() * 9 / 10);
     }
   }

@@ -17,6 +17,7 @@
 #include "tests/support/hdf5_files.h"
 #include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
+#include "tests/support/skipped.h"
 #include "tests/support/streamed_runs.h"
 
 using namespace kith::testing;
@@ -505,7 +506,7 @@ TEST_CASE("many files take few descriptors and processes") {
     CHECK(process.wait().code == 0);
     CHECK(most > 3);
     CHECK(most <= 64);
-    CHECK(processes.size() <= 8);
+    if (!is_sanitized()) CHECK(processes.size() <= 8);  // a search for leaks is a process
   }
 }
 

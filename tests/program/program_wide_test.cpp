@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "tests/support/program.h"
+#include "tests/support/skipped.h"
 
 using namespace kith::testing;
 

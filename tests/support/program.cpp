@@ -109,14 +109,6 @@ std::vector<std::string> files_in(const Scratch& folder) {
   return names;
 }
 
-bool is_sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#else
-  return false;
-#endif
-}
-
 bool eventually(const std::function<bool()>& condition) {
   for (int tries = 0; tries < 3000; ++tries) {
     if (condition()) return true;

@@ -73,9 +73,6 @@ void refuses(int code, const Words& words, const Words& said, const Setting& set
 /// Names of the files in a folder, including hidden ones.
 std::vector<std::string> files_in(const Scratch& folder);
 
-/// Whether a sanitizer is in the program: its library has to be loaded first, and it needs much address space.
-bool is_sanitized();
-
 /// Waits up to half a minute for something to become true.
 bool eventually(const std::function<bool()>& condition);
 

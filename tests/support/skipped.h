@@ -9,6 +9,15 @@
 
 namespace kith::testing {
 
+/// Whether a sanitizer is in the program: its library has to be loaded first, and it takes time and memory.
+constexpr bool is_sanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
+}
+
 /// Reports, once for a reason, that the current test case or a part of it is not tried.
 inline void skipped(const std::string& reason) {
   static std::set<std::string> reported;
