@@ -1,5 +1,5 @@
 // Text that would mislead silently: comments among rows, formats that are not tables; and text that takes long to read.
-#include <chrono>
+#include <ctime>
 
 #include "data/format/formats.h"
 #include "data/io/quoted.h"
@@ -26,10 +26,11 @@ std::vector<std::string> ids_of(const std::string& text, ReadOptions options = {
   return open_points(TextFile(text).name, options)->kept(Kept::id);
 }
 
+/// Of processors, so that other work on the machine counts little.
 double seconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
 }  // namespace
@@ -126,5 +127,5 @@ TEST_CASE("a field of doubled quotes, and a choice among many columns, take time
           CHECK(open_points(wide.name, {.drop_columns = "1000-400000"})->columns() == 999);
           refused(ExitCode::data, [&] { open_points(texts.name, {.header = Header::yes}); },
                   {"and 399970 more", "--encode onehot"});
-        }) < 10.0 * slower);  // took minutes
+        }) < 20.0 * slower);  // took minutes
 }
