@@ -145,7 +145,8 @@ Matrix<std::uint8_t> packed(MatrixView<const T> rows, const char* name) {
 }
 
 /// The rows in the form that the metric compares. New ones are written to `made`.
-PointsView values_for(const PointsView& view, Metric metric, PointsMatrix& made, const char* name) {
+PointsView values_for(const PointsView& view, Metric metric, PointsMatrix& made, const char* name,
+                      Observer* observer = nullptr) {
   const Form form = form_of(metric);
   const bool are_packed = std::holds_alternative<MatrixView<const std::uint8_t>>(view);
   if (form == Form::as_given || (form == Form::bits && are_packed)) return view;
@@ -155,10 +156,12 @@ PointsView values_for(const PointsView& view, Metric metric, PointsMatrix& made,
           made = packed(rows, name);
           return;
         }
-        const auto write = [&](const auto& from) {
+        const auto write = [&]<class V>(MatrixView<const V> from) {
           Matrix<double> out(rows.rows, form == Form::places ? kPlaceColumns : rows.columns);
           if (form == Form::places) {
             write_places(from, out.view(), {.name = name});
+            if (observer != nullptr && from.rows >= kFewPlaces && !exceed_radians(from))
+              observer->warning(fmt::format("{}: {}", name, kLikeRadians));
           } else {
             const bool deviates = form == Form::deviations;
             write_directions(from, out.view(), {.name = name, .purpose = deviates ? "correlation" : "cosine distance"},
@@ -301,7 +304,7 @@ struct HeldPoints::State {
     const PointData::Held& given = data.held();
     const bool stays = given.on_gpu != nullptr && device->entry.has_gpus && form_of(metric) == Form::as_given;
     prepared.on_gpu = stays ? &given : nullptr;
-    prepared.view = stays ? given.view : values_for(given.host(), metric, prepared.made, "points");
+    prepared.view = stays ? given.view : values_for(given.host(), metric, prepared.made, "points", &observer);
     prepared.points = session.backend->hold({.values = prepared.view, .reader = stays ? given.on_gpu.get() : nullptr});
     prepared.plan = make_plan(*prepared.points);
     if (form_of(metric) != Form::bits) prepared.points->prepare(prepared.plan);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/numbers/places.h"
 #include "core/points/backend.h"
 #include "library/held_points.h"
 
@@ -138,6 +139,12 @@ RadiusTable radius(const PointData& base, double radius, const SearchOptions& op
 }
 RadiusTable radius(const PointData& base, const PointData& queries, double radius, const SearchOptions& options) {
   return Index(open(options.run).hold(base), options).within(queries, radius, options.run);
+}
+
+std::vector<PlaceColumns> place_columns(const std::vector<std::string>& names) {
+  std::vector<PlaceColumns> all;
+  for (const PlaceAngle& angle : place_angles()) all.push_back({angle.name, angle.known, columns_named(angle, names)});
+  return all;
 }
 
 }  // namespace kith

@@ -75,9 +75,11 @@ class Call {
 /// kith._native.Points.
 struct Points {
   nb::object array;
+  nb::object column_names;  // of the data frame that they are made of; or None
   kith::HeldPoints held;
 
-  Points(nb::object from, kith::HeldPoints by) : array(std::move(from)), held(std::move(by)) {}
+  Points(nb::object from, nb::object names, kith::HeldPoints by)
+      : array(std::move(from)), column_names(std::move(names)), held(std::move(by)) {}
   Points(const Points&) = default;
   Points(Points&&) = default;
   Points& operator=(const Points&) = default;
@@ -145,10 +147,13 @@ Values values_of(nb::object given, const char* name) {
   throw kith::Error(kith::ExitCode::usage, std::string(name) + ": expected an array of rows x columns with values");
 }
 
-/// Of data frames, the columns that the metric is of.
-nb::object of_metric(const nb::object& given, const std::string& metric) {
-  return given.is_none() ? given : attribute_of("kith._arrays", "of_metric")(given, metric);
+/// Of data frames, the columns that the metric compares; those with the names of other points.
+nb::object of_metric(const nb::object& given, const std::string& metric, const nb::object& names = nb::none(),
+                     const char* name = "points") {
+  return given.is_none() ? given : attribute_of("kith._arrays", "of_metric")(given, metric, names, name);
 }
+
+nb::object column_names(const nb::object& given) { return attribute_of("kith._arrays", "column_names")(given); }
 
 struct Where {
   std::string backend = "auto";
@@ -164,9 +169,10 @@ kith::OpenDevice device_for(const Values& values, const Where& where) {
 
 Points hold(nb::object given, const char* name, const Where& where) {
   if (nb::isinstance<Points>(given)) return nb::cast<Points&>(given);
+  nb::object names = column_names(given);
   Values values = values_of(std::move(given), name);
   const kith::OpenDevice device = device_for(values, where);
-  return {std::move(values.array), device.hold(std::move(values.data))};
+  return {std::move(values.array), std::move(names), device.hold(std::move(values.data))};
 }
 
 /// An array that owns the values.
@@ -312,7 +318,8 @@ nb::object distances(const nb::object& a, const nb::object& b, const std::string
   Call call;
   const kith::SearchOptions options{.metric = metric, .run = call.run, .squared = squared};
   const Values rows = values_of(of_metric(a, metric), "a");
-  const Points held = hold(of_metric(b.is_none() ? a : b, metric), "b", {backend, device, threads});
+  const nb::object to = b.is_none() ? a : b;
+  const Points held = hold(of_metric(to, metric, column_names(a), "b"), "b", {backend, device, threads});
   return array_of(call([&] { return held.held.distances(rows.data, options); }));
 }
 
@@ -395,7 +402,7 @@ struct Index {
     Call call;
     const kith::Index index(points.held, {.metric = metric, .include_self = include_self, .squared = squared});
     std::optional<Values> values;
-    if (!queries.is_none()) values = values_of(of_metric(queries, metric), "queries");
+    if (!queries.is_none()) values = values_of(of_metric(queries, metric, points.column_names, "queries"), "queries");
     kith::NeighborTable found =
         call([&] { return values ? index.search(values->data, k, call.run) : index.search(k, call.run); });
     return nb::make_tuple(array_of(std::move(found.rows)), array_of(std::move(found.distances)));
@@ -404,7 +411,7 @@ struct Index {
     Call call;
     const kith::Index index(points.held, {.metric = metric, .include_self = include_self, .squared = squared});
     std::optional<Values> values;
-    if (!queries.is_none()) values = values_of(of_metric(queries, metric), "queries");
+    if (!queries.is_none()) values = values_of(of_metric(queries, metric, points.column_names, "queries"), "queries");
     kith::RadiusTable found =
         call([&] { return values ? index.within(values->data, radius, call.run) : index.within(radius, call.run); });
     return nb::make_tuple(array_of(std::move(found.begin)), array_of(std::move(found.rows)),
@@ -435,6 +442,17 @@ NB_MODULE(_native, module) {
       },
       "backend"_a, "device"_a = 0);
 
+  module.def(
+      "place_columns",
+      [](const std::vector<std::string>& names) {
+        nb::list all;
+        for (const kith::PlaceColumns& angle : kith::place_columns(names)) {
+          all.append(nb::make_tuple(angle.angle, angle.known, angle.columns));
+        }
+        return all;
+      },
+      "names"_a);
+
   nb::class_<Points>(module, "Points")
       .def(
           "__init__",
@@ -445,6 +463,7 @@ NB_MODULE(_native, module) {
           "values"_a, nb::kw_only(), "name"_a = "points", "backend"_a = "auto", "device"_a = 0, "threads"_a = 0)
       .def_prop_ro("rows", [](const Points& points) { return points.held.rows(); })
       .def_prop_ro("columns", [](const Points& points) { return points.held.columns(); })
+      .def_ro("column_names", &Points::column_names)
       .def_prop_ro("shape", [](const Points& points) { return std::pair(points.held.rows(), points.held.columns()); })
       .def("__len__", [](const Points& points) { return points.held.rows(); })
       .def_prop_ro("value_class", [](const Points& points) { return points.held.is_wide() ? "f64" : "f32"; });

@@ -10,9 +10,32 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 namespace kith {
 namespace {
+
+std::string in_lower_case(const std::string& name) {
+  std::string text;
+  for (const char c : name) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+/// The last word of a column's name that is no unit of degrees, in lower case: "lat" of "Stop_Lat (deg)".
+std::string last_word(const std::string& name) {
+  constexpr std::string_view kUnits[] = {"deg", "degree", "degrees", "dd", "decimal", "wgs84"};
+  std::string last, word;
+  for (const char c : in_lower_case(name) + ' ') {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
+      word += c;
+      continue;
+    }
+    if (!word.empty() && std::ranges::find(kUnits, word) == std::end(kUnits)) last = word;
+    word.clear();
+  }
+  return last;
+}
 
 /// high + low, |low| <= half a unit in the last place of high.
 struct Pair {
@@ -174,6 +197,42 @@ void write_places(MatrixView<const T> places, MatrixView<double> out, const RowP
 
 template void write_places(MatrixView<const float>, MatrixView<double>, const RowPlace&, bool);
 template void write_places(MatrixView<const double>, MatrixView<double>, const RowPlace&, bool);
+
+template <class T>
+bool exceed_radians(MatrixView<const T> places) {
+  constexpr double kMostLatitude = 1.571, kMostLongitude = 3.142;
+  for (std::int64_t i = 0; i < places.rows; ++i) {
+    if (std::abs(static_cast<double>(places(i, 0))) > kMostLatitude) return true;
+    if (std::abs(static_cast<double>(places(i, 1))) > kMostLongitude) return true;
+  }
+  return false;
+}
+
+template bool exceed_radians(MatrixView<const float>);
+template bool exceed_radians(MatrixView<const double>);
+
+const char* const kLikeRadians =
+    "no latitude is beyond 1.571 and no longitude beyond 3.142, as if they were radians; kith takes degrees, which are "
+    "radians x 57.29577951";
+
+const std::array<PlaceAngle, 2>& place_angles() {
+  // "decimalLatitude" is Darwin Core's, "stop_lat" that of GTFS.
+  static const std::array<PlaceAngle, 2> kAngles{
+      PlaceAngle{"latitude", {"lat", "latitude", "decimallatitude"}},
+      PlaceAngle{"longitude", {"lon", "lng", "long", "longitude", "decimallongitude"}}};
+  return kAngles;
+}
+
+std::vector<std::int64_t> columns_named(const PlaceAngle& angle, const std::vector<std::string>& names) {
+  std::vector<std::int64_t> whole, by_last_word;
+  for (std::size_t j = 0; j < names.size(); ++j) {
+    for (auto* found : {&whole, &by_last_word}) {
+      const std::string name = found == &whole ? in_lower_case(names[j]) : last_word(names[j]);
+      if (std::ranges::find(angle.known, name) != angle.known.end()) found->push_back(static_cast<std::int64_t>(j));
+    }
+  }
+  return whole.empty() ? by_last_word : whole;
+}
 
 double great_circle(double d) {
   // Each step never falls while D grows, so the whole does not: square roots and differences are rounded once.

@@ -6,7 +6,10 @@
 // have the same bits on every machine. docs/contract.md, Places.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "core/numbers/metric.h"
 #include "core/points/matrix.h"
@@ -29,6 +32,23 @@ SineCosine sine_cosine(double degrees);
 /// infinity become NaN instead.
 template <class T>
 void write_places(MatrixView<const T> places, MatrixView<double> out, const RowPlace& place, bool drops = false);
+
+/// Whether a place is farther from the equator or from Greenwich than it could be in radians.
+template <class T>
+bool exceed_radians(MatrixView<const T> places);
+/// What is said of at least kFewPlaces of which none is; fewer may be anywhere.
+extern const char* const kLikeRadians;
+inline constexpr std::int64_t kFewPlaces = 4;
+
+/// An angle of places, and how its column may be named.
+struct PlaceAngle {
+  const char* name;
+  std::vector<std::string> known;
+};
+/// Latitude and longitude.
+const std::array<PlaceAngle, 2>& place_angles();
+/// The columns, from 0, that are named as this angle is: by the whole name, else by its last word.
+std::vector<std::int64_t> columns_named(const PlaceAngle& angle, const std::vector<std::string>& names);
 
 /// The distance in km on the sphere of points with the squared chord D, 2 R asin(sqrt(D) / 2). It never falls while D
 /// grows.

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <initializer_list>
 #include <numeric>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "core/numbers/places.h"
 #include "data/format/shape.h"
 #include "data/format/table_model.h"
 #include "data/io/input_error.h"
@@ -206,45 +206,24 @@ std::vector<std::int64_t> choose_each(const char* option, const std::vector<std:
 
 namespace {
 
-/// The last word of a column's name that is no unit of degrees, in lower case: "lat" of "Stop_Lat (deg)".
-std::string last_word(const std::string& name) {
-  constexpr std::string_view kUnits[] = {"deg", "degree", "degrees", "dd", "decimal", "wgs84"};
-  std::string last, word;
-  for (const char c : lower_case(name) + ' ') {
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
-      word += c;
-      continue;
-    }
-    if (!word.empty() && std::ranges::find(kUnits, word) == std::end(kUnits)) last = word;
-    word.clear();
-  }
-  return last;
-}
-
-/// The columns that are named as latitude and longitude are, in this order: by the whole name, else by its last word.
-/// "decimalLatitude" is Darwin Core's, "stop_lat" that of GTFS.
+/// The columns that are named as latitude and longitude are, in this order.
 std::vector<std::int64_t> place_columns(const std::vector<std::string>& names, const std::string& table) {
-  const auto one_of = [&](const char* what, std::initializer_list<const char*> known) {
-    std::vector<std::string> found;
-    std::int64_t column = -1;
-    for (const bool whole : {true, false}) {
-      for (std::size_t j = 0; j < names.size(); ++j) {
-        const std::string name = whole ? lower_case(trimmed(names[j])) : last_word(names[j]);
-        if (std::ranges::find(known, name) == known.end()) continue;
-        column = static_cast<std::int64_t>(j);
-        found.push_back(names[j]);
-      }
-      if (!found.empty()) break;
+  std::vector<std::int64_t> columns;
+  for (const PlaceAngle& angle : place_angles()) {
+    const std::vector<std::int64_t> found = columns_named(angle, names);
+    if (found.size() != 1) {
+      std::vector<std::string> shown;
+      for (const std::int64_t j : found) shown.push_back(names[static_cast<std::size_t>(j)]);
+      throw Error(
+          ExitCode::usage,
+          fmt::format("{}: expected one column for --metric haversine that is named as a {} ({}), found {} among "
+                      "{}; give --columns LATITUDE,LONGITUDE with the names of yours",
+                      table, angle.name, fmt::join(angle.known, ", "), found.empty() ? "none" : show_list(shown, 8),
+                      show_list(names, 30)));
     }
-    if (found.size() == 1) return column;
-    throw Error(ExitCode::usage,
-                fmt::format("{}: expected one column for --metric haversine that is named as a {} ({}), found {} among "
-                            "{}; give --columns LATITUDE,LONGITUDE with the names of yours",
-                            table, what, fmt::join(known, ", "), found.empty() ? "none" : show_list(found, 8),
-                            show_list(names, 30)));
-  };
-  const std::int64_t latitude = one_of("latitude", {"lat", "latitude", "decimallatitude"});
-  return {latitude, one_of("longitude", {"lon", "lng", "long", "longitude", "decimallongitude"})};
+    columns.push_back(found[0]);
+  }
+  return columns;
 }
 
 }  // namespace

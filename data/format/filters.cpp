@@ -131,13 +131,8 @@ class WideRows final : public SourceFilter {
   ValueClass value_class() const override { return are_places() ? ValueClass::f64 : inner_->value_class(); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + part_bytes_; }
   std::vector<std::string> remarks() const override {
-    constexpr std::int64_t kLeastRows = 4;  // fewer may be anywhere
     std::vector<std::string> all = inner_->remarks();
-    if (are_places() && !are_degrees_ && rows() >= kLeastRows) {
-      all.emplace_back(
-          "no latitude is beyond 1.571 and no longitude beyond 3.142, as if they were radians; kith takes degrees, "
-          "which are radians x 57.29577951");
-    }
+    if (are_places() && !are_degrees_ && rows() >= kFewPlaces) all.emplace_back(kLikeRadians);
     return all;
   }
   void read(std::int64_t, MatrixView<float>) override {
@@ -153,17 +148,6 @@ class WideRows final : public SourceFilter {
 
  private:
   bool are_places() const { return form_ == RowForm::places; }
-
-  /// Whether a place is farther from the equator or from Greenwich than it could be in radians.
-  template <class T>
-  static bool exceed_radians(MatrixView<const T> places) {
-    constexpr double kMostLatitude = 1.571, kMostLongitude = 3.142;
-    for (std::int64_t i = 0; i < places.rows; ++i) {
-      if (std::abs(static_cast<double>(places(i, 0))) > kMostLatitude) return true;
-      if (std::abs(static_cast<double>(places(i, 1))) > kMostLongitude) return true;
-    }
-    return false;
-  }
 
   template <class T>
   void read_parts(std::int64_t first, MatrixView<double> out) {

@@ -25,7 +25,7 @@ import h5py
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import column_names, in_order, is_table, of_metric
+from ._arrays import column_names, in_order, is_table, matrix, of_metric
 from ._choice import WHERE, _native, held, in_process, rounded
 from ._errors import Error, Warning, make_error
 from ._program import as_file, as_points, call, installed_version, number, program, whole
@@ -160,8 +160,10 @@ def _direction(metric: str) -> str:
 def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
     """k-means: `kith cluster POINTS -k CLUSTERS`. Raises Error."""
     start = options.get("init")
-    if isinstance(start, Clusters) and start._file is None:  # a result has its metric
-        options = {"metric": start.metric, **options}
+    if isinstance(start, Clusters):
+        points = in_order(points, start.columns, "points")
+        if start._file is None:  # a result has its metric
+            options = {"metric": start.metric, **options}
     if (taken := in_process("cluster", options, points)) is not None:
         own, names = held(points, "points", taken), column_names(points)
         found = _native.cluster(own, whole("clusters", clusters), **taken)
@@ -190,6 +192,7 @@ def assign(points: ArrayLike, centroids: Clusters | ArrayLike, **options: Any) -
     """The nearest centroid of each point: `kith assign POINTS --centroids CENTROIDS`. With the result of cluster() the
     points are prepared as its points were: columns of a data frame are found by their names, texts and dates encoded,
     and missing values replaced. A row with a value that the result does not know gets the label -1. Raises Error."""
+    centroids = getattr(centroids, "cluster_centers_", centroids)  # of KMeans
     if isinstance(centroids, Clusters):
         return _assign(in_order(points, centroids.columns, "points"), centroids, centroids, options)
     if isinstance(centroids, PreparedCentroids):
@@ -202,35 +205,40 @@ def assign(points: ArrayLike, centroids: Clusters | ArrayLike, **options: Any) -
 
 
 def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[str, Any]) -> Clusters:
+    if model is not None and options.get("metric", model.metric) != model.metric:
+        raise make_error(2, f"metric: expected {model.metric}, that of the result, found {options['metric']}; leave it "
+                       "out, or give numpy.array(result.centroids)")
     if model is not None and model._file is None:  # its points were not prepared
         found = _assign(points, np.asarray(model.centroids), None, {"metric": model.metric, **options})
         return replace(found, centroids=model.centroids, columns=model.columns)
     taken = in_process("assign", options, points, centroids) if model is None else None
     if taken is not None:
         own, metric = held(points, "points", taken), taken.get("metric", "euclidean")
-        of_given = _marked(np.asarray(centroids, dtype=np.float64), _direction(metric))
+        of_given = _marked(matrix(centroids, "centroids"), _direction(metric))
         return _clusters_of(_native.assign(own, centroids, **taken), own, centroids=of_given, metric=metric)
 
     def words(folder: str) -> list[str]:
-        given = model if model is not None else np.asarray(centroids, dtype=np.float64)  # a plain array
+        given = model if model is not None else matrix(centroids, "centroids")  # a plain array
         as_table = model is not None and model._reads_table
         return [*as_points(folder, "points", points, as_table), "--centroids", as_file(folder, "centroids", given)]
 
     def read(file: h5py.File, _: str) -> Clusters:
         if model is None:
-            return _clusters(file, _marked(np.asarray(centroids, dtype=np.float64), _preparation(file)))
+            return _clusters(file, _marked(matrix(centroids, "centroids"), _preparation(file)))
         return _clusters(file, model.centroids, centroids_original=model.centroids_original, columns=model.columns,
                          _file=model._file, _reads_table=model._reads_table)
 
     return call("assign", words, options, read)
 
 
-def _search(base: ArrayLike, how: list[str], queries: ArrayLike | None) -> Callable[[str], list[str]]:
+def _search(base: ArrayLike, how: list[str], queries: ArrayLike | None, metric: Any) -> Callable[[str], list[str]]:
+    by_names = is_table(base) or metric == "haversine"  # the program finds the columns
+
     def words(folder: str) -> list[str]:
-        given = [*as_points(folder, "base", base), *how]
+        given = [*as_points(folder, "base", base, by_names), *how]
         if queries is not None:
-            asked = queries if is_table(base) else in_order(queries, column_names(base), "queries")
-            path, *reading = as_points(folder, "queries", asked, is_table(base))
+            asked = queries if by_names else in_order(queries, column_names(base), "queries")
+            path, *reading = as_points(folder, "queries", asked, by_names)
             given += ["--queries", path, *reading]
         return given
 
@@ -240,24 +248,24 @@ def _search(base: ArrayLike, how: list[str], queries: ArrayLike | None) -> Calla
 def _index(base: Any, queries: Any, taken: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
     """An index of the base, the queries, and both as points. The options of an index are taken out of the others."""
     where = {option: taken[option] for option in WHERE if option in taken}
-    own = held(base, "base", taken)
-    index = _native.Index(own, taken.pop("metric", "euclidean"))
+    metric = taken.pop("metric", "euclidean")
+    own = held(of_metric(base, metric), "base", taken)
+    index = _native.Index(own, metric)
     if queries is None:
         return index, None, [own]
-    asked = _native.Points(in_order(queries, column_names(base), "queries"), name="queries", **where)
+    asked = _native.Points(of_metric(queries, metric, column_names(own), "queries"), name="queries", **where)
     return index, asked, [own, asked]
 
 
 def neighbors(base: ArrayLike, k: int, queries: ArrayLike | None = None, **options: Any) -> Neighbors:
     """The k nearest rows of `base` for each query, or for each other row: `kith knn`. Raises Error."""
-    base, queries = (of_metric(points, options.get("metric", "")) for points in (base, queries))
     if (taken := in_process("knn", options, base, queries)) is not None:
         search, asked, points = _index(base, queries, taken)
         rows, distances = search.search(asked, whole("k", k), **taken)
         return Neighbors(rows=rows, distances=rounded(distances, search.metric, *points))
     return call(
         "knn",
-        _search(base, ["-k", str(whole("k", k))], queries),
+        _search(base, ["-k", str(whole("k", k))], queries, options.get("metric")),
         options,
         lambda file, _: Neighbors(rows=file["neighbors"][:], distances=file["distances"][:]),
     )
@@ -267,14 +275,13 @@ def within(
     base: ArrayLike, radius: float, queries: ArrayLike | None = None, **options: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.floating[Any]]]:
     """All rows within the radius: `kith knn --radius`. As in scipy.sparse.csr_array: begins, rows, distances."""
-    base, queries = (of_metric(points, options.get("metric", "")) for points in (base, queries))
     if (taken := in_process("knn", options, base, queries)) is not None:
         search, asked, points = _index(base, queries, taken)
         begins, rows, distances = search.within(asked, float(number("radius", radius)), **taken)
         return begins, rows, rounded(distances, search.metric, *points)
     return call(
         "knn",
-        _search(base, [f"--radius={number('radius', radius)}"], queries),
+        _search(base, [f"--radius={number('radius', radius)}"], queries, options.get("metric")),
         options,
         lambda file, _: (file["indptr"][:], file["indices"][:], file["distances"][:]),
     )

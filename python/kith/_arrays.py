@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,20 @@ from ._errors import Error, make_error
 
 
 def column_names(table: Any) -> list[str] | None:
-    """The names of the columns of a data frame; None without names."""
-    columns = getattr(table, "columns", None)
+    """The names of the columns of a data frame, of pyarrow's tables, and of Points made of one; None without names."""
+    columns = getattr(table, "column_names", None)
+    if not isinstance(columns, list):
+        columns = getattr(table, "columns", None)
     if columns is None or callable(columns) or isinstance(columns, int):  # the number of those of Points
         return None
     names = list(columns)
     return [str(name) for name in names] if any(isinstance(name, str) for name in names) else None
+
+
+def _columns_at(table: Any, places: list[int]) -> Any:
+    if hasattr(table, "iloc"):
+        return table.iloc[:, places]
+    return table.select(places) if hasattr(table, "column_names") else table[:, places]  # of pyarrow; of Polars
 
 
 def in_order(table: Any, names: list[str] | None, argument: str) -> Any:
@@ -28,50 +35,59 @@ def in_order(table: Any, names: list[str] | None, argument: str) -> Any:
     if missing:
         raise make_error(3, f"{argument}: expected one column '{missing[0]}', found {own.count(missing[0])}; "
                        f"its columns are {', '.join(own)}")
-    return table[names]
+    if hasattr(table, "value_class"):
+        raise make_error(2, f"{argument}: expected the columns {', '.join(names)}, in this order, found held Points with "
+                       f"{', '.join(own)}; hold them in this order")
+    return _columns_at(table, [own.index(name) for name in names])
 
 
-def _last_word(name: str) -> str:
-    units = ("deg", "degree", "degrees", "dd", "decimal", "wgs84")
-    words = [word for word in re.split("[^a-z0-9]+", name.lower()) if word and word not in units]
-    return words[-1] if words else ""
+def of_metric(points: Any, metric: str, names: list[str] | None = None, argument: str = "points") -> Any:
+    """Of a data frame, the columns that are compared: those with the names of other points; of places, latitude and
+    longitude, which are found by their names as the program finds them."""
+    own = column_names(points)
+    if metric != "haversine" or own is None or is_table(points) or hasattr(points, "value_class"):
+        return in_order(points, None if metric == "haversine" else names, argument)
+    from ._choice import _native
 
-
-def of_metric(points: Any, metric: str) -> Any:
-    """Of a data frame whose rows are places, latitude and longitude, which are found by their names as the program
-    finds them: by the whole name, else by its last word. All else as it is."""
-    names = column_names(points) if metric == "haversine" else None
-    if names is None or is_table(points):
-        return points
     places = []
-    for known in (("lat", "latitude", "decimallatitude"), ("lon", "lng", "long", "longitude", "decimallongitude")):
-        found = [name for name in names if name.strip().lower() in known]
-        found = found or [name for name in names if _last_word(name) in known]
+    for angle, known, found in _native.place_columns(own):
         if len(found) != 1:
-            raise make_error(2, f"expected one column for metric haversine that is named as a {known[1]} "
-                             f"({', '.join(known)}), found {', '.join(found) or 'none'} among {', '.join(names)}; give "
-                             "the two columns as an array, latitude first")
+            shown = ", ".join(own[j] for j in found) or "none"
+            raise make_error(2, f"expected one column for metric haversine that is named as a {angle} "
+                             f"({', '.join(known)}), found {shown} among {', '.join(own)}; give the two columns as an "
+                             "array, latitude first")
         places.append(found[0])
-    return points[places]
+    return _columns_at(points, places)
 
 
 def is_table(values: Any) -> bool:
     """Whether a data frame with named columns holds other things than numbers, such as texts and dates."""
-    if column_names(values) is None or not (hasattr(values, "to_csv") or hasattr(values, "write_csv")):
+    types = values.schema.types if hasattr(values, "column_names") and hasattr(values, "schema") else None  # of pyarrow
+    if types is None and (hasattr(values, "to_csv") or hasattr(values, "write_csv")):
+        types = values.dtypes
+    if types is None or column_names(values) is None:
         return False
-    types = values.dtypes
     kinds = [str(kind).lower() for kind in (types.tolist() if hasattr(types, "tolist") else types)]
-    return not all(kind.startswith(("int", "uint", "float", "bool")) for kind in kinds)
+    return not all(kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")) for kind in kinds)
 
 
 def save_table(folder: str, argument: str, values: Any) -> str:
     """Writes a data frame as text, with the names of its columns and without its index. A missing value is an empty
     field; numbers have all their digits."""
     path = os.path.join(folder, argument + ".csv")
-    if hasattr(values, "to_csv"):
-        values.to_csv(path, index=False)
-    else:
-        values.write_csv(path)
+    try:
+        if hasattr(values, "to_csv"):
+            values.to_csv(path, index=False)
+        elif hasattr(values, "write_csv"):
+            values.write_csv(path)
+        else:
+            from pyarrow.csv import write_csv  # the caller has it
+
+            write_csv(values, path)
+    except OSError:
+        raise
+    except Exception as failure:  # of the package of the table
+        raise make_error(3, f"{argument}: expected columns of numbers, texts or dates, found {failure}") from failure
     return path
 
 
@@ -169,7 +185,8 @@ def values(given: Any, argument: str) -> np.ndarray[Any, Any]:
         raise make_error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions")
     kind = _held_type(array.dtype)
     if kind is None:
-        raise make_error(3, f"{argument}: expected an array of numbers, found values of type {array.dtype}")
+        how = f"; make numbers of them: {argument}.astype(float)" if array.dtype.kind in "fUSMm" else ""
+        raise make_error(3, f"{argument}: expected an array of numbers, found values of type {array.dtype}{how}")
     rows = np.ascontiguousarray(array, dtype=kind)
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         _require_exact(array, rows, argument)

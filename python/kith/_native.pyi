@@ -21,6 +21,8 @@ import numpy as np
 Values = Any  # Points, or what becomes an array of rows x columns
 
 def version() -> str: ...
+def place_columns(names: list[str]) -> list[tuple[str, list[str], list[int]]]:
+    """Latitude, then longitude: what it is called, how a column may be named, and the columns that are, from 0."""
 def missing(backend: str, device: int = 0) -> str:
     """Why a backend ("cpu", "cuda") cannot be used; empty: it can."""
 
@@ -35,6 +37,9 @@ class Points:
     def rows(self) -> int: ...
     @property
     def columns(self) -> int: ...
+    @property
+    def column_names(self) -> list[str] | None:
+        """The names of the data frame that they are made of."""
     @property
     def shape(self) -> tuple[int, int]: ...
     def __len__(self) -> int: ...

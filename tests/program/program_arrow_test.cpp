@@ -106,6 +106,63 @@ TEST_CASE("numbers of every type are read as the same table in CSV") {
   });
 }
 
+TEST_CASE("decimals of every width, dictionaries, runs and views of lists are read as their values") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto none = std::nullopt;
+  const auto run_ends = arrow_array(arrow::Int32Builder(), std::vector<std::optional<std::int32_t> >{2, 3, 5});
+  const auto starts = arrow_array(arrow::Int32Builder(), std::vector<std::optional<std::int32_t> >{2, 0, 2, 6, 4});
+  const auto sizes = arrow_array(arrow::Int32Builder(), std::vector<std::optional<std::int32_t> >{2, 2, 2, 2, 2});
+  const auto codes = arrow_array(arrow::Int8Builder(), std::vector<std::optional<std::int8_t> >{1, 0, 1, none, 2});
+  const auto views = arrow::ListViewArray::FromArrays(*starts, *sizes, *floats({1, 2, 3, 4, 5, 6, 7, 8}));
+  const ArrowColumn runs{"run", arrow::RunEndEncodedArray::Make(5, run_ends, doubles({0.5, none, 2.5})).ValueOrDie()};
+  std::vector<ArrowColumn> columns{
+      {"d32", arrow_array(arrow::Decimal32Builder(arrow::decimal32(9, 2)),
+                          std::vector<std::optional<arrow::Decimal32> >{arrow::Decimal32(-7), arrow::Decimal32(99),
+                                                                        none, arrow::Decimal32(1), none})},
+      {"d64", arrow_array(arrow::Decimal64Builder(arrow::decimal64(18, 1)),
+                          std::vector<std::optional<arrow::Decimal64> >(5, arrow::Decimal64(-12345678901234)))},
+      {"d256", arrow_array(arrow::Decimal256Builder(arrow::decimal256(60, 30)),
+                           std::vector<std::optional<arrow::Decimal256> >(
+                               5, arrow::Decimal256::FromString("-1.500000000000000000000000000001").ValueOrDie()))},
+      {"view", views.ValueOrDie()},
+      {"code", arrow::DictionaryArray::FromArrays(arrow::dictionary(arrow::int8(), arrow::float64()), codes,
+                                                  doubles({10, 20.5, 30}))
+                   .ValueOrDie()},
+      runs};
+  write_bytes(folder / "t.csv",
+              "d32,d64,d256,view_1,view_2,code,run\n-0.07,-1234567890123.4,-1.5,3,4,20.5,0.5\n"
+              "0.99,-1234567890123.4,-1.5,1,2,10,0.5\n,-1234567890123.4,-1.5,3,4,20.5,\n"
+              "0.01,-1234567890123.4,-1.5,7,8,,2.5\n,-1234567890123.4,-1.5,5,6,30,2.5\n");
+  const auto means = [&](const std::string& file, const char* dropped) {
+    done({"cluster", file, "-k", "1", "--nan", "mean", "--drop-columns", dropped, "-q", "-f", "-o", "o.h5"}, there);
+    return values(folder / "o.h5:/centroids");
+  };
+  for (const std::int64_t part_rows : {2, 5}) {
+    write_arrow(folder / "t.arrow", *arrow_table(columns), part_rows);
+    CHECK(means("t.arrow", "d64") == means("t.csv", "d64"));
+  }
+  columns.pop_back();  // Parquet has no runs
+  write_parquet(folder / "t.parquet", *arrow_table(columns));
+  CHECK(means("t.parquet", "d64") == means("t.csv", "d64,run"));
+  CHECK(distances({"t.parquet", "--columns", "d64,view"}, there) ==
+        distances({"t.csv", "--columns", "d64,view_1,view_2"}, there));
+
+  // A column without a value is one of numbers; codes of other programs, such as pandas' periods, are not.
+  const auto period = arrow::key_value_metadata({"ARROW:extension:name"}, {"pandas.period"});
+  const auto whole = arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{600, 601});
+  const auto schema = arrow::schema({arrow::field("x", arrow::float64()), arrow::field("none", arrow::null()),
+                                     arrow::field("month", arrow::int64())->WithMetadata(period)});
+  const auto table =
+      arrow::Table::Make(schema, {doubles({1, 2}), arrow::MakeArrayOfNull(arrow::null(), 2).ValueOrDie(), whole});
+  for_each_file(folder, *table, [&](const std::string& file) {
+    refuses(3, {"cluster", file, "-k", "1"}, {"column 3 ('month', pandas.period)", "--drop-columns month"}, there);
+    refuses(3, {"cluster", file, "-k", "1", "--drop-columns", "month"},
+            {"row 1, column 2 (counted from 1): expected a number, found a missing value", "--drop-columns none"},
+            there);
+  });
+}
+
 TEST_CASE("columns are float32 if all of them are exact in it, as in other files") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};

@@ -322,6 +322,51 @@ def test_places_of_data_frames():
     assert np.array_equal(found.distances, kith.neighbors(texts[["lat", "lon"]], 1, metric="haversine").distances)
     held = kith.Points(degrees)
     assert np.array_equal(kith.neighbors(held, 3, metric="haversine").distances, expected.distances)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        Index(np.radians(degrees), "haversine").search(None, 1)
+        Index(degrees, "haversine").search(None, 1)
+    assert len(found) == 1 and "as if they were radians" in str(found[0].message), found
+
+
+def test_columns_are_found_by_their_names():
+    frames = []
+    if importlib.util.find_spec("pandas") is not None:
+        import pandas
+
+        frames.append((pandas.DataFrame(points[:, :3], columns=list("abc")), lambda frame, names: frame[names]))
+        mixed = pandas.DataFrame(points[:, :3], columns=["a", 1, 2])
+        assert np.array_equal(kith.assign(mixed[[2, "a", 1]], kith.cluster(mixed, 4)).labels, kith.cluster(mixed, 4).labels)
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow
+
+        table = pyarrow.table({name: points[:, j] for j, name in enumerate("abc")})
+        frames.append((table, lambda frame, names: frame.select(names)))
+        texts = table.append_column("kind", [[f"{i % 2}x" for i in range(len(points))]])
+        assert kith.cluster(texts, 4, encode="onehot").centroids.shape == (4, 5)
+        places = pyarrow.table({"lon": points[:, 1], "lat": points[:, 0]})
+        near = kith.neighbors(points[:, :2], 3, metric="haversine")
+        assert np.array_equal(kith.neighbors(places, 3, metric="haversine").distances, near.distances)
+    if not frames:
+        print("skipped: columns by their names, because neither pandas nor pyarrow is installed")
+    for frame, select in frames:
+        other, found = select(frame, ["c", "a", "b"]), kith.cluster(frame, 4)
+        assert found.columns == ["a", "b", "c"]
+        assert np.array_equal(kith.assign(other, found).labels, found.labels)
+        assert np.array_equal(kith.cluster(other, 4, init=found).centroids, kith.cluster(frame, 4, init=found).centroids)
+        assert not Index(frame).search(other, 1)[1].any() and not Index(kith.Points(frame)).within(other, 0)[2].any()
+        assert not kith.distances(frame, other).diagonal().any()
+        fails(lambda: kith.assign(kith.Points(other), found), ValueError, "columns a, b, c, in this order", "c, a, b")
+        fails(lambda: Index(frame).search(select(frame, ["a", "b"]), 1), ValueError, "queries: expected one column 'c'")
+
+
+def test_centroids_of_estimators_and_other_metrics():
+    found = kith.cluster(points, 4, metric="cosine")
+    fails(lambda: kith.assign(points, found, metric="euclidean"), ValueError, "metric: expected cosine")
+    fails(lambda: kith.assign(points, "words"), ValueError, "centroids: expected an array, found the name")
+    if importlib.util.find_spec("sklearn") is not None:
+        model = kith.KMeans(4).fit(points)
+        assert np.array_equal(kith.assign(points, model).labels, model.predict(points))
 
 
 def test_functions_take_held_points():

@@ -68,4 +68,13 @@ class PointData {
   std::shared_ptr<const Held> held_;
 };
 
+/// Latitude or longitude, for the metric "haversine": how a column of a table may be named, and which columns are.
+struct PlaceColumns {
+  std::string angle;                  // "latitude"
+  std::vector<std::string> known;     // "lat", "latitude", ...
+  std::vector<std::int64_t> columns;  // from 0; a table of places has one
+};
+/// Latitude, then longitude, as the command line finds them: by whole names, else by their last words.
+std::vector<PlaceColumns> place_columns(const std::vector<std::string>& names);
+
 }  // namespace kith
