@@ -17,6 +17,7 @@ h2{font-size:1.05rem;margin:0 0 8px}
 dl{display:grid;grid-template-columns:minmax(6.5em,max-content) 1fr;gap:4px 16px;margin:0 0 16px}
 dt{color:#565c64}
 dd{margin:0;overflow-wrap:anywhere}
+dd span{white-space:nowrap}
 .note{border-left:4px solid #c68000;padding:2px 12px;margin:0 0 12px}
 .pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,360px),1fr));gap:16px;margin:16px 0}
 figure{margin:0;padding:16px;border:1px solid #dfe3e8;border-radius:8px}
@@ -70,6 +71,18 @@ std::string section_of(const Table& table) {
   return out + (table.is_folded ? "</details>\n</section>\n" : "</section>\n");
 }
 
+/// Escaped text in which no line ends within an option such as --max-iterations, as it may at any hyphen of HTML.
+std::string with_whole_options(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at + 1), text.size());  // each but the first begins with its space
+    const std::string word = text.substr(at, end - at);
+    out += word.starts_with(" --") ? " <span>" + escaped(word.substr(1)) + "</span>" : escaped(word);
+    at = end;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string html(const Page& page) {
@@ -79,7 +92,7 @@ std::string html(const Page& page) {
       "</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n<dl>\n",
       escaped(page.title), kStyle, style(), escaped(page.title));
   for (const auto& [name, value] : page.facts) {
-    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
+    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), with_whole_options(value));
   }
   out += "</dl>\n";
   for (const std::string& note : page.notes) out += fmt::format("<p class=\"note\">{}</p>\n", escaped(note));

@@ -238,7 +238,7 @@ std::string shown_difference(const ProfileColumn& column, const ProfileValue& va
                ? ""
                : fmt::format("{}: {} of all", shortened(value.text, most), shown_percent(value.all_share));
   }
-  if (value.difference == 0.0) return "";
+  if (std::abs(value.difference) < 0.05) return "";  // it would be shown as 0.0
   if (std::isinf(value.difference)) return "one value in each cluster";
   return fmt::format("{:+.1f} deviations", value.difference);
 }
