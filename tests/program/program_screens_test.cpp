@@ -275,7 +275,6 @@ TEST_CASE("help begins with the options that matter most, and has sections") {
     at(page, section);
   }
   at(page, "KITH_OPTION");
-  at(page, "kith.toml");
 }
 
 TEST_CASE("progress fits the terminal, begins with the time left of the run, and a slow phase causes advice once") {
