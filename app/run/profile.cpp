@@ -284,35 +284,24 @@ void write_matrix(data::ResultFile& file, const std::string& name, const std::ve
   file.dataset(name, std::as_const(out).view());
 }
 
-template <std::size_t width>
-void write_texts(data::ResultFile& file, const std::string& name, const std::vector<std::vector<ProfileValue>>& rows) {
-  const auto columns = std::ssize(rows[0]);
-  file.create_matrix<data::FixedText<width>>(name, std::ssize(rows), columns);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    Matrix<data::FixedText<width>> texts(1, columns);
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const std::string& text = rows[i][static_cast<std::size_t>(j)].text;
-      std::size_t bytes = std::min(text.size(), width);
-      while (bytes < text.size() && bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
-      std::fill_n(texts(0, j).bytes, width, '\0');
-      std::copy_n(text.data(), bytes, texts(0, j).bytes);
-    }
-    file.write_rows<data::FixedText<width>>(name, static_cast<std::int64_t>(i), std::as_const(texts).view());
-  }
+/// The first bytes of a text, whole characters.
+std::string stored_text(const std::string& text) {
+  constexpr std::size_t kMostBytes = 256;
+  std::size_t bytes = std::min(text.size(), kMostBytes);
+  while (bytes < text.size() && bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes);
 }
 
 /// The means, and if there are texts the commonest ones and their shares: (rows, d).
 void write_values(data::ResultFile& file, const std::string& name, const std::vector<std::vector<ProfileValue>>& rows) {
   write_matrix(file, name + "means", rows, &ProfileValue::mean);
-  std::size_t longest = 0;  // text, in bytes
+  std::vector<std::string> texts;
   for (const auto& row : rows) {
-    for (const ProfileValue& value : row) longest = std::max(longest, value.text.size());
+    for (const ProfileValue& value : row) texts.push_back(stored_text(value.text));
   }
-  if (longest == 0) return;
+  if (std::ranges::all_of(texts, &std::string::empty)) return;
   write_matrix(file, name + "shares", rows, &ProfileValue::share);
-  longest <= 16   ? write_texts<16>(file, name + "texts", rows)
-  : longest <= 64 ? write_texts<64>(file, name + "texts", rows)
-                  : write_texts<256>(file, name + "texts", rows);
+  write_texts(file, name + "texts", texts, std::ssize(rows[0]));
 }
 
 }  // namespace

@@ -200,17 +200,18 @@ bool lists_other_columns(const data::StoredResult& result, const std::vector<std
 namespace {
 
 template <std::size_t width>
-void write_as(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts) {
+void write_as(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts,
+              std::int64_t columns) {
   using Text = data::FixedText<width>;
-  constexpr std::int64_t kBlock = (std::int64_t{1} << 20) / width;
-  const std::int64_t rows = std::ssize(texts);
-  file.create_vector<Text>(name, rows);
-  Matrix<Text> block(std::min(kBlock, rows), 1);
-  for (std::int64_t first = 0; first < rows; first += kBlock) {
-    const std::int64_t here = std::min(kBlock, rows - first);
-    for (std::int64_t i = 0; i < here; ++i) {
-      Text& text = block(i, 0);
-      const std::string& from = texts[static_cast<std::size_t>(first + i)];
+  const std::int64_t across = std::max<std::int64_t>(columns, 1), rows = std::ssize(texts) / across;
+  const std::int64_t most = std::max<std::int64_t>((std::int64_t{1} << 20) / width / across, 1);
+  columns == 0 ? file.create_vector<Text>(name, rows) : file.create_matrix<Text>(name, rows, columns);
+  Matrix<Text> block(std::min(most, rows), across);
+  for (std::int64_t first = 0; first < rows; first += most) {
+    const std::int64_t here = std::min(most, rows - first);
+    for (std::int64_t i = 0; i < here * across; ++i) {
+      Text& text = block.data()[i];
+      const std::string& from = texts[static_cast<std::size_t>(first * across + i)];
       std::memset(text.bytes, 0, width);
       std::memcpy(text.bytes, from.data(), std::min(from.size(), width));
     }
@@ -220,12 +221,14 @@ void write_as(data::ResultFile& file, const std::string& name, const std::vector
 
 }  // namespace
 
-void write_texts(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts) {
+void write_texts(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts,
+                 std::int64_t columns) {
   std::size_t longest = 0;
   for (const std::string& text : texts) longest = std::max(longest, text.size());
-  if (longest <= 16) return write_as<16>(file, name, texts);
-  if (longest <= 64) return write_as<64>(file, name, texts);
-  longest <= 256 ? write_as<256>(file, name, texts) : write_as<4096>(file, name, texts);  // the longest path
+  if (longest <= 16) return write_as<16>(file, name, texts, columns);
+  if (longest <= 64) return write_as<64>(file, name, texts, columns);
+  if (longest <= 256) return write_as<256>(file, name, texts, columns);
+  write_as<4096>(file, name, texts, columns);  // the longest path
 }
 
 void write_files(data::ResultFile& file, const std::string& group, const data::PointSource& points) {

@@ -41,8 +41,9 @@ struct ResultHead {
   Metric metric = Metric::euclidean;
 };
 void write_head(data::ResultFile& file, const ResultHead& head, const data::PointSource& points);
-/// Texts padded with zeros; of those that are longer than 256 bytes, the first bytes.
-void write_texts(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts);
+/// Texts padded with zeros, at most 4096 bytes of each: a vector, or a matrix of so many columns.
+void write_texts(data::ResultFile& file, const std::string& name, const std::vector<std::string>& texts,
+                 std::int64_t columns = 0);
 /// If the points are a set of files: the group with name, first row, rows, bytes and mark of each.
 void write_files(data::ResultFile& file, const std::string& group, const data::PointSource& points);
 /// The name of the queries, and their files.
