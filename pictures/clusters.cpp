@@ -228,7 +228,7 @@ Picture silhouettes(const Silhouettes& scored, const std::vector<std::int64_t>& 
   Canvas canvas(kChartWidth, bottom + 42);
   const Scale x{std::max(-1.0, lowest < 0.0 ? lowest - 0.05 : 0.0), 1.0,
                 is_one ? text_width("all") + 10.0 : left_of(lines.clusters, lines.has_others), kChartRight};
-  draw_frame(canvas, x, {0, 1, bottom, 10}, {scored.is_simplified ? "simplified silhouette" : "silhouette", "", 6, 0});
+  draw_frame(canvas, x, {0, 1, bottom, 10}, {"silhouette", "", 6, 0});
   double top = 10;
   std::optional<std::size_t> best, worst;
   std::vector<double> means(blades.size(), 0.0);
@@ -255,15 +255,11 @@ Picture silhouettes(const Silhouettes& scored, const std::vector<std::int64_t>& 
     top += height + kGap;
   }
   canvas.line({x(mean), 10}, {x(mean), bottom}, "mark");
-  const char* const kind = scored.is_simplified ? "simplified silhouette" : "silhouette";
   std::string caption = fmt::format(
       "How well the rows fit their clusters, the best row of each cluster first: near 1 a row is far from all other "
-      "clusters, near 0 it lies between two, and below 0 another cluster is nearer. The mean {} is {:.4f} (dashed).",
-      kind, mean);
-  if (!scored.is_simplified) {  // a simplified one of k-means is never below 0
-    caption += fmt::format(" {} of {} rows ({}) {} below 0.", negative, rows, percent(negative, rows),
-                           negative == 1 ? "is" : "are");
-  }
+      "clusters, near 0 it lies between two, and below 0 another cluster is nearer. The mean silhouette is {:.4f} "
+      "(dashed). {} of {} rows ({}) {} below 0.",
+      mean, negative, rows, percent(negative, rows), negative == 1 ? "is" : "are");
   if (best && *best != *worst) {
     caption += fmt::format(" Cluster {} is set apart best, with a mean of {:.3f}, cluster {} least, with {:.3f}.",
                            lines.clusters[*best], means[*best], lines.clusters[*worst], means[*worst]);

@@ -63,7 +63,6 @@ struct Silhouettes {
   std::vector<float> values{};         // (scored)
   std::vector<std::int32_t> labels{};  // (scored)
   bool is_sample = false;              // not of all rows
-  bool is_simplified = false;          // from distances to centroids
   std::string source{};                // which rows they are of: "Exact silhouettes of all 150 rows."
 };
 /// The sorted silhouettes of each cluster. counts: (k) all rows

@@ -239,8 +239,7 @@ std::vector<std::string> take_input_options(const data::StoredResult& result, Co
 }
 
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
-                                      const Clustering& clustering, const std::vector<std::string>& names,
-                                      bool with_silhouettes, Job& job) {
+                                      const Clustering& clustering, const std::vector<std::string>& names, Job& job) {
   const std::optional<Preparation> preparation = read_preparation(result.file());
   const Preparation* given = preparation ? &*preparation : nullptr;
   const std::int64_t before = preparation ? columns_before(*preparation) : 0;
@@ -282,7 +281,7 @@ ClusteredPoints read_clustered_points(const std::string& location, const data::S
   for (const float distance : points.distances) squares += static_cast<double>(distance) * distance;
   points.doubt = doubt_of_rows(result, squares, source->name());
   if (!points.doubt.empty()) job.progress.warning(points.doubt);
-  if (with_silhouettes) points.silhouettes = score(held, clustering, points.labels, job);
+  points.silhouettes = score(held, clustering, points.labels, job);
   job.progress.phase("project", 0);
   points.plane = plane_of(held.rows(), clustering);
   return points;

@@ -113,7 +113,6 @@ struct ReportOptions {
   std::string result;
   std::string points;
   std::string tile;
-  std::string silhouettes;
   std::string svg;
   CommonOptions common;
 };
@@ -132,11 +131,6 @@ void declare(OptionSet& set, ReportOptions& options) {
             .value = "RxC",
             .help = "Points are images of R rows and C columns: show the centroids as images, as in --tile 8x8."},
            options.tile);
-  set.text({.names = "--silhouettes",
-            .value = "SCORES",
-            .help = "Silhouettes to show: a result of kith evaluate --save-silhouette for the same labels.",
-            .shown_default = "exact ones of the points, or of a sample that takes a second or two"},
-           options.silhouettes);
   set.text({.names = "--svg",
             .value = "FOLDER",
             .help = "Also write each picture to a file in this folder.",
@@ -344,35 +338,6 @@ pictures::RunHistory history_of(const data::StoredResult& result, std::int64_t c
   return history;
 }
 
-/// The silhouettes of kith evaluate, for all rows or for a sample.
-pictures::Silhouettes stored_silhouettes(const std::string& file, const Clustering& clustering) {
-  const data::StoredResult scores(file);
-  const std::vector<double> stored = scores.vector("silhouette");
-  std::vector<std::size_t> rows(clustering.labels.size());
-  std::iota(rows.begin(), rows.end(), std::size_t{0});
-  pictures::Silhouettes silhouettes{.is_sample = scores.has("silhouette_rows")};
-  if (silhouettes.is_sample) {
-    rows.clear();
-    for (const double row : scores.vector("silhouette_rows")) {
-      if (row < static_cast<double>(clustering.labels.size())) rows.push_back(static_cast<std::size_t>(row));
-    }
-  }
-  if (stored.size() != rows.size()) {
-    throw Error(ExitCode::data, fmt::format("--silhouettes {}: expected {} silhouettes, one for each label, found {}; "
-                                            "evaluate these clusters again with --save-silhouette",
-                                            file, rows.size(), stored.size()));
-  }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (std::isnan(stored[i])) continue;  // a dropped row
-    silhouettes.labels.push_back(clustering.labels[rows[i]]);
-    silhouettes.values.push_back(static_cast<float>(stored[i]));
-  }
-  silhouettes.is_simplified = scores.text("command").find(" --silhouette simplified") != std::string::npos;
-  silhouettes.source = fmt::format("Of {} of {} rows, from {}.", silhouettes.values.size(), clustering.labels.size(),
-                                   std::filesystem::path(file).filename().string());
-  return silhouettes;
-}
-
 pictures::Page page_of(const data::StoredResult& result, const ReportOptions& options,
                        const std::vector<std::string>& columns, Job& job) {
   const Clustering clustering(result);
@@ -383,7 +348,7 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   if (!options.tile.empty()) tile = tile_of(options.tile, clustering.centroids.columns());
   std::optional<ClusteredPoints> points;
   if (const auto location = find_points(result, options.points)) {
-    points = read_clustered_points(*location, result, clustering, columns, options.silhouettes.empty(), job);
+    points = read_clustered_points(*location, result, clustering, columns, job);
     if (!points->doubt.empty()) page.notes.push_back(points->doubt);
   } else {
     page.notes.push_back(
@@ -404,19 +369,12 @@ pictures::Page page_of(const data::StoredResult& result, const ReportOptions& op
   if (tile) page.pictures.push_back(pictures::tiles(clustering.centroids.view(), *tile, clustering.counts));
   page.pictures.push_back(
       pictures::centroid_map(profile != nullptr ? map_of(*profile) : map_of(clustering), clustering.counts));
-  std::optional<pictures::Silhouettes> silhouettes;
-  if (!options.silhouettes.empty()) {
-    silhouettes = stored_silhouettes(options.silhouettes, clustering);
-  } else if (read != nullptr) {
-    silhouettes = read->silhouettes;
-  }
-  if (silhouettes) {
-    page.pictures.push_back(pictures::silhouettes(*silhouettes, clustering.counts));
+  if (read != nullptr && read->silhouettes) {
+    page.pictures.push_back(pictures::silhouettes(*read->silhouettes, clustering.counts));
   } else if (read != nullptr && pictures::shown_clusters(clustering.counts).size() > 1) {
     page.notes.push_back(fmt::format(
-        "The silhouettes of so many values would take long, so they are missing; kith evaluate {0} --points "
-        "{1} --sample 100 --save-silhouette -o scores.h5 computes some, and --silhouettes scores.h5 shows "
-        "them.",
+        "The silhouettes of so many values would take long, so they are missing; kith evaluate {} --points {} "
+        "--sample 100 computes some.",
         shell_word(result.file()), shell_word(result.text("points"))));
   }
   if (read != nullptr) {
@@ -471,7 +429,7 @@ int run_report(const Arguments& arguments) {
   }
   const std::vector<std::string> columns = take_input_options(result, options.common);
   Job job("report", options.common);
-  data::OutputOptions output = output_options(options.common, {options.result, options.silhouettes});
+  data::OutputOptions output = output_options(options.common, {options.result});
   if (const auto points = find_points(result, options.points)) {
     output.inputs.push_back(data::parse_location(*points).file);
   }
@@ -479,7 +437,7 @@ int run_report(const Arguments& arguments) {
   if (!target.empty()) data::check_output(target, output);
   set["--force"].no_effect = {
       when([&] { return target.empty() && options.svg.empty(); }, "there is no --output and no --svg")};
-  for (const char* option : {"--points", "--tile", "--silhouettes", "--columns", "--drop-columns"}) {
+  for (const char* option : {"--points", "--tile", "--columns", "--drop-columns"}) {
     set[option].no_effect = {when([is_sweep] { return is_sweep; }, "the page of a sweep shows only scores")};
   }
   job.warn(set);

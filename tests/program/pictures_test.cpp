@@ -256,9 +256,6 @@ TEST_CASE("pictures show the numbers they were given") {
         std::string::npos);
   CHECK(blades.caption.find("Cluster 1 is set apart best, with a mean of 0.750, cluster 0 least, with 0.125.") !=
         std::string::npos);
-  // A simplified silhouette of k-means is never below 0, so that there are none says nothing.
-  const Picture simple = silhouettes({.values = {0.5F, 0.25F}, .labels = {0, 1}, .is_simplified = true}, {1, 1});
-  CHECK(simple.caption.find("rows (") == std::string::npos);
   const Picture far = distances(std::vector<float>{1.0F, 2.0F, 9.0F}, std::vector<std::int32_t>{0, 0, 1}, {2, 1});
   CHECK(far.caption.find("distance is 9. The rows of cluster 0 lie nearest to their centroid, with a median of 1, "
                          "those of cluster 1 farthest, with 9.") != std::string::npos);

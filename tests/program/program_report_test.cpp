@@ -200,35 +200,6 @@ TEST_CASE("report: points in another table are found by the names of their colum
   CHECK(page_of({"r.h5", "--points", "v.csv", "--columns", "2,1", "--decimal", "comma"}, there) != page);
 }
 
-TEST_CASE("report: silhouettes from kith evaluate, for all rows and for a sample") {
-  const Scratch folder;
-  const std::string result = folder / "c.h5", scores = folder / "s.h5";
-  done({"cluster", kDigits, "-k", "10", "-q", "-o", result});
-  // In the form that kith evaluate --save-silhouette writes, for all rows or with the numbers of the sampled rows.
-  const auto write_scores = [&](std::size_t rows, bool sampled) {
-    std::vector<double> values(rows);
-    std::vector<std::int64_t> numbers(rows);
-    for (std::size_t i = 0; i < rows; ++i) {
-      values[i] = i % 4 == 0 ? -0.5 : 0.25;
-      numbers[i] = static_cast<std::int64_t>(3 * i);
-    }
-    kith::data::ResultFile file(scores, {.force = true});
-    file.attribute("format", std::string("kith-evaluation"));
-    file.dataset("silhouette", std::span<const double>(values));
-    if (sampled) file.dataset("silhouette_rows", std::span<const std::int64_t>(numbers));
-    file.finish();
-  };
-  write_scores(400, true);
-  const std::string page = page_of({result, "--silhouettes", scores});
-  CHECK(has(page, "The mean silhouette is 0.0625 (dashed). 100 of 400 rows (25.0 %) are below 0."));
-  write_scores(1797, false);
-  CHECK(
-      has(page_of({result, "--points", kDigits, "--silhouettes", scores}), " 450 of 1797 rows (25.0 %) are below 0."));
-  write_scores(1796, false);
-  refuses(3, {"report", result, "--silhouettes", scores}, {"s.h5: expected 1797 silhouettes", "found 1796"});
-  refuses(3, {"report", result, "--silhouettes", result}, {"c.h5:/silhouette: no such dataset"});
-}
-
 TEST_CASE("report: the scores of a sweep") {
   const Scratch folder;
   const std::string sweep = folder / "s.h5";
