@@ -199,11 +199,10 @@ void Canvas::vertical_text(Point at, const std::string& text, std::string_view c
 }
 
 void Canvas::image(const Box& box, const std::string& address) {
-  shapes_ +=
-      fmt::format("<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" class=\"pixels\" "
-                  "href=\"{}\"/>\n",
-                  coordinate(box.x), coordinate(box.y), coordinate(box.width), coordinate(box.height),
-                  address);
+  shapes_ += fmt::format(
+      "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" class=\"pixels\" "
+      "href=\"{}\"/>\n",
+      coordinate(box.x), coordinate(box.y), coordinate(box.width), coordinate(box.height), address);
 }
 
 std::string image_address(const data::PngPicture& image) {

@@ -35,7 +35,7 @@ struct OptionSet::State {
   Head head;
   CLI::App app;
   std::deque<OptionEntry> entries;  // CLI11 keeps references to the words
-  bool help = false;  // of --help, which is asked for its value after parsing too
+  bool help = false;                // of --help, which is asked for its value after parsing too
 
   OptionEntry& add(const Option& option, const std::function<std::vector<std::string>()>& values);
   OptionEntry& add_valued(const Option& option, const std::string& default_text,

@@ -37,7 +37,7 @@ struct AssignOptions {
   std::string centroids;
   bool save_distances = false;
   double max_distance = std::numeric_limits<double>::quiet_NaN();  // NaN: none
-  std::string labels;  // a file; empty: none
+  std::string labels;                                              // a file; empty: none
   std::string write_obs;
   bool follow = false;
   CommonOptions common;
@@ -64,9 +64,8 @@ void declare(OptionSet& set, AssignOptions& options) {
               .shown_default = "none",
               .stored = {Stored::if_changed, position::kExtra}},
              options.max_distance);
-  add_follow_option(
-      set, options.follow, "POINTS", options.points,
-      {"--labels", "--append", "--write-obs", "--weights", "--weight-column"});
+  add_follow_option(set, options.follow, "POINTS", options.points,
+                    {"--labels", "--append", "--write-obs", "--weights", "--weight-column"});
   add_distance_option(set, options.save_distances, options.common, options.labels, options.write_obs);
   for (Reason& reason : set["--save-distances"].no_effect) {
     reason = [&options, reason] { return options.follow ? "" : reason(); };

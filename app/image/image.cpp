@@ -149,9 +149,9 @@ class ImageJob final : public PointsRun {
   const ImageOptions& options_;
   ColorSpace space_;
   ImageTarget image_target_;
-  std::vector<Pixel> given_;                   // of --palette-from
-  std::optional<data::Picture> first_;         // the only picture, read before the work begins
-  std::vector<PaletteColor> common_palette_;   // with the pixels of all pictures
+  std::vector<Pixel> given_;                  // of --palette-from
+  std::optional<data::Picture> first_;        // the only picture, read before the work begins
+  std::vector<PaletteColor> common_palette_;  // with the pixels of all pictures
   std::unique_ptr<Backend> backend_;
   std::map<std::string, std::set<std::string>> noted_;  // pictures of each note
   std::string tables_;                                  // to print

@@ -40,8 +40,7 @@ std::optional<std::string> find_points(const data::StoredResult& result, const s
 
 /// Reads the points as the command of the result did. Throws Error(data) if rows or columns do not match the result.
 ClusteredPoints read_clustered_points(const std::string& location, const data::StoredResult& result,
-                                      const Clustering& clustering, const std::vector<std::string>& columns,
-                                      Job& job);
+                                      const Clustering& clustering, const std::vector<std::string>& columns, Job& job);
 
 /// Copies the metric and the options of read_options() from the stored command, except those that `common` already
 /// has. Returns the names by which the columns are found, unless `common` chooses others; none if they are ambiguous.

@@ -188,7 +188,7 @@ void read_options(std::string_view bytes) {
 }
 
 constexpr Target kTargets[] = {
-    {"matlab", read_matlab},   {"text", read_text},       {"npy", read_npy},       {"npz", read_npz},
+    {"matlab", read_matlab},   {"text", read_text},       {"npy", read_npy},         {"npz", read_npz},
     {"vectors", read_vectors}, {"picture", read_picture}, {"options", read_options},
 };
 

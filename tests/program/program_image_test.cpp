@@ -188,7 +188,8 @@ TEST_CASE("image gives several pictures the palette of a file, or one each") {
   refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "-o", "few.png"}, {"few.png", "folder for the 2 pictures"}, there);
   write_bytes(folder / "a.png", "");
   refuses(2, {"image", "a.ppm", "a.png", "-k", "2", "-o", "x"}, {"a.ppm", "a.png"}, there);
-  refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "--palette", "q.txt"}, {"every picture gets its own colours"}, there);
+  refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "--palette", "q.txt"}, {"every picture gets its own colours"},
+          there);
   refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "--labels", "q.h5"}, {"--labels"}, there);
   CHECK(!std::filesystem::exists(folder / "x"));
   done({"image", "a.ppm", "b.ppm", "--edges", "sobel", "-o", "edges"}, there);

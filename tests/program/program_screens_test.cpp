@@ -282,9 +282,8 @@ TEST_CASE("progress fits the terminal, and begins with the time left of the run"
   done({"generate", folder / "p.h5", "-n", "300000", "-d", "64", "--kind", "uniform"});
   const std::string command = "kith cluster p.h5 -k 20000 --init k-means++ --threads 1 --backend cpu";
   for (const unsigned short width : {60, 80}) {
-    const Screen screen = on_terminal(command, width, folder / "", [](const std::string& text) {
-      return text.find(" left (") != text.npos;
-    });
+    const Screen screen = on_terminal(command, width, folder / "",
+                                      [](const std::string& text) { return text.find(" left (") != text.npos; });
     INFO(screen.text);
     CHECK(screen.code == 130);
     int shown = 0;
