@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "tests/support/program.h"
+#include "tests/support/result_values.h"
 
 using namespace kith::testing;
 
