@@ -2,15 +2,16 @@
 # Installs kith on a bare system, uses it as a plain user, removes it, and lists what is left. As root, with
 # debootstrap:
 #   tests/project/bare_system.sh FOLDER [SUITE] PACKAGE...
-# PACKAGE is a .deb, a tarball, a wheel, or a Containerfile, whose steps are run here. SUITE is bookworm (the default)
-# or noble. FOLDER keeps the bare system; every trial is in a layer above it. KITH_PACKAGES, a folder with finished
-# packages, takes the place of the long step of a Containerfile that makes them.
+# PACKAGE is a .deb, a tarball, a wheel, the program as one file, or a Containerfile, whose steps are run here. SUITE is
+# one of Debian or Ubuntu, by default bookworm. FOLDER keeps the bare system; every trial is in a layer above it.
+# KITH_PACKAGES, a folder with finished packages, takes the place of the long step of a Containerfile that makes them.
+# KITH_MIRROR, where debootstrap finds packages, is needed for Ubuntu on a Debian that lacks the keys of Ubuntu.
 set -euo pipefail
 source=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
-(($# >= 2)) || { sed -n '2,7p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+(($# >= 2)) || { sed -n '2,8p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 folder=$(mkdir -p "$1" && cd "$1" && pwd) suite=bookworm mounted=()
 shift
-if [[ $1 == bookworm || $1 == noble ]]; then suite=$1; shift; fi
+if [[ $1 =~ ^[a-z]+$ ]]; then suite=$1; shift; fi
 base=$folder/$suite layer=$folder/layer root=$folder/root
 step() { printf '\n==> %s\n' "$*"; }
 fail() { printf 'bare_system: %s\n' "$*" >&2; exit 1; }
@@ -24,6 +25,7 @@ bind() { mkdir -p "$2"; mount --bind "$1" "$2"; mounted+=("$2"); }
 
 # A fresh copy of the bare system at $root, with a plain user.
 fresh() {
+  SECONDS=0
   unmount
   rm -rf "$layer"
   mkdir -p "$layer"/{upper,work} "$root"
@@ -43,7 +45,10 @@ files() {
   for name in proc dev run var/lib/apt var/lib/dpkg var/cache var/log; do kept+=(-not -path "./$name/*"); done
   (cd "$root" && find . -xdev "${kept[@]}" | sort)
 }
-left() { files | diff "$folder/before" - || fail 'These files are left.'; }
+left() {
+  files | diff "$folder/before" - || fail 'These files are left.'
+  echo "Nothing is left. It took $SECONDS s."
+}
 # The examples, and what the README names, in the home of the user.
 examples() {  # PREFIX [FILE...]
   mkdir -p "$root/home/user/clone/tests/project"
@@ -57,11 +62,13 @@ bare() {
   [[ -e $base/.complete ]] && return
   step "A bare system ($suite)"
   rm -rf "$base"
-  if [[ $suite == noble ]]; then
-    quietly debootstrap --variant=minbase --components=main,universe noble "$base"
-  else
-    quietly debootstrap --variant=minbase bookworm "$base"
-  fi
+  local scripts=$folder/debootstrap words=()
+  rm -rf "$scripts"
+  cp -r /usr/share/debootstrap "$scripts"
+  # What debootstrap does not know is a later release of Ubuntu: Debian 12 has none after 22.10.
+  [[ -e $scripts/scripts/$suite ]] || ln -s jammy "$scripts/scripts/$suite"
+  if grep -q ubuntu "$scripts/scripts/$suite"; then words=(--components=main,universe); fi
+  quietly env DEBOOTSTRAP_DIR="$scripts" debootstrap --variant=minbase "${words[@]}" "$suite" "$base" ${KITH_MIRROR:-}
   printf '#!/bin/sh\nexit 101\n' >"$base/usr/sbin/policy-rc.d"
   chmod +x "$base/usr/sbin/policy-rc.d"
   id=$(chroot "$base" id -nu 1000 2>/dev/null) && chroot "$base" userdel -r "$id"
@@ -96,7 +103,6 @@ try_deb() {
   quietly as_root apt-get purge -y "$(dpkg-deb --field "$1" Package)"
   quietly as_root apt-get autoremove -y --purge
   left
-  echo 'Nothing is left.'
 }
 
 # kith-mpi recommends openmpi-bin, which starts its processes.
@@ -113,7 +119,6 @@ try_mpi_deb() {
   quietly as_root apt-get purge -y "$(dpkg-deb --field "$1" Package)" openmpi-bin
   quietly as_root apt-get autoremove -y --purge
   left
-  echo 'Nothing is left.'
 }
 
 try_tarball() {
@@ -129,15 +134,29 @@ try_tarball() {
   examples "/home/user/a folder/$name" man/man1/kith-cluster.1.gz
   rm -r "$root/home/user/a folder"
   left
-  echo 'Nothing is left.'
 }
 
+try_file() {
+  step "$(basename "$1")"
+  fresh
+  files >"$folder/before"
+  as_user mkdir -p /home/user/.local/bin
+  install "$1" "$root/home/user/.local/bin/kith"
+  as_user /home/user/.local/bin/kith --version --verbose
+  examples /home/user/.local
+  as_user /home/user/.local/bin/kith man cluster | grep -c '^\.TP' | sed 's/$/ options in kith man cluster/'
+  as_user bash -c 'PATH=~/.local/bin:$PATH && source <(kith completion bash) && complete -p kith'
+  rm -r "$root/home/user/.local"
+  left
+}
+
+# With pip in an environment, then with uv and pipx.
 try_wheel() {
   step "$(basename "$1")"
   fresh
   quietly as_root apt-get install -y --no-install-recommends python3-venv
   files >"$folder/before"
-  cp "$1" "$source/tests/python/module_test.py" "$root/home/user/"
+  cp "$1" "$source/tests/python/module_test.py" "$source/samples/digits.h5" "$root/home/user/"
   # The certificates that this system trusts: networks may have some of their own.
   cp -L "${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}" "$root/home/user/certificates"
   quietly as_user python3 -m venv /home/user/venv
@@ -145,11 +164,22 @@ try_wheel() {
   as_user /home/user/venv/bin/kith --version
   examples /home/user/venv man/man1/kith-cluster.1.gz
   as_user /home/user/venv/bin/python /home/user/module_test.py
+  as_user /home/user/venv/bin/python -c 'import kith, h5py
+points = h5py.File("/home/user/digits.h5")["train"][:]
+print("inertia", kith.KMeans(10, random_state=0).fit(points).inertia_, kith._native.__file__)'
   quietly as_user /home/user/venv/bin/pip uninstall -y kith-cluster
   if find "$root/home/user/venv" -iname '*kith*' | grep .; then fail 'These files are left.'; fi
-  rm -rf "$root"/home/user/{venv,.cache,certificates,module_test.py,"$(basename "$1")"}
+  quietly as_user PIP_CERT=/home/user/certificates /home/user/venv/bin/pip install uv pipx
+  local tool online=(PATH=/home/user/venv/bin:/usr/bin:/bin {SSL_CERT_FILE,PIP_CERT}=/home/user/certificates)
+  for tool in 'uv tool' pipx; do
+    quietly as_user "${online[@]}" $tool install "/home/user/$(basename "$1")"
+    as_user /home/user/.local/bin/kith cluster /home/user/digits.h5 -k 10 -q -f -o /home/user/clusters.h5
+    quietly as_user "${online[@]}" $tool uninstall kith-cluster
+    if find "$root/home/user/.local" -iname '*kith*' -not -name '*.lock' | grep .; then fail "$tool left these files."; fi
+    echo "Installed, used and removed with $tool."
+  done
+  rm -rf "$root"/home/user/{venv,.cache,.local,certificates,module_test.py,digits.h5,clusters.h5,"$(basename "$1")"}
   left
-  echo 'Nothing is left.'
 }
 
 # The steps of a Containerfile: FROM begins with a bare system, and of a mount the files are copied for the time of a
@@ -212,6 +242,10 @@ for package; do
     *.tar.gz) try_tarball "$package" ;;
     *.whl) try_wheel "$package" ;;
     containers/*) try_recipe "$package" ;;
-    *) fail "expected a .deb, a .tar.gz, a .whl or containers/NAME, found $package" ;;
+    *)
+      [[ -f $package && -x $package ]] ||
+        fail "expected a .deb, a .tar.gz, a .whl, a program or containers/NAME, found $package"
+      try_file "$package"
+      ;;
   esac
 done
