@@ -126,33 +126,33 @@ void check_queries(const Points& base, const PointsView& queries, Measure measur
                           bound, small ? "so that most leave" : "beyond", small ? "multiply" : "divide"));
 }
 
-bool complete_join(const Points& points, std::int64_t first_row, const SelfJoin& join, NeighborLists& lists) {
+std::optional<CompletedLists> complete_join(const JoinedRows& rows, const SelfJoin& join, NeighborLists& lists) {
   constexpr std::int64_t kShare = 16, kBatchBytes = std::int64_t{1} << 27;
   std::vector<std::int64_t> missing;
-  for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
+  for (std::int64_t i = rows.own.first; i < rows.own.first + rows.own.count; ++i) {
     if (lists.index(i, 0) < 0) missing.push_back(i);
   }
   // A row finds itself, and is then left out of its own list.
-  const std::int64_t searched = join.neighbors + (join.include_self ? 0 : 1), d = points.columns();
-  if (std::ssize(missing) * kShare > points.rows()) return false;
+  const std::int64_t searched = join.neighbors + (join.include_self ? 0 : 1), d = rows.columns;
+  if (std::ssize(missing) * kShare > rows.own.count) return std::nullopt;
   const std::int64_t batch = std::max<std::int64_t>(kBatchBytes / (d * 8 + searched * 16), 1);
+  CompletedLists completed{std::ssize(missing), 0};
   std::vector<Neighbor> merged;
   for (std::int64_t first = 0; first < std::ssize(missing); first += batch) {
     const std::int64_t count = std::min(batch, std::ssize(missing) - first);
     std::vector<std::int64_t> numbers(missing.begin() + first, missing.begin() + first + count);
-    for (std::int64_t& number : numbers) number += first_row;
+    for (std::int64_t& number : numbers) number += rows.first_row;
     Matrix<double> values(count, d);
-    points.copy_rows(numbers, values.view());
+    rows.copy(numbers, values.view());
     NeighborLists found(count, searched);
-    points.search({.values = std::as_const(values).view(), .measure = join.measure}, found);
+    rows.search({.values = std::as_const(values).view(), .measure = join.measure}, found);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t row = missing[static_cast<std::size_t>(first + i)];
-      merge_list(lists, row, found, i, join.include_self ? -1 : first_row + row, merged);
+      merge_list(lists, row, found, i, join.include_self ? -1 : rows.first_row + row, merged);
     }
-    lists.candidates += found.candidates;
+    completed.candidates += found.candidates;
   }
-  lists.fallback_queries += std::ssize(missing);
-  return true;
+  return completed;
 }
 
 void nearest_neighbors(const Points& base, PointsView queries, const NeighborOptions& options, const NeighborSink& sink,

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 
 #include "core/points/backend.h"
+#include "core/points/communicator.h"
 #include "core/points/observer.h"
 
 namespace kith {
@@ -38,9 +41,22 @@ double largest_value(const PointsView& values);
 /// Throws Error(data) if the numbers of columns differ, or if inner products could leave the range of float64.
 void check_queries(const Points& base, const PointsView& queries, Measure measure);
 
-/// Searches the rows whose lists a join has left empty. first_row: the number of the first row of the points, which are
-/// all rows. Returns false, and does nothing, if there are so many that searches of all rows are faster.
-bool complete_join(const Points& points, std::int64_t first_row, const SelfJoin& join, NeighborLists& lists);
+/// The rows of a set in itself, for the lists that a join has left empty.
+struct JoinedRows {
+  std::int64_t first_row = 0;  // the number of the first row of all
+  std::int64_t columns = 0;
+  Shard own;  // the rows whose lists are looked at
+  std::function<void(std::span<const std::int64_t> numbers, MatrixView<double> out)> copy;  // of rows of `own`
+  std::function<void(const Queries&, NeighborLists&)> search;                               // among all rows
+};
+/// What completing lists took.
+struct CompletedLists {
+  std::int64_t queries = 0, candidates = 0;
+};
+
+/// Searches the rows whose lists (all rows, k) a join has left empty. Returns nothing, and does nothing, if there are
+/// so many that searches of all rows are faster.
+std::optional<CompletedLists> complete_join(const JoinedRows& rows, const SelfJoin& join, NeighborLists& lists);
 
 /// Finds the nearest rows of `base` for every row of `queries` (n_q, d) and passes them to `sink` in order. Throws
 /// Error(usage) if k exceeds the number of candidates, and what check_queries() throws.

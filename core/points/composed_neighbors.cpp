@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "core/neighbors/merge_lists.h"
-#include "core/neighbors/neighbors.h"
 #include "core/points/composed_points.h"
 
 namespace kith {
@@ -60,9 +59,7 @@ std::optional<NeighborLists> ComposedPoints::self_join(const SelfJoin& join) con
   if (!processes_.is_alone() || shards_.empty()) return std::nullopt;
   std::vector<const Points*> shards;
   for (const auto& shard : shards_) shards.push_back(shard.get());
-  std::optional<NeighborLists> lists = shards_.front()->join_shards(shards, *threads_, join);
-  if (lists && !complete_join(*this, first_row_, join, *lists)) return std::nullopt;
-  return lists;
+  return shards_.front()->join_shards(shards, *threads_, join);
 }
 
 void ComposedPoints::merge_lists(NeighborLists& lists, std::int64_t first, MatrixView<const std::int64_t> rows,

@@ -381,8 +381,7 @@ class Points {
   /// does not pay or memory is short. The points must hold all rows of the data set.
   virtual std::optional<NeighborLists> self_join(const SelfJoin&) const { return std::nullopt; }
   /// self_join() of rows that several devices hold: each takes all rows, and finds the lists of its own. shards: all
-  /// rows in their order, of which these are the first, each held by a device of the same kind. Lists without an entry
-  /// are missing (complete_join() in core/neighbors/neighbors.h).
+  /// rows in their order, of which these are the first, each held by a device of the same kind.
   virtual std::optional<NeighborLists> join_shards(std::span<const Points* const> /*shards*/, Threads&,
                                                    const SelfJoin&) const {
     return std::nullopt;

@@ -172,7 +172,17 @@ class CudaPoints final : public Points {
   }
   std::optional<NeighborLists> self_join(const SelfJoin& join) const override {
     std::optional<NeighborLists> lists = with_memory(held_, [&] { return cuda::self_join(held_, join); });
-    if (lists && !complete_join(*this, held_.first_row, join, *lists)) return std::nullopt;
+    if (!lists) return std::nullopt;
+    const auto completed = complete_join(
+        {.first_row = held_.first_row,
+         .columns = columns(),
+         .own = {0, rows()},
+         .copy = [this](std::span<const std::int64_t> numbers, MatrixView<double> out) { copy_rows(numbers, out); },
+         .search = [this](const Queries& queries, NeighborLists& found) { search(queries, found); }},
+        join, *lists);
+    if (!completed) return std::nullopt;
+    lists->candidates += completed->candidates;
+    lists->fallback_queries += completed->queries;
     return lists;
   }
   std::optional<NeighborLists> join_shards(std::span<const Points* const> shards, Threads& threads,

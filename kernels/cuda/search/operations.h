@@ -18,7 +18,7 @@ void search(const HeldRows<T>& held, const Queries& queries, NeighborLists& list
 template <class T>
 std::optional<NeighborLists> self_join(const HeldRows<T>& held, const SelfJoin& join);
 
-// row_join.cu
+// row_join.cu; no lists are missing
 template <class T>
 std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> parts, Threads& threads,
                                          const SelfJoin& join);

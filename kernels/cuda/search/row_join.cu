@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/neighbors/neighbors.h"
 #include "kernels/cuda/runtime/memory.h"
 #include "kernels/cuda/screen/prepare.h"
 #include "kernels/cuda/search/cells.h"
@@ -122,6 +123,29 @@ HeldRows<T> all_rows(std::span<const HeldRows<T>* const> parts, std::size_t p, s
   return all;
 }
 
+/// The lists of the rows that `part` holds, among all rows. Lists that the join leaves empty are searched here too,
+/// where all rows are, and a tree or cells of them.
+template <class T>
+std::optional<CompletedLists> join_part(const HeldRows<T>& all, const HeldRows<T>& part, const SelfJoin& join,
+                                        const Shard& own, NeighborLists& lists) {
+  const auto candidates = join_rows(all, join, own, ListsView(lists, own.first, own.count));
+  if (!candidates) return std::nullopt;
+  auto completed =
+      complete_join({.first_row = all.first_row,
+                     .columns = all.columns(),
+                     .own = own,
+                     .copy =
+                         [&part](std::span<const std::int64_t> numbers, MatrixView<double> out) {
+                           std::vector<std::int64_t> places(numbers.begin(), numbers.end());
+                           for (std::int64_t& place : places) place -= part.first_row;
+                           part.host.copy_values(places, out);
+                         },
+                     .search = [&all](const Queries& queries, NeighborLists& found) { search(all, queries, found); }},
+                    join, lists);
+  if (completed) completed->candidates += *candidates;
+  return completed;
+}
+
 }  // namespace
 
 template <class T>
@@ -140,7 +164,7 @@ std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> par
   }
   make_peers(devices);                                                    // else the copies go through the host
   NeighborLists lists = NeighborLists::uninitialized(n, join.neighbors);  // of which each part fills its own
-  std::vector<std::optional<std::int64_t>> found(parts.size());
+  std::vector<std::optional<CompletedLists>> found(parts.size());
   std::atomic<bool> ended = false;
   threads.run_on_each([&](std::size_t p) {
     check(cudaSetDevice(parts[p]->context->device));
@@ -150,7 +174,7 @@ std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> par
       if (p == 0 && join.progress) join.progress(rows);
     };
     try {
-      found[p] = join_rows(all_rows(parts, p, n), own, shares[p], ListsView(lists, shares[p].first, shares[p].count));
+      found[p] = join_part(all_rows(parts, p, n), *parts[p], own, shares[p], lists);
     } catch (const OutOfMemory&) {  // searches of the parts need less memory
     } catch (const Ended&) {
     } catch (...) {
@@ -160,7 +184,10 @@ std::optional<NeighborLists> join_shards(std::span<const HeldRows<T>* const> par
     if (!found[p]) ended = true;
   });
   if (ended) return std::nullopt;
-  for (const auto& candidates : found) lists.candidates += *candidates;
+  for (const auto& part : found) {
+    lists.candidates += part->candidates;
+    lists.fallback_queries += part->queries;
+  }
   return lists;
 }
 
