@@ -76,8 +76,8 @@ void declare(OptionSet& set, ImageOptions& options) {
   set.text(
       {.names = "--palette",
        .value = "FILE",
-       .help = "Write the colours and their shares: text, or .gpl (GIMP). They are printed, too, on a terminal beside "
-               "a block of each.",
+       .help = "Write the colours and their shares: text, .gpl (GIMP) or .h5; or squares of the colours, .png. They "
+               "are printed, too, on a terminal beside a block of each.",
        .no_effect = {sobel},
        .refused = {when([&options] { return !options.has_common_palette() && !options.is_sobel(); },
                         "--palette names one file, but every picture gets its own colours; give "
@@ -85,7 +85,8 @@ void declare(OptionSet& set, ImageOptions& options) {
       options.palette);
   set.text({.names = "--palette-from",
             .value = "FILE",
-            .help = "Use these colours: text (#rrggbb) or .gpl, as --palette writes them.",
+            .help = "Use these colours: text (#rrggbb), .gpl, a picture of squares (.png), or k x 3 values from 0 to "
+                    "255 in any file that kith reads.",
             .input = Input::file,
             .stored = Stored::if_changed,
             .no_effect = {sobel}},
@@ -337,7 +338,7 @@ void ImageJob::show() {
   }
   if (!options_.palette.empty()) {
     progress.phase("write", 0);
-    write_palette(options_.palette, other_output(palette_endings()), common_palette_);
+    write_palette(options_.palette, other_output(palette_endings()), stored_command(), common_palette_);
   }
 }
 
@@ -349,7 +350,7 @@ int run_image(const Arguments& arguments) {
                  .summary = "fewer colours in pictures by k-means; borders of regions, and edges.",
                  .usage = "PICTURE... [-k K] [-o OUT.png] [options]",
                  .examples = {"kith image photo.jpg -k 16 -o few.png",
-                              "kith image photo.jpg -k 8 --palette colors.gpl     # prints the colours, too",
+                              "kith image photo.jpg -k 8 --palette colors.png     # prints the colours, too",
                               "kith image *.jpg -k 16 -o few/",
                               "kith image photo.jpg -k 30 --spatial 1 --edges regions -o regions.png",
                               "kith image scan.png --edges sobel -o edges.png"},
@@ -358,7 +359,8 @@ int run_image(const Arguments& arguments) {
   if (!set.parse(arguments)) return 0;
   ImageJob job(set, options);
   job.open();
-  if (!begin(job, {.stored_command = job.stored_command(), .writes_result = !options.labels.empty()})) return 0;
+  const bool has_result = !options.labels.empty() || !options.palette.empty();
+  if (!begin(job, {.stored_command = job.stored_command(), .writes_result = has_result})) return 0;
   job.compute();
   end_computation(job);
   job.show();

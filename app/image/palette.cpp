@@ -4,15 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <sstream>
 #include <utility>
 
 #include "app/cli/terminal.h"
+#include "app/cli/words.h"
+#include "app/run/results.h"
 #include "core/points/data_plan.h"
 #include "core/points/weights.h"
 #include "data/io/input_bytes.h"
+#include "data/io/location.h"
 #include "data/io/quoted.h"
+#include "data/picture/picture.h"
+#include "data/reading.h"
 #include "data/results/other_formats.h"
 
 namespace kith::app {
@@ -62,6 +68,29 @@ std::vector<Pixel> parse_palette(const std::string& text, const std::string& nam
   return colors;
 }
 
+std::vector<Pixel> matrix_palette(const std::string& location) {
+  const auto source = data::open_points(location, {.precision = data::Precision::f64});
+  if (source->columns() != 3) {
+    throw Error(ExitCode::data, fmt::format("{}: expected colours, k x 3 values from 0 to 255, found {} x {}",
+                                            source->name(), source->rows(), source->columns()));
+  }
+  data::Reading reading(*source);
+  reading.wait_for(source->rows());
+  const auto values = std::get<MatrixView<const double>>(reading.values());
+  std::vector<Pixel> colors;
+  for (std::int64_t i = 0; i < values.rows; ++i) {
+    for (const double value : values.row(i)) {
+      if (value >= 0.0 && value <= 255.0 && std::rint(value) == value) continue;
+      throw Error(ExitCode::data,
+                  fmt::format("{}: row {} (counted from 1): expected whole numbers from 0 to 255, found {}",
+                              source->name(), i + 1, value));
+    }
+    const auto channel = [&](int j) { return static_cast<unsigned>(values(i, j)); };
+    colors.push_back(color_of(channel(0), channel(1), channel(2)));
+  }
+  return colors;
+}
+
 void put(const ColorConverter& convert, const Pixel& pixel, std::span<float> row) {
   const Color color = convert(pixel);
   for (int j = 0; j < 3; ++j) row[j] = static_cast<float>(color[j]);
@@ -104,6 +133,35 @@ ColorClusters all_colors(const Matrix<float>& rows, const std::vector<double>& c
   return out;
 }
 
+/// A square for each colour, in lines of eight or, if there are many, in as many lines as columns; what remains of the
+/// last line is transparent.
+void write_swatches(const std::string& path, const data::OutputOptions& options,
+                    const std::vector<PaletteColor>& palette) {
+  constexpr std::int64_t kLeastColumns = 8, kSide = 64, kSmallSide = 8, kFewColors = 1024;
+  const auto colors = std::ssize(palette);
+  const auto square = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(colors))));
+  const std::int64_t columns = std::min(colors, std::max(square, kLeastColumns));
+  const std::int64_t side = colors <= kFewColors ? kSide : kSmallSide;
+  const PictureSize size{.width = columns * side, .height = (colors + columns - 1) / columns * side};
+  std::vector<std::uint8_t> pixels(static_cast<std::size_t>(4 * size.pixels()), 0);
+  std::uint8_t* next = pixels.data();
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    for (std::int64_t x = 0; x < size.width; ++x, next += 4) {
+      const std::int64_t at = y / side * columns + x / side;
+      if (at >= colors) continue;
+      const Pixel& color = palette[static_cast<std::size_t>(at)].color;
+      next[0] = static_cast<std::uint8_t>(byte_of(color.red));
+      next[1] = static_cast<std::uint8_t>(byte_of(color.green));
+      next[2] = static_cast<std::uint8_t>(byte_of(color.blue));
+      next[3] = 255;
+    }
+  }
+  data::PngPicture picture{size};
+  picture.pixels = pixels;
+  picture.channels = 4;
+  data::write_png(path, options, picture);
+}
+
 }  // namespace
 
 std::string hex_of(const Pixel& color) {
@@ -116,29 +174,64 @@ double share_of(const PaletteColor& entry, const std::vector<PaletteColor>& pale
   return all > 0 ? static_cast<double>(entry.pixels) / static_cast<double>(all) : 0.0;
 }
 
-std::vector<std::string> palette_endings() { return {".txt", ".gpl"}; }
+std::vector<std::string> palette_endings() { return {".txt", ".gpl", ".h5", ".png"}; }
 
-std::vector<Pixel> read_palette(const std::string& file) {
+/// The colours of a picture of squares, in the order of its pixels.
+static std::vector<Pixel> picture_palette(const std::string& file) {
+  constexpr std::size_t kMostColors = 1024;
+  std::vector<Pixel> colors;
+  for (const Pixel& pixel : data::read_picture(file, [](PictureSize) {}).pixels) {
+    if (pixel.alpha == 0 || (!colors.empty() && colors.back() == pixel)) continue;
+    if (std::find(colors.begin(), colors.end(), pixel) == colors.end()) colors.push_back(pixel);
+    if (colors.size() <= kMostColors) continue;
+    throw Error(ExitCode::data, fmt::format("{}: expected a picture of squares with at most {} colours, found more; to "
+                                            "find few, kith image {} -k 8 --palette colors.gpl",
+                                            quoted(file), kMostColors, shell_word(file)));
+  }
+  return colors;
+}
+
+std::vector<Pixel> read_palette(const std::string& location) {
+  const std::string file = data::parse_location(location).file;
   const data::InputBytes input = data::InputBytes::open(file, "a palette");
-  const std::string head = input.begin(std::ssize(kGimp));
-  if (head != kGimp && !head.starts_with("#")) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected a palette, lines with colours such as #1a2b3c or the text of GIMP (.gpl), "
-                            "found another file; give one as --palette FILE.txt writes it",
-                            quoted(file)));
+  const std::string head = input.begin(16);
+  std::vector<Pixel> colors;
+  if (head.starts_with(kGimp) || head.starts_with("#")) {
+    if (input.size() > kMostText) {
+      throw Error(ExitCode::data, fmt::format("{}: expected a palette of at most {} bytes, found {}", quoted(file),
+                                              kMostText, input.size()));
+    }
+    colors = parse_palette(input.begin(input.size()), file);
+  } else if (head.starts_with("\x89PNG") || head.starts_with("\xff\xd8\xff")) {
+    colors = picture_palette(file);
+  } else {
+    colors = matrix_palette(location);
   }
-  if (input.size() > kMostText) {
-    throw Error(ExitCode::data, fmt::format("{}: expected a palette of at most {} bytes, found {}", quoted(file),
-                                            kMostText, input.size()));
-  }
-  std::vector<Pixel> colors = parse_palette(input.begin(input.size()), file);
   if (colors.empty())
     throw Error(ExitCode::data, fmt::format("{}: expected a colour or more, found none", quoted(file)));
   return colors;
 }
 
-void write_palette(const std::string& path, const data::OutputOptions& options,
+void write_palette(const std::string& path, const data::OutputOptions& options, const std::string& command,
                    const std::vector<PaletteColor>& palette) {
+  if (path.ends_with(".h5")) {
+    data::ResultFile file(path, options);
+    write_origin(file, "kith-palette", command);
+    Matrix<std::uint8_t> colors(std::ssize(palette), 3);
+    std::vector<std::int64_t> counts;
+    for (std::int64_t i = 0; i < colors.rows(); ++i) {
+      const Pixel& color = palette[i].color;
+      colors(i, 0) = static_cast<std::uint8_t>(byte_of(color.red));
+      colors(i, 1) = static_cast<std::uint8_t>(byte_of(color.green));
+      colors(i, 2) = static_cast<std::uint8_t>(byte_of(color.blue));
+      counts.push_back(palette[i].pixels);
+    }
+    file.create_matrix<std::uint8_t>("colors", colors.rows(), 3);
+    file.write_rows<std::uint8_t>("colors", 0, std::as_const(colors).view());
+    file.dataset("counts", std::span<const std::int64_t>(counts));
+    return file.finish();
+  }
+  if (path.ends_with(".png")) return write_swatches(path, options, palette);
   const bool is_gimp = path.ends_with(".gpl");
   std::string text = is_gimp ? fmt::format("{}\nName: kith\n#\n", kGimp) : "";
   for (const PaletteColor& entry : palette) {

@@ -46,11 +46,14 @@ double share_of(const PaletteColor& entry, const std::vector<PaletteColor>& pale
 /// The endings of --palette, for OutputOptions.
 std::vector<std::string> palette_endings();
 
-/// Reads the colours of a text file or a GIMP palette. Throws Error(data) with the line, and the errors of the readers.
-std::vector<Pixel> read_palette(const std::string& file);
+/// Reads the colours of a text file, a GIMP palette, or a matrix of k x 3 values from 0 to 255. Throws Error(data) with
+/// the line, and the errors of the readers.
+std::vector<Pixel> read_palette(const std::string& location);
 
-/// Writes the colours with their shares; the ending decides: .gpl (GIMP), else text. Throws Error(output).
-void write_palette(const std::string& path, const data::OutputOptions& options,
+/// Writes the colours with their shares; the ending decides: .gpl (GIMP), .h5 (/colors, /counts), .png (a square for
+/// each, eight or more in a line), else text.
+/// command: as stored in results. Throws Error(output).
+void write_palette(const std::string& path, const data::OutputOptions& options, const std::string& command,
                    const std::vector<PaletteColor>& palette);
 /// A line for each colour: its number, colour, pixels and share; with color_block() before them.
 std::string palette_table(const std::vector<PaletteColor>& palette);

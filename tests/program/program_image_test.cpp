@@ -115,27 +115,47 @@ TEST_CASE("image takes the colours of a palette in every format") {
   const Setting there{.folder = folder / ""};
   write_bytes(folder / "p.ppm", stripes(30, 12));
   write_bytes(folder / "c.txt", "#c80a0a\n#0a0ac8 0.5\n#00ff00\n");
+  write_bytes(folder / "c.csv", "r,g,b\n200,10,10\n10,10,200\n0,255,0\n");
   done({"image", "p.ppm", "--palette-from", "c.txt", "-o", "a.png", "--palette", "b.gpl"}, there);
-  done({"image", "p.ppm", "--palette-from", "b.gpl", "-o", "b.png", "--palette", "d.txt"}, there);
-  CHECK(bytes_of(folder / "a.png") == bytes_of(folder / "b.png"));
-  CHECK(bytes_of(folder / "d.txt") == "#c80a0a 0.333333 120\n#0a0ac8 0.333333 120\n#00ff00 0.333333 120\n");
+  done({"image", "p.ppm", "--palette-from", "b.gpl", "-o", "b.png", "--palette", "c.h5"}, there);
+  done({"image", "p.ppm", "--palette-from", "c.h5:/colors", "-o", "c.png"}, there);
+  done({"image", "p.ppm", "--palette-from", "c.csv", "-o", "d.png"}, there);
+  done({"image", "p.ppm", "--palette-from", "c.txt", "-o", "x.png", "--palette", "squares.png"}, there);
+  done({"image", "p.ppm", "--palette-from", "squares.png", "-o", "e.png"}, there);
+  for (const char* other : {"b.png", "c.png", "d.png", "e.png"})
+    CHECK(bytes_of(folder / "a.png") == bytes_of(folder / other));
+  CHECK(stored(folder / "c.h5:/counts") == std::vector<double>{120, 120, 120});
   write_bytes(folder / "bad.txt", "#c80a0a\nred\n");
   refuses(3, {"image", "p.ppm", "--palette-from", "bad.txt"}, {"bad.txt: line 2", "found 'red'"}, there);
-  refuses(3, {"image", "p.ppm", "--palette-from", "a.png"}, {"a.png: expected a palette", "--palette FILE.txt"}, there);
+  write_bytes(folder / "bad.csv", "r,g,b\n1,2,3\n1,2,300\n");
+  refuses(3, {"image", "p.ppm", "--palette-from", "bad.csv"}, {"bad.csv", "row 2", "300"}, there);
 }
 
-TEST_CASE("image prints the colours in the same run as the picture") {
+TEST_CASE("image writes squares of its colours, and prints the colours in the same run as the picture") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
   write_bytes(folder / "p.ppm", stripes(30, 12));
   const Words words{"image", "p.ppm", "-k", "3", "--space", "srgb", "-f", "-o", "o.png"};
   CHECK(done(words, there).out.empty());
-  const Outcome run = done(plus(words, {"--palette", "s.txt"}), there);
+  const Outcome run = done(plus(words, {"--palette", "s.png"}), there);
   for (const char* color : {"#c90a0a       120   33.3 %", "#0ac90a       120", "#0a0ac9       120"}) {
     CHECK(run.out.find(color) != std::string::npos);
   }
   CHECK(run.out.find('\033') == std::string::npos);  // this is no terminal
-  CHECK(done(plus(words, {"-q", "--palette", "s.txt"}), there).out.empty());
+  CHECK(done(plus(words, {"-q", "--palette", "s.png"}), there).out.empty());
+  // Three squares of these colours and of equal size.
+  const Outcome squares = done({"image", "s.png", "-k", "9"}, there);
+  CHECK(squares.says("s.png, 64 x 192"));
+  for (const char* color : {"#c90a0a      4096", "#0ac90a      4096", "#0a0ac9      4096"}) {
+    CHECK(squares.out.find(color) != std::string::npos);
+  }
+  // Ten squares in two lines; six places are transparent.
+  std::string many = "P6 10 1 255\n";
+  for (int i = 0; i < 10; ++i) many += {static_cast<char>(10 * i), 0, 0};
+  write_bytes(folder / "m.ppm", many);
+  done({"image", "m.ppm", "-k", "10", "--palette", "m.png"}, there);
+  CHECK(done({"image", "m.png", "-k", "99"}, there).says("m.png, 128 x 512"));
+  CHECK(done({"image", "m.png", "-k", "99"}, there).says("has 10 colours"));
 }
 
 TEST_CASE("image gives several pictures the palette of a file, or one each") {
