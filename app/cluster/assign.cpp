@@ -32,12 +32,137 @@
 namespace kith::app {
 namespace {
 
+struct CentroidDistanceOptions {
+  std::int64_t top = 0;  // nearest centroids of each row; 0: none
+  bool all = false;
+  bool is_none() const { return top == 0 && !all; }
+};
+
+constexpr std::int64_t kCentroidDistanceBytes = std::int64_t{64} << 20;  // of distances as float64 at a time
+
+std::int64_t usual_block(std::int64_t centroids, std::int64_t columns) {
+  return std::max<std::int64_t>(1, kCentroidDistanceBytes / (8 * std::max(centroids, columns)));
+}
+
+/// Squared distances of rows from `first` on, as they are stored.
+template <class T>
+void write_rows(data::ResultFile& file, const char* name, std::int64_t first, MatrixView<const double> squared,
+                const data::Reading& reading) {
+  const Matrix<T> roots = convert_distances<T>(squared, Unit::root, first);
+  const Matrix<T> all = in_file_rows<T>(roots.view(), first, std::numeric_limits<T>::quiet_NaN(), reading);
+  file.write_rows<T>(name, first_file_row(first, reading), all.view());
+}
+
+template <class T>
+void write_top(data::ResultFile& file, std::int64_t top, const HeldPoints& held, const Points& centroids, Job& job) {
+  const data::Reading& reading = *held.values;
+  file.create_matrix<std::int32_t>("nearest_centroids", reading.source().rows(), top);
+  file.create_matrix<T>("nearest_distances", reading.source().rows(), top);
+  nearest_neighbors(
+      centroids, reading.values(), {.neighbors = top, .block_queries = job.common.block_rows},
+      [&](std::int64_t first, const NeighborLists& lists) {
+        Matrix<std::int32_t> index(lists.index.rows(), lists.index.columns());
+        std::copy(lists.index.data(), lists.index.data() + lists.index.size(), index.data());
+        const auto all = in_file_rows<std::int32_t>(index.view(), first, -1, reading);
+        file.write_rows<std::int32_t>("nearest_centroids", first_file_row(first, reading), all.view());
+        write_rows<T>(file, "nearest_distances", first, lists.distance.view(), reading);
+      },
+      job.progress);
+}
+
+template <class T>
+void write_all(data::ResultFile& file, const HeldPoints& held, const Points& centroids, Job& job) {
+  const data::Reading& reading = *held.values;
+  const PointsView values = reading.values();
+  const std::int64_t rows = rows_of(values), columns = columns_of(values), chosen = job.common.block_rows;
+  file.create_matrix<T>("all_distances", reading.source().rows(), centroids.rows());
+  const std::int64_t block =
+      std::clamp<std::int64_t>(chosen > 0 ? chosen : usual_block(centroids.rows(), columns), 1, rows);
+  Matrix<double> queries(block, columns), out(block, centroids.rows());
+  for (std::int64_t first = 0; first < rows; first += block) {
+    const std::int64_t here = std::min(block, rows - first);
+    std::visit(
+        [&](const auto& view) {
+          const auto part = view.middle(first, here);
+          std::copy(part.data, part.data + part.size(), queries.data());
+        },
+        values);
+    centroids.all_distances({queries.view().middle(0, here)}, out.view().middle(0, here));
+    write_rows<T>(file, "all_distances", first, out.view().middle(0, here), reading);
+  }
+}
+
+/// unwritten: reasons why the output has no place for them.
+void add_centroid_distance_options(OptionSet& set, CentroidDistanceOptions& options,
+                                   const std::vector<Reason>& unwritten) {
+  set.integer({.names = "--top",
+               .value = "M",
+               .help = "Also write the M nearest centroids of every point and their distances.",
+               .shown_default = "none",
+               .stored = {Stored::if_changed, position::kExtra},
+               .no_effect = unwritten},
+              {1, std::numeric_limits<std::int32_t>::max()}, options.top);
+  set.flag({.names = "--all-distances",
+            .help = "Also write every point's distance to every centroid.",
+            .stored = {Stored::if_changed, position::kExtra},
+            .no_effect = unwritten},
+           options.all);
+}
+
+/// Throws Error(usage) if --top is larger than the number of centroids.
+void check(const CentroidDistanceOptions& options, std::int64_t centroids, const std::string& name) {
+  if (options.top <= centroids) return;
+  throw Error(ExitCode::usage, fmt::format("--top {}: {} has {} centroids; expected at most {}", options.top, name,
+                                           centroids, centroids));
+}
+
+/// Host bytes for computing them.
+std::int64_t centroid_distance_bytes(const CentroidDistanceOptions& options, const data::PointSource& points,
+                                     MatrixView<const double> centroids, const CommonOptions& common) {
+  const std::int64_t k = centroids.rows, columns = centroids.columns, chosen = common.block_rows;
+  std::int64_t bytes = 0;
+  if (options.top > 0) {
+    const std::int64_t searched = bytes_per_query(options.top, columns);
+    bytes = block_bytes({points.rows(), searched + 24 * options.top, chosen, kQueryBlockBytes / searched});
+  }
+  if (options.all) {  // distances, twice more as written, and the rows as float64
+    const std::int64_t of_row = 24 * k + 8 * columns;
+    bytes = std::max(bytes, block_bytes({points.rows(), of_row, chosen, usual_block(k, columns)}));
+  }
+  return bytes;
+}
+
+/// Prints the size of these datasets and writes them block by block: /nearest_centroids (n, M) with /nearest_distances
+/// (n, M), and /all_distances (n, k), by the definition. Dropped rows have -1 and NaN. centroids: (k, d)
+void write_centroid_distances(data::ResultFile& file, const CentroidDistanceOptions& options, const HeldPoints& held,
+                              MatrixView<const double> centroids, Job& job) {
+  if (options.is_none()) return;
+  const data::PointSource& source = held.values->source();
+  const bool narrow = source.value_class() == ValueClass::f32;
+  const std::int64_t size = narrow ? sizeof(float) : sizeof(double);
+  std::int64_t of_row = 0;
+  if (options.top > 0) of_row += options.top * (size + static_cast<std::int64_t>(sizeof(std::int32_t)));
+  if (options.all) of_row += centroids.rows * size;
+  const std::int64_t bytes = checked_product(source.rows(), of_row, "distances");
+  Terminal::instance().say(fmt::format("distances to centroids: {} in {}", show_bytes(bytes), job.common.output));
+  const auto points = held.backend->hold({centroids, 0});
+  points->prepare(make_plan(*points));
+  if (options.top > 0) {
+    narrow ? write_top<float>(file, options.top, held, *points, job)
+           : write_top<double>(file, options.top, held, *points, job);
+  }
+  if (options.all) {
+    narrow ? write_all<float>(file, held, *points, job) : write_all<double>(file, held, *points, job);
+  }
+}
+
 struct AssignOptions {
   std::string points;
   std::string centroids;
   bool save_distances = false;
   double max_distance = std::numeric_limits<double>::quiet_NaN();  // NaN: none
-  std::string labels;                                              // a file; empty: none
+  CentroidDistanceOptions distances;
+  std::string labels;  // a file; empty: none
   std::string write_obs;
   bool follow = false;
   CommonOptions common;
@@ -64,12 +189,14 @@ void declare(OptionSet& set, AssignOptions& options) {
               .shown_default = "none",
               .stored = {Stored::if_changed, position::kExtra}},
              options.max_distance);
-  add_follow_option(set, options.follow, "POINTS", options.points,
-                    {"--labels", "--append", "--write-obs", "--weights", "--weight-column"});
+  add_follow_option(
+      set, options.follow, "POINTS", options.points,
+      {"--labels", "--append", "--write-obs", "--top", "--all-distances", "--weights", "--weight-column"});
   add_distance_option(set, options.save_distances, options.common, options.labels, options.write_obs);
   for (Reason& reason : set["--save-distances"].no_effect) {
     reason = [&options, reason] { return options.follow ? "" : reason(); };
   }
+  add_centroid_distance_options(set, options.distances, output_reasons(options.common, options.write_obs));
   add_label_option(set, options.labels, options.write_obs, options.common);
   add_weight_options(set, options.common);
   add_missing_options(set, options.common, false, kDroppingHelp);
@@ -184,6 +311,7 @@ Centroids open_inputs(AssignOptions& options, PointsRun& run) {
   check_label_output(run, options.write_obs);
   check_columns(options, *run.source, centroids.columns);
   read_weights(run);
+  check(options.distances, centroids.values.rows(), options.centroids);
   return centroids;
 }
 
@@ -218,15 +346,19 @@ int follow_points(AssignOptions& options, PointsRun& run) {
 
 Needs needs_of(const AssignOptions& options, MatrixView<const double> centroids, const PointsRun& run) {
   const data::PointSource& points = *run.source;
+  const bool only_assigns = options.distances.is_none();
   Needs needs{
       .stored_command = run.set.stored_command(stored_words("POINTS", points, points.value_class(), run.common)),
       .writes_result = !run.target.empty(),
       .held_row_bytes = listed_row_bytes(points, centroids.rows)};
   needs.bytes = assignment_bytes(points, {.clusters = centroids.rows,
                                           .keeps_distances = options.save_distances || options.has_limit(),
-                                          .threads = planned_threads(run.common)});
+                                          .threads = planned_threads(run.common)}) +
+                centroid_distance_bytes(options.distances, points, centroids, run.common);
   needs.use = {needs.bytes - points.rows() * needs.held_row_bytes, needs.bytes, "by the screens that the data allow"};
+  if (!only_assigns) needs.all_rows = "distances to several centroids need all rows in memory";
   needs.work = {preparing(), {.phase = "assign", .operation = Operation::assign, .size = centroids.rows}};
+  needs.is_all_work = only_assigns;
   needs.result_bytes = label_bytes(points, options.save_distances);
   return needs;
 }
@@ -308,7 +440,7 @@ Assigned assign(const AssignOptions& options, MatrixView<const double> centroids
 /// The result of points none of which the model knows.
 Assigned without_labels(const AssignOptions& options, MatrixView<const double> centroids, const data::AllDropped& error,
                         PointsRun& run) {
-  if (!options.has_model || !processes().is_alone()) throw error;
+  if (!options.has_model || !options.distances.is_none() || !processes().is_alone()) throw error;
   for (const std::string& remark : run.source->remarks()) {
     run.progress.warning(fmt::format("{}: {}", run.source->name(), remark));
   }
@@ -354,6 +486,10 @@ void write(const Assigned& found, const AssignOptions& options, PointsRun& run) 
   if (const auto model = table_model(options.centroids)) data::write_model(file, *model);
   write_assignment(file, result);
   if (options.save_distances) write_distances(file, result.distances, value_class);
+  if (!options.save_distances && !options.distances.is_none()) {
+    file.attribute("distances", std::string(name_of(Unit::root)));
+  }
+  write_centroid_distances(file, options.distances, run.held, result.centroids.view(), run);
   file.finish();
 }
 

@@ -80,7 +80,10 @@ Matrix<T> in_file_rows(MatrixView<const T> values, std::int64_t first, T elsewhe
   return all;
 }
 
+template Matrix<float> in_file_rows(MatrixView<const float>, std::int64_t, float, const data::Reading&);
 template Matrix<double> in_file_rows(MatrixView<const double>, std::int64_t, double, const data::Reading&);
+template Matrix<std::int32_t> in_file_rows(MatrixView<const std::int32_t>, std::int64_t, std::int32_t,
+                                           const data::Reading&);
 template Matrix<std::int64_t> in_file_rows(MatrixView<const std::int64_t>, std::int64_t, std::int64_t,
                                            const data::Reading&);
 

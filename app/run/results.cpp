@@ -404,6 +404,11 @@ std::int64_t label_bytes(const data::PointSource& points, bool with_distances) {
   return points.rows() * (4 + (with_distances ? a_distance : 0));
 }
 
+std::int64_t block_bytes(const BlockMemory& block) {
+  const std::int64_t chosen = block.block_rows > 0 ? block.block_rows : block.usual_rows;
+  return checked_product(std::clamp<std::int64_t>(chosen, 1, block.rows), block.row_bytes, "rows of one block");
+}
+
 std::string cluster_table(const KMeansResult& result) {
   const std::int64_t rows = std::accumulate(result.counts.begin(), result.counts.end(), std::int64_t{0});
   const bool nearest = !result.nearest_row.empty(), weighted = !result.weights.empty();

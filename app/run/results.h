@@ -115,6 +115,16 @@ std::int64_t listed_row_bytes(const data::PointSource& points, std::int64_t clus
 /// Bytes of labels, and of distances, in a result.
 std::int64_t label_bytes(const data::PointSource& points, bool with_distances);
 
+/// Host bytes of one block when `rows` rows of results are computed in blocks of `block_rows`, or of `usual_rows` if
+/// that is 0; at least one row.
+struct BlockMemory {
+  std::int64_t rows = 0;
+  std::int64_t row_bytes = 0;
+  std::int64_t block_rows = 0;
+  std::int64_t usual_rows = 0;
+};
+std::int64_t block_bytes(const BlockMemory& block);
+
 /// One line per cluster: points, share, inertia, nearest row if known; then a line for all.
 std::string cluster_table(const KMeansResult& result);
 

@@ -25,8 +25,8 @@ MEMORY = "/dev/shm"
 FILES = {"freeze", "init", "init_labels", "truth", "weights"}
 # Options that print, or write something else than the result that a call returns.
 COMMAND_LINE = {
-    "append", "classify", "components", "dry_run", "explain", "force", "format", "graph", "help",
-    "json", "labels", "mutual", "outliers", "output", "profile", "quiet", "symmetric", "verbose", "write_obs",
+    "all_distances", "append", "classify", "components", "dry_run", "explain", "force", "format", "graph", "help",
+    "json", "labels", "mutual", "outliers", "output", "profile", "quiet", "symmetric", "top", "verbose", "write_obs",
     "write_obsp",
 }  # fmt: skip
 

@@ -1,10 +1,121 @@
-// kith assign beyond labels: the columns and the metric of the model.
-#include <utility>
+// kith assign beyond labels: the nearest centroids of each row, distances to all, and points that are not the model's.
+#include <algorithm>
+#include <cmath>
 
+#include "core/numbers/distance.h"
+#include "data/source.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 
+using namespace kith;
 using namespace kith::testing;
+
+namespace {
+
+/// Roots of the definition's distances, rounded to T, in (distance, index) order for each row.
+struct Expected {
+  std::vector<double> all;     // (n, k)
+  std::vector<double> labels;  // (n, k) ordered
+};
+template <class T>
+Expected definition(const std::vector<double>& points, const std::vector<double>& centroids, std::int64_t d) {
+  Expected expected;
+  const auto k = static_cast<std::int64_t>(centroids.size()) / d;
+  for (std::int64_t i = 0; i < std::ssize(points) / d; ++i) {
+    std::vector<std::pair<double, std::int64_t>> row;
+    for (std::int64_t c = 0; c < k; ++c) {
+      row.emplace_back(squared_distance(points.data() + i * d, centroids.data() + c * d, d), c);
+      expected.all.push_back(static_cast<T>(std::sqrt(row.back().first)));
+    }
+    std::sort(row.begin(), row.end());
+    for (const auto& [distance, c] : row) expected.labels.push_back(static_cast<double>(c));
+  }
+  return expected;
+}
+
+}  // namespace
+
+TEST_CASE("--top and --all-distances are the definition's, ties to the lowest centroid, on every backend") {
+  const Scratch folder;
+  const std::string file = folder / "x.h5", out = folder / "out.h5", other = folder / "other.h5";
+  done({"generate", file, "-n", "300", "-d", "9", "-k", "5", "-q"});
+  constexpr std::int64_t kCentroids = 7, kTop = 3, kColumns = 9;
+  std::vector<double> points = stored(file + ":/points");
+  std::vector<double> centroids(points.begin(), points.begin() + kCentroids * kColumns);
+  std::copy_n(centroids.begin(), kColumns, centroids.begin() + 4 * kColumns);  // 4 repeats 0
+  FileMaker(folder / "c.h5").dataset("c", H5T_IEEE_F64LE, {kCentroids, kColumns}, H5T_NATIVE_DOUBLE, centroids.data());
+  const auto check = [&](const Expected& expected, const Words& more) {
+    for (const std::string& backend : usable_backends()) {
+      Words words{"assign",
+                  file + ":/points",
+                  "--centroids",
+                  folder / "c.h5",
+                  "--top",
+                  "3",
+                  "--all-distances",
+                  "--save-distances",
+                  "-o",
+                  out,
+                  "-f",
+                  "--backend",
+                  backend};
+      words.insert(words.end(), more.begin(), more.end());
+      CHECK(done(words).says("distances to centroids:"));
+      CHECK(stored(out + ":/all_distances") == expected.all);
+      const std::vector<double> nearest = stored(out + ":/nearest_centroids"), labels = stored(out + ":/labels");
+      const std::vector<double> lengths = stored(out + ":/nearest_distances"), own = stored(out + ":/distances");
+      REQUIRE(nearest.size() == 300 * kTop);
+      for (std::int64_t i = 0; i < 300; ++i) {
+        for (std::int64_t j = 0; j < kTop; ++j) {
+          const double c = expected.labels[i * kCentroids + j];
+          if (nearest[i * kTop + j] != c) FAIL("row " << i);
+          if (lengths[i * kTop + j] != expected.all[i * kCentroids + static_cast<std::int64_t>(c)]) FAIL("row " << i);
+        }
+        if (labels[i] != nearest[i * kTop] || own[i] != lengths[i * kTop]) FAIL("row " << i);
+      }
+    }
+  };
+  check(definition<float>(points, centroids, kColumns), {});
+  check(definition<double>(points, centroids, kColumns), {"--precision", "f64", "--block-rows", "7"});
+  // In blocks and on several threads the file is the same, to the byte.
+  const Words start{
+      "assign", file + ":/points", "--centroids", folder / "c.h5", "--top", "7", "--all-distances", "-f", "-q", "-o"};
+  const auto write = [&](const std::string& to, const Words& more) {
+    Words words = start;
+    words.push_back(to);
+    words.insert(words.end(), more.begin(), more.end());
+    done(words);
+  };
+  write(out, {"--threads", "1"});
+  for (const Words& how : {Words{"--threads", "3"}, Words{"--block-rows", "1"}, Words{"--block-rows", "299"}}) {
+    write(other, how);
+    CHECK(bytes_of(out) == bytes_of(other));
+  }
+}
+
+TEST_CASE("rows that were dropped have -1 and NaN in every list, wherever blocks end") {
+  const Scratch folder;
+  const std::string table = folder / "t.csv", out = folder / "out.h5";
+  write_bytes(table, "x,y\n,1\n0,0\n,\n0,3\n4,0\n4,\n");
+  FileMaker(folder / "c.h5").floats("c", {2, 2}, {0, 0, 4, 0});
+  for (const char* block : {"0", "1", "2"}) {
+    done({"assign", table, "--centroids", folder / "c.h5", "--nan", "drop", "--top", "2", "--all-distances", "-o", out,
+          "-f", "-q", "--block-rows", block});
+    CHECK(stored(out + ":/nearest_centroids") == std::vector<double>{-1, -1, 0, 1, -1, -1, 0, 1, 1, 0, -1, -1});
+    const std::vector<double> all = stored(out + ":/all_distances");
+    const std::vector<double> expected{0, 0, 0, 4, 0, 0, 3, 5, 4, 0, 0, 0};
+    REQUIRE(all.size() == expected.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool dropped = i / 2 == 0 || i / 2 == 2 || i / 2 == 5;
+      CHECK((dropped ? std::isnan(all[i]) : all[i] == expected[i]));
+    }
+    const std::vector<double> lengths = stored(out + ":/nearest_distances");
+    CHECK(std::isnan(lengths[0]));
+    CHECK(lengths[6] == 3);
+    CHECK(lengths[7] == 5);
+    CHECK(std::isnan(lengths[11]));
+  }
+}
 
 TEST_CASE("the columns of a model are found by name, in any order, among others") {
   const Scratch folder;
@@ -47,6 +158,14 @@ TEST_CASE("points whose columns are not the model's are refused with the first d
   write_bytes(other, "0,0,1\n");
   refuses(3, {"assign", other, "--centroids", model},
           {"model.h5: expected 3 columns", "u.csv has", "found 2", "--columns"});
+  refuses(2, {"assign", table, "--columns", "a,c", "--centroids", model, "--top", "3"},
+          {"--top 3", "2 centroids", "at most 2"});
+  const Outcome run =
+      done({"assign", table, "--columns", "a,c", "--centroids", model, "--top", "1", "--all-distances"});
+  CHECK(run.says("--top has no effect: there is no --output"));
+  CHECK(run.says("--all-distances has no effect: there is no --output"));
+  CHECK(done({"assign", table, "--columns", "a,c", "--centroids", model, "--top", "1", "-o", folder / "l.csv"})
+            .says("--top has no effect: the output contains only labels"));
 }
 
 TEST_CASE("centroids of a result bring its metric; another one is refused") {

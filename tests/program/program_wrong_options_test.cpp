@@ -87,6 +87,7 @@ const Wrong kValues[] = {
     {2, "sweep p.csv -k 2-7", "-k 2-7 | p.csv | expected at most 6 clusters | has only 6 rows |"},
     {2, "sweep p.csv -k 2-4 --init p.csv", "--init | | expected k-means++, | found 'p.csv' |"},
     {2, "sweep p.csv -k 2-4 --gap 0", "--gap | | expected a whole number from 1 to 10000 | found '0' |"},
+    {2, "assign p.csv --centroids p.csv --top 7", "--top 7 | p.csv | expected at most 6 | has 6 centroids |"},
     {2, "knn p.csv -k 6",
      "-k 6 | p.csv | expected at most 5 neighbours | has 5 rows besides the query | --include-self"},
     {2, "knn p.csv -k 7 --include-self", "-k 7 | p.csv | expected at most 6 neighbours | has 6 rows; |"},
