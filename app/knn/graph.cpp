@@ -311,6 +311,24 @@ class GraphFile final : public GraphOutput {
   data::ResultFile file_;
 };
 
+/// A SciPy CSR matrix, with values of type T.
+template <class T>
+class GraphArchive final : public GraphOutput {
+ public:
+  GraphArchive(const GraphOutputRequest& request, std::span<const std::int64_t> begin)
+      : unit_(request.unit),
+        file_(request.path, request.options, {begin.begin(), begin.end()}, request.base->rows(), sizeof(T)) {}
+  void append(std::int64_t first_row, const NeighborGraph& part) override {
+    const std::vector<T> numbers = numbers_of<T>(first_row, part, unit_);
+    file_.append(part.row.data(), numbers.data(), part.edges());
+  }
+  void finish() override { file_.finish(); }
+
+ private:
+  Unit unit_;
+  data::SparseArchive file_;
+};
+
 /// A copy of the AnnData file of the points, with the distances as a matrix of obsp; or, with weights, with the lists
 /// and the graph as scanpy has them.
 template <class T>
@@ -425,10 +443,12 @@ class MatrixLines final : public GraphOutput {
 template <class T>
 std::unique_ptr<GraphOutput> open_as(const GraphOutputRequest& request, std::span<const std::int64_t> begin) {
   if (!request.write_obsp.empty()) return std::make_unique<AnnDataGraph<T>>(request, begin);
+  const auto ends = [&request](const char* ending) { return data::has_ending(request.path, ending); };
   if (request.path.empty() || data::label_format(request.path) != data::LabelFormat::none) {
     return std::make_unique<EdgeRows<T>>(request, begin.back());
   }
-  if (data::has_ending(request.path, ".mtx")) return std::make_unique<MatrixLines<T>>(request, begin);
+  if (ends(".mtx")) return std::make_unique<MatrixLines<T>>(request, begin);
+  if (ends(".npz")) return std::make_unique<GraphArchive<T>>(request, begin);
   return std::make_unique<GraphFile<T>>(request, begin);
 }
 

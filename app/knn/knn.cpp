@@ -29,7 +29,8 @@ namespace {
 /// Endings of the output name. Components are labels, not edges.
 std::vector<std::string> endings_of(const KnnOptions& options) {
   if (!options.write_obsp.empty()) return {".h5", ".h5ad"};
-  if (options.makes_graph() && !options.components) return {".h5", ".csv", ".npy", ".mtx", ".parquet", ".arrow"};
+  if (options.makes_graph() && !options.components)
+    return {".h5", ".csv", ".npy", ".npz", ".mtx", ".parquet", ".arrow"};
   if (options.outliers) return {".h5", ".csv", ".parquet", ".arrow"};
   if (options.list_format() == ListFormat::bigann) return {".ibin"};
   if (options.list_format() == ListFormat::ivecs) return {".ivecs"};

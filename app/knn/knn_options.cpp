@@ -234,7 +234,7 @@ void declare(OptionSet& set, KnnOptions& options) {
   add_common_options(
       set, options.common,
       "Write the result to this HDF5 file, or to .csv, .npy, .parquet or .arrow; lists also to .ivecs or "
-      ".ibin, graphs to .mtx. It appears only when it is complete.");
+      ".ibin, graphs to .mtx or .npz (SciPy). It appears only when it is complete.");
   add_bits_option(set, options.common);
   set["--memory"].help =
       "Maximum memory of the run, as in 4GB or 512MiB. With --queries, points that do not fit are read again in each "

@@ -1,4 +1,4 @@
-// Results in the formats of other programs: tables as CSV, arrays of NumPy, lists of neighbours, texts.
+// Results in the formats of other programs: tables as CSV, arrays and archives of NumPy, lists of neighbours, texts.
 #pragma once
 
 #include <fmt/format.h>
@@ -111,6 +111,22 @@ std::string numpy_head(const std::string& type, const std::vector<std::int64_t>&
 
 /// The bytes before the values of a .fbin or .ibin file: the numbers of rows and columns as uint32.
 std::string vectors_head(std::int64_t rows, std::int64_t columns);
+
+/// A SciPy CSR matrix as scipy.sparse.save_npz(compressed=False) writes it, which appears when it is complete.
+class SparseArchive {
+ public:
+  /// begin (rows + 1): the first edge of each row. value_bytes: of a float or a double. Throws Error(output).
+  SparseArchive(const std::string& path, const OutputOptions& options, const std::vector<std::int64_t>& begin,
+                std::int64_t columns, std::int64_t value_bytes);
+  ~SparseArchive();
+  /// The next `count` edges: their columns, and their values in the type of the archive.
+  void append(const std::int64_t* columns, const void* values, std::int64_t count);
+  void finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// The file appears when it is complete and synced to the disk. Throws Error(output).
 void write_text_file(const std::string& path, const OutputOptions& options, const std::string& text);

@@ -50,6 +50,7 @@ const std::vector<FaultyCommand>& faulty_commands() {
       {"knn, bigann", {"knn", "points.csv", "-k", "2", "--format", "bigann", "-o", "out.bin"}, {"out.bin"}},
       {"knn, csv", {"knn", "points.csv", "-k", "2", "--graph", "-o", "out.csv"}, {"out.csv"}},
       {"knn, mtx", {"knn", "points.csv", "-k", "2", "--symmetric", "-o", "out.mtx"}, {"out.mtx"}},
+      {"knn, npz", {"knn", "points.csv", "-k", "2", "--graph", "-o", "out.npz"}, {"out.npz"}},
       {"knn --write-obsp",
        {"knn", "cells.h5ad:/X", "-k", "2", "--graph", "--write-obsp", "near", "-o", "out.h5ad"},
        {"out.h5ad"}},

@@ -143,7 +143,7 @@ TEST_CASE("lists, pairs, components and distances as CSV and as NumPy arrays") {
         bytes(0.0F, 1.0F, 3.0F, 9.0F, 1.0F, 0.0F, 2.0F, 8.0F, 3.0F, 2.0F, 0.0F, 6.0F, 9.0F, 8.0F, 6.0F, 0.0F));
 }
 
-TEST_CASE("graphs as MatrixMarket") {
+TEST_CASE("graphs as MatrixMarket and as SciPy's archive") {
   const Scratch folder;
   write_bytes(folder / "x.csv", "a\n0\n1\n3\n9\n");
   const Words words{"knn", folder / "x.csv", "--radius", "2", "-q", "-o"};
@@ -155,6 +155,14 @@ TEST_CASE("graphs as MatrixMarket") {
     return bytes_of(folder / name);
   };
   CHECK(write("g.mtx") == "%%MatrixMarket matrix coordinate real general\n4 4 4\n1 2 1\n2 1 1\n2 3 2\n3 2 2\n");
+  write("g.npz");
+  const nlohmann::json listed = run_kith({"info", folder / "g.npz", "--json", "--stats"}).json();
+  const nlohmann::json matrix = listed["files"][0]["datasets"][0];
+  CHECK(matrix["shape"] == nlohmann::json({4, 4}));
+  CHECK(matrix["layout"] == "sparse by rows");
+  std::vector<double> means;  // of the columns
+  for (const auto& column : matrix["statistics"]) means.push_back(column["mean"]);
+  CHECK(means == std::vector<double>{0.25, 0.75, 0.5, 0});
 }
 
 TEST_CASE("results name their inputs") {

@@ -64,6 +64,7 @@ TEST_CASE("--weights: a symmetric graph with a weight for each edge, in every fo
   run({"--graph", "--weights", "jaccard", "-o", folder / "g.mtx"});
   CHECK(bytes_of(folder / "g.mtx")
             .starts_with("%%MatrixMarket matrix coordinate real general\n6 6 12\n1 2 0.33333334\n"));
+  run({"--graph", "--weights", "jaccard", "-o", folder / "g.npz"});
   run({"--graph", "--weights", "jaccard", "-o", folder / "g.npy"});
   CHECK(bytes_of(folder / "g.npy").find("('distance', '<f4'), ('weight', '<f4')") != std::string::npos);
   for (const char* weight : {"jaccard", "gaussian", "umap"}) {
