@@ -154,6 +154,7 @@ int run_devices(const Arguments& arguments) {
        .summary = "the processors and GPUs that kith can use here; what is missing, and why; versions and formats.",
        .usage = "[--json]",
        .examples = {"kith devices", "kith devices --json"}});
+  set.begin_common();
   set.flag({.names = "--json", .help = "Print one JSON object.", .section = Section::messages}, json);
   set.flag({.names = "--dry-run", .help = "Check the options, and exit.", .section = Section::messages}, dry_run);
   if (!set.parse(arguments) || dry_run) return 0;

@@ -76,6 +76,7 @@ void declare(OptionSet& set, GenerateOptions& options) {
               .help = "Share of rows that repeat an earlier row, from 0 to below 1.",
               .stored = Stored::always},
              options.duplicates);
+  set.begin_common();
   set.flag({.names = "-f,--force", .help = "Replace an existing file.", .section = Section::output},
            options.common.force);
   add_seed_option(set, options.common);

@@ -333,6 +333,7 @@ int run_info(const Arguments& arguments) {
   set.flag({.names = "--verify",
             .help = "Results of kith: compare all values with their checksums; exit code 3 if any differs."},
            wanted.verify);
+  set.begin_common();
   add_memory_option(set, common);
   add_scratch_option(set, common);
   add_input_options(set, common);

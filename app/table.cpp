@@ -72,6 +72,7 @@ int run_table(const Arguments& arguments) {
                  .examples = {"kith table results/*.h5 > all.csv", "kith table k*.h5 --json"}});
   set.positionals({.names = "RESULT", .help = "Results of kith.", .required = "the first result", .input = Input::file},
                   files);
+  set.begin_common();
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;
   Job job("table", common);

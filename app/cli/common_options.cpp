@@ -235,9 +235,15 @@ void add_message_options(OptionSet& set, CommonOptions& common) {
             .help = "Check the arguments and files without reading values or writing anything, and exit.",
             .section = Section::messages},
            common.dry_run);
+  set.text({.names = "--config",
+            .value = "FILE",
+            .help = "Read options from this file (kith.toml).",
+            .section = Section::messages},
+           common.config);
 }
 
 void add_common_options(OptionSet& set, CommonOptions& common, const char* output_help) {
+  set.begin_common();
   add_output_options(set, common, output_help);
   add_backend_options(set, common);
   add_thread_option(set, common);
@@ -359,6 +365,7 @@ data::OutputOptions output_options(const CommonOptions& common, const std::vecto
   for (const std::string& input : inputs) {
     if (!input.empty()) options.inputs.push_back(data::parse_location(input).file);
   }
+  if (!common.config.empty()) options.inputs.push_back(common.config);
   options.files_of = [](const std::string& name) {
     const auto set = data::named_set(name);
     return set ? set->files : std::vector{name};

@@ -56,6 +56,7 @@ struct CommonOptions {
   std::string json_file;  // empty: none
   bool dry_run = false;
   std::string progress = "auto";
+  std::string config;
   const OptionSet* set = nullptr;  // that fills these, if it has --backend
 
   bool weighted() const { return !weights.empty() || !weight_column.empty(); }
@@ -70,7 +71,7 @@ struct ExpectedColumns {
   bool are_queries = false;                            // --ids names the rows of the other input
 };
 
-/// Groups of common options; a command declares those it needs.
+/// Groups of common options; a command declares those it needs, after OptionSet::begin_common().
 inline constexpr const char* kOutputHelp = "Write the result to this HDF5 file; it appears only when it is complete.";
 void add_output_options(OptionSet& set, CommonOptions& common, const char* help = kOutputHelp);
 /// --ids, the file that names the rows of the points.
@@ -102,11 +103,11 @@ void add_scratch_option(OptionSet& set, CommonOptions& common);
 /// --backend, --device, --device-memory, --screen, --block-rows
 void add_backend_options(OptionSet& set, CommonOptions& common);
 void add_message_options(OptionSet& set,
-                         CommonOptions& common);  // --quiet, --verbose, --json, --progress, --dry-run
+                         CommonOptions& common);  // --quiet, --verbose, --json, --progress, --config, --dry-run
 /// All of the above, for commands that compute.
 void add_common_options(OptionSet& set, CommonOptions& common, const char* output_help = kOutputHelp);
 
-/// "--backend" and so on.
+/// "--backend" and so on: names that may come before the first section of a configuration file.
 std::vector<std::string> common_option_names();
 
 /// "--device 7" or "KITH_SCREEN=mma" if the user named one, so that only a backend with GPUs will do; else empty. A
@@ -132,7 +133,7 @@ data::Header header_of(const CommonOptions& common);
 /// Options for readers of labels, with these alone: labels and classes are separate columns, and --columns applies to
 /// the points.
 data::ReadOptions text_form(const CommonOptions& common);
-/// `inputs`: locations whose files must never be overwritten. Empty texts are skipped.
+/// `inputs`: locations whose files must never be overwritten, besides the configuration. Empty texts are skipped.
 data::OutputOptions output_options(const CommonOptions& common, const std::vector<std::string>& inputs);
 
 }  // namespace kith::app

@@ -391,7 +391,13 @@ constexpr std::pair<const char*, const char*> kEnvironment[] = {
 };
 constexpr std::pair<const char*, const char*> kOptionVariable = {
     "KITH_OPTION",
-    "Value of an option, as KITH_THREADS is that of --threads. Options on the command line override it."};
+    "Value of an option, as KITH_THREADS is that of --threads. Options on the command line override it, and it "
+    "overrides "
+    "the file of --config."};
+constexpr std::pair<const char*, const char*> kConfigFile = {
+    "kith.toml",
+    "Options, if --config names the file: lines such as threads = 4. Those behind [cluster] are for that command "
+    "alone."};
 constexpr std::pair<const char*, const char*> kOutputFile = {
     ".NAME.PROCESS-RANDOM.part",
     "The output NAME until it is complete: it is written in the same folder, checked, and then renamed. Another run of "
@@ -463,9 +469,9 @@ std::string manual_of(const HelpPage& page) {
   };
   section("EXIT STATUS", kExitStatus);
   section("ENVIRONMENT", kEnvironment);
-  if (page.has_variables) {
+  if (page.takes_config) {
     section(nullptr, std::array{kOptionVariable});
-    section("FILES", std::array{kOutputFile});
+    section("FILES", std::array{kConfigFile, kOutputFile});
   }
   return page.closing.empty() ? out : out + fmt::format(".SH NOTES\n{}\n", roff(page.closing));
 }

@@ -72,7 +72,7 @@ struct HelpPage {
   std::string usage;
   std::vector<HelpGroup> groups;  // groups without lines are not printed
   std::string closing;            // empty: none
-  bool has_variables = false;     // options also come from the environment
+  bool takes_config = false;      // options also come from the environment and from the file of --config
 };
 
 /// As what the help is written: text for the terminal, as wide as it is (--help, -h); the source of a manual page, man

@@ -1,23 +1,67 @@
-// Values of options from the command line and the environment.
+// Values of options from the command line, the environment and the configuration file.
 //
-// CLI11 splits the command line into words and finds the option of each. Its own environment variables, needs() and
-// excludes() are not used: they do not know the nearest name, and check before values of the environment are known.
+// CLI11 splits the command line into words and finds the option of each. Its own environment variables, configuration
+// files, needs() and excludes() are not used: they know neither the line of a wrong value nor the nearest name, and
+// check before values of the environment and the file are known.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string_view>
 
 #include "app/cli/common_options.h"
 #include "app/cli/option_state.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "app/cli/words.h"
 #include "data/io/file_kind.h"
 #include "data/io/location.h"
 #include "data/io/nearest_name.h"
+#include "data/io/quoted.h"
 
 namespace kith::app {
+namespace {
+
+constexpr const char* kSpace = " \t\r";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // that some editors put before UTF-8
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(kSpace);
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+bool only_comment(const std::string& text) { return text.empty() || text.front() == '#'; }
+
+/// The value at the start of `text`; what follows it may only be a comment.
+std::string value_of(const std::string& text, const std::string& where) {
+  const char quote = text.empty() ? '\0' : text.front();
+  if (quote != '"' && quote != '\'') {
+    std::string bare = trimmed(text.substr(0, text.find('#')));
+    const bool is_plain = !bare.empty() && bare.find_first_of(" \t[]{},\"'=") == std::string::npos;
+    if (!is_plain) refuse_value(where, "name = value with one number, true, false or \"text\"", text);
+    return bare;
+  }
+  std::string value;
+  std::size_t i = 1;
+  for (; i < text.size() && text[i] != quote; ++i) {
+    const bool escape = quote == '"' && text[i] == '\\';
+    if (escape) ++i;
+    if (escape && (i == text.size() || (text[i] != '"' && text[i] != '\\'))) refuse_value(where, "\\\" or \\\\", text);
+    value += text[i];
+  }
+  if (i >= text.size()) refuse_value(where, "a closing quote", text);
+  if (!only_comment(trimmed(text.substr(i + 1)))) refuse_value(where, "nothing after the value", text);
+  return value;
+}
+
+}  // namespace
 
 std::string short_name_of(const std::string& names) { return names.find(',') == names.npos ? "" : names.substr(0, 2); }
 
@@ -36,6 +80,15 @@ bool OptionSet::parse(const std::vector<std::string>& arguments) {
     return false;
   }
   state_->read_environment();
+  for (const OptionEntry& entry : state_->entries) {
+    if (entry.long_name != "--config") continue;
+    const char* variable = std::getenv(variable_of(entry.long_name).c_str());
+    if (!entry.word.empty()) {
+      state_->read_config(entry.word);
+    } else if (variable != nullptr && *variable != '\0') {
+      state_->read_config(variable);
+    }
+  }
   state_->check();
   return true;
 }
@@ -171,6 +224,82 @@ void OptionSet::State::warn_of_variables() const {
     const std::string nearest = nearest_name(name, known);
     if (nearest == name || !is_misspelt(name, nearest)) continue;
     Terminal::instance().warn(fmt::format("the variable {} has no effect; the nearest is {}", name, nearest));
+  }
+}
+
+std::vector<ConfigEntry> read_config_file(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {  // a pipe would block, a device may be endless
+    throw Error(ExitCode::usage, fmt::format("--config {}: expected a file, found {}; give a regular file", path,
+                                             data::describe_special(status.st_mode)));
+  }
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 20;
+  if (status.st_size > kMostBytes) {
+    throw Error(ExitCode::usage,
+                fmt::format("--config {}: expected a file of at most {} bytes, found {}; give a file of "
+                            "`name = value` lines",
+                            path, kMostBytes, status.st_size));
+  }
+  std::ifstream file(path);
+  if (!file)
+    throw Error(
+        ExitCode::usage,
+        fmt::format("{}: expected a configuration file that can be read, found: {}; check the name after --config",
+                    path, std::strerror(errno)));
+  std::vector<ConfigEntry> entries;
+  std::string section;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const std::string where = fmt::format("{}:{}", path, number);
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+    const std::string text = trimmed(line);
+    if (only_comment(text)) continue;
+    if (text.front() == '[') {
+      const auto end = text.find(']');
+      if (end == std::string::npos || !only_comment(trimmed(text.substr(end + 1))))
+        refuse_value(where, "[command]", text);
+      section = trimmed(text.substr(1, end - 1));
+      continue;
+    }
+    const auto equals = text.find('=');
+    const std::string name = trimmed(text.substr(0, equals));
+    if (equals == std::string::npos || name.empty()) refuse_value(where, "name = value", text);
+    entries.push_back({section, name, value_of(trimmed(text.substr(equals + 1)), where), where});
+  }
+  if (file.bad()) throw Error(ExitCode::usage, fmt::format("{}: cannot read the configuration", path));
+  return entries;
+}
+
+void OptionSet::State::read_config(const std::string& path) {
+  for (const ConfigEntry& line : read_config_file(path)) {
+    const std::vector<std::string> commands = command_names();
+    if (!line.section.empty() && std::find(commands.begin(), commands.end(), line.section) == commands.end()) {
+      const std::string similar = known_name(line.section, commands);
+      refuse_usage(fmt::format("{}: [{}] is not a command; {}", line.where, line.section,
+                               similar.empty() ? fmt::format("expected one of {}", fmt::join(commands, ", "))
+                                               : fmt::format("the nearest is [{}]", similar)));
+    }
+    if (!line.section.empty() && line.section != head.command) continue;
+    if (line.name == "help" || line.name == "config") {
+      refuse_usage(fmt::format("{}: '{}' cannot be set in a file; remove the line", line.where, line.name));
+    }
+    const bool shared = line.section.empty();
+    const auto entry = std::find_if(entries.begin(), entries.end(), [&](const OptionEntry& e) {
+      return !e.positional && e.long_name == "--" + line.name && (!shared || e.common);
+    });
+    if (entry == entries.end()) {
+      // Before the first section stand options that several commands share; this command need not have them all.
+      const std::vector<std::string> known = shared ? common_option_names() : names();
+      if (shared && std::find(known.begin(), known.end(), "--" + line.name) != known.end()) continue;
+      const std::string similar = known_name("--" + line.name, known);
+      refuse_usage(fmt::format("{}: unknown option '{}'{}; {}", line.where, line.name,
+                               shared ? " before the first [command]" : "",
+                               similar.empty() ? fmt::format("expected a long name, without dashes; {}", hint())
+                                               : fmt::format("the nearest is '{}'", similar.substr(2))));
+    }
+    if (entry->source == Source::environment || entry->source == Source::command_line) continue;
+    entry->set(line.value, fmt::format("{}: {}", line.where, line.name));
+    entry->source = Source::config_file;
   }
 }
 

@@ -14,6 +14,7 @@ struct OptionEntry {
   Option option;
   std::string long_name;     // "--clusters", or "POINTS" for a positional
   std::string default_text;  // shown in the help, empty when there is nothing to show
+  bool common = false;
   bool positional = false;
   bool flag = false;
   bool is_set = false;               // of points: several words, each the name of files
@@ -35,7 +36,8 @@ struct OptionSet::State {
   Head head;
   CLI::App app;
   std::deque<OptionEntry> entries;  // CLI11 keeps references to the words
-  bool help = false;                // of --help, which is asked for its value after parsing too
+  bool declaring_common = false;
+  bool help = false;  // of --help, which is asked for its value after parsing too
 
   OptionEntry& add(const Option& option, const std::function<std::vector<std::string>()>& values);
   OptionEntry& add_valued(const Option& option, const std::string& default_text,
@@ -53,6 +55,7 @@ struct OptionSet::State {
   void refuse_rest(const std::vector<std::string>& rest, const std::vector<std::string>& arguments) const;
   void read_environment();
   void warn_of_variables() const;
+  void read_config(const std::string& path);
 
   void check() const;
   std::string command_line(std::string line, const Replacements& replacements, bool shown) const;
@@ -64,5 +67,17 @@ struct OptionSet::State {
 std::string short_name_of(const std::string& names);
 /// KITH_MAX_ITERATIONS for --max-iterations.
 std::string variable_of(const std::string& long_name);
+
+/// One line of the file that sets an option.
+struct ConfigEntry {
+  std::string section;  // command name, empty before the first section
+  std::string name;     // option name without dashes
+  std::string value;    // without quotes
+  std::string where;    // "kith.toml:3"
+};
+
+/// The part of TOML that options need: comments, [section], strings in either quotes, numbers, true and false.
+/// Throws Error(usage) with file and line.
+std::vector<ConfigEntry> read_config_file(const std::string& path);
 
 }  // namespace kith::app

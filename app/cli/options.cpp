@@ -64,6 +64,7 @@ OptionEntry& OptionSet::State::add(const Option& option, const std::function<std
   entry.option = option;
   entry.long_name = names.substr(names.rfind(',') + 1);
   entry.positional = names[0] != '-';
+  entry.common = declaring_common;
   entry.default_text = option.shown_default;
   entry.values = values;
   entry.defaults = values();
@@ -187,6 +188,8 @@ void OptionSet::flag(const Option& option, bool& target) {
   entry.set = [&target](const std::string& value, const std::string& where) { target = parse_switch(value, where); };
 }
 
+void OptionSet::begin_common() { state_->declaring_common = true; }
+
 Option& OptionSet::operator[](const std::string& name) {
   OptionEntry* entry = state_->find(name);
   if (entry == nullptr) throw Error(ExitCode::internal, "no option " + name + " is declared");
@@ -207,15 +210,17 @@ void OptionSet::refuse_missing(const std::string& what) const {
 }
 
 std::string OptionSet::State::help_text(HelpForm form) const {
-  const bool has_variables = std::ranges::any_of(entries, [](const OptionEntry& e) { return e.is_named("--quiet"); });
+  const bool takes_config = std::any_of(entries.begin(), entries.end(),
+                                        [](const OptionEntry& entry) { return entry.long_name == "--config"; });
   HelpPage page{fmt::format("kith {}: {}", head.command, head.summary),
                 head.examples,
                 fmt::format("kith {} {}", head.command, head.usage),
                 {},
-                !has_variables
+                !takes_config
                     ? ""
                     : "Defaults are in brackets. Options can also be set by environment variables (KITH_THREADS for "
-                      "--threads), which options on the command line override."};
+                      "--threads) and in the file of --config. Options on the command line override the environment, "
+                      "which overrides the file."};
   const auto line_of = [](const OptionEntry& entry) {
     std::string names = entry.option.names;
     if (const auto comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");
@@ -242,7 +247,7 @@ std::string OptionSet::State::help_text(HelpForm form) const {
       sections[static_cast<std::size_t>(entry.option.section)].lines.push_back(line_of(entry));
     }
   }
-  page.has_variables = has_variables;
+  page.takes_config = takes_config;
   page.groups = {std::move(arguments), std::move(main)};
   page.groups.insert(page.groups.end(), sections.begin(), sections.end());
   page.groups.push_back(head.list);

@@ -1,4 +1,4 @@
-// The options of a command: declared once, filled from flags and environment, checked against each other, and
+// The options of a command: declared once, filled from flags, environment and file, checked against each other, and
 // repeated in the command that a result file stores.
 #pragma once
 
@@ -73,7 +73,7 @@ struct Option {
 };
 
 /// Where a value came from; a later one outweighs an earlier one.
-enum class Source { none, environment, command_line };
+enum class Source { none, config_file, environment, command_line };
 
 /// The options of one command. The targets must outlive the set; the values they hold at declaration are the defaults.
 class OptionSet {
@@ -107,11 +107,14 @@ class OptionSet {
   void seconds(const Option& option, double& target);
   void choice(const Option& option, const std::vector<std::string>& choices, std::string& target);
   void flag(const Option& option, bool& target);
+  /// Options declared from here on are shared by several commands: they may come before the first section of a
+  /// configuration file.
+  void begin_common();
   /// A declared option, by its long name, for what only this command knows about a shared option.
   Option& operator[](const std::string& name);
 
-  /// Fills the targets: flags outweigh the environment (KITH_MAX_ITERATIONS). Returns false when help was asked for
-  /// and printed. Throws Error(usage), also for options that are missing or refused.
+  /// Fills the targets: flags outweigh the environment (KITH_MAX_ITERATIONS), which outweighs --config FILE. Returns
+  /// false when help was asked for and printed. Throws Error(usage), also for options that are missing or refused.
   bool parse(const std::vector<std::string>& arguments);
 
   const std::string& command() const;

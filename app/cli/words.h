@@ -9,7 +9,7 @@
 
 namespace kith::app {
 
-/// The names of the commands, in the order of the help. The build
+/// The names of the commands, which configuration files use for their sections, in the order of the help. The build
 /// reads these lines, too.
 inline constexpr std::array<std::string_view, 18> kCommandNames{
     "cluster", "sweep", "dbscan",  "assign",   "knn",  "distances", "evaluate", "report",     "image",

@@ -98,6 +98,7 @@ void declare(OptionSet& set, ImageOptions& options) {
             .refused = {when([&options] { return options.has_several(); },
                              "--labels names one file, but there are several pictures; give one picture")}},
            options.labels);
+  set.begin_common();
   add_output_options(set, options.common,
                      "Write the picture to this PNG file, several to this folder as NAME.png; without it, the colours "
                      "are printed.");

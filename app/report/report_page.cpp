@@ -136,6 +136,7 @@ void declare(OptionSet& set, ReportOptions& options) {
             .help = "Also write each picture to a file in this folder.",
             .section = Section::output},
            options.svg);
+  set.begin_common();
   set.text({.names = "-o,--output",
             .value = "FILE",
             .help = "Write the page to this file, as in -o page.html; it appears only when it is complete.",

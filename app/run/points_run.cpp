@@ -427,6 +427,7 @@ void open_checkpoint(PointsRun& run, const CheckpointOptions& options, const std
   const data::PointSource& source = *run.source;
   state.points = fmt::format("{} {}", show_shape(source.rows(), source.columns()), name_of(source.value_class()));
   for (const std::string& input : run.output.inputs) {
+    if (input == run.common.config) continue;
     if (input == "-") {
       throw Error(ExitCode::usage,
                   "--checkpoint cannot be combined with standard input, which cannot be read again; "

@@ -108,6 +108,7 @@ void declare(OptionSet& set, BenchOptions& options) {
               {1, 1'000'000}, options.repeat);
   set.flag({.names = "--markdown", .help = "Print the table as Markdown.", .section = Section::output},
            options.markdown);
+  set.begin_common();
   set.text({.names = "-o,--output",
             .value = "FILE",
             .help = "Also write a page with bars against the limits to this file, as in -o bench.html.",

@@ -160,6 +160,17 @@ void read_picture(std::string_view bytes) {
   });
 }
 
+void read_config(std::string_view bytes) {
+  const std::string file = file_of("kith.toml", bytes);
+  try_to([&] { app::read_config_file(file); });
+  app::CommonOptions common;
+  app::OptionSet set({.command = "cluster", .summary = "", .usage = "", .examples = {"kith cluster x.h5"}});
+  app::add_common_options(set, common);
+  try_to([&] {
+    if (set.parse({"--config", file})) data::ReadOptions read = app::read_options(common);
+  });
+}
+
 /// A word for each line.
 void read_options(std::string_view bytes) {
   std::vector<std::string> words;
@@ -188,8 +199,8 @@ void read_options(std::string_view bytes) {
 }
 
 constexpr Target kTargets[] = {
-    {"matlab", read_matlab},   {"text", read_text},       {"npy", read_npy},         {"npz", read_npz},
-    {"vectors", read_vectors}, {"picture", read_picture}, {"options", read_options},
+    {"matlab", read_matlab},   {"text", read_text},       {"npy", read_npy},       {"npz", read_npz},
+    {"vectors", read_vectors}, {"picture", read_picture}, {"config", read_config}, {"options", read_options},
 };
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_CASE("a help speaks only of options and properties that its command has") {
       CHECK((has(at->str(2)) || at->str(2) == "--help"));
     }
     INFO(command);
-    CHECK((footer != page.npos) == has("--quiet"));
+    CHECK((footer != page.npos) == has("--config"));
     CHECK(says("is then 124, or 0") == has("--keep-best"));
     CHECK(says("block of queries") == (command == "knn"));
     CHECK((!says("with weights") || has("--weights")));

@@ -1,4 +1,6 @@
 // Inputs that misled silently: rows that begin with #, names of rows in neighbour lists, resumed runs, escape codes.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <fstream>
 
@@ -114,9 +116,11 @@ TEST_CASE("a run resumed with the same command, but without the limit, stores th
 
 TEST_CASE("escape codes from files reach neither standard output nor standard error") {
   const Scratch folder;
-  const std::string array = folder / "esc.npy", table = folder / "esc.csv", hdf5 = folder / "esc.h5";
+  const std::string array = folder / "esc.npy", table = folder / "esc.csv", hdf5 = folder / "esc.h5",
+                    config = folder / "esc.toml";
   write_bytes(array, npy("<q\x1b]0;owned\x07\x1b[31mred", std::string(32, 'x')));
   write_bytes(table, "a\x1b[31m,b\xc2\x9b\n1,\x1b]0;owned\x07\n2,x\n");
+  write_bytes(config, "[cluster]\nclusters = \x1b[31m\n");
   FileMaker(hdf5).floats("x\x1b[31m", {2, 2}, {1, 2, 3, 4});
   for (const Words& words :
        {Words{"info", array}, Words{"info", table}, Words{"info", hdf5}, Words{"info", hdf5, "--stats"},
@@ -124,6 +128,7 @@ TEST_CASE("escape codes from files reach neither standard output nor standard er
         Words{"cluster", table, "-k", "2", "--label-column", "2", "--explain", "--json"},
         Words{"cluster", array, "-k", "1"}, Words{"cluster", table, "-k", "1"}, Words{"cluster", hdf5, "-k", "1"},
         Words{"cluster", hdf5 + ":/y", "-k", "1"}, Words{"cluster", table, "-k", "1", "--columns", "c"},
+        Words{"cluster", hdf5, "--config", config},
         Words{"cluster", table, "-k", "2", "--label-column", "2", "--explain", "-v"}}) {
     const Outcome outcome = run_kith(words);
     INFO(nlohmann::json(words).dump() << outcome.out << outcome.err);
@@ -132,6 +137,18 @@ TEST_CASE("escape codes from files reach neither standard output nor standard er
     const std::string all = outcome.out + outcome.err;
     CHECK((all.find("\\x1b") != std::string::npos || all.find("\\u001b") != std::string::npos));
   }
+}
+
+TEST_CASE("--config of a pipe, a device, a directory or a huge file is refused") {
+  const Scratch folder;
+  const std::string pipe = folder / "pipe", huge = folder / "huge";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  refuses(2, {"cluster", kDigits, "-k", "2", "--config", pipe},
+          {"--config " + pipe + ": expected a file, found a pipe"});
+  refuses(2, {"cluster", kDigits, "-k", "2", "--config", "/dev/zero"}, {"found a device"});
+  refuses(2, {"cluster", kDigits, "-k", "2", "--config", folder.path().string()}, {"found a directory"});
+  write_bytes(huge, std::string(2 << 20, '#'));
+  refuses(2, {"cluster", kDigits, "-k", "2", "--config", huge}, {"expected a file of at most 1048576 bytes"});
 }
 
 TEST_CASE("centroids are matched with the columns of the points by name") {

@@ -91,17 +91,37 @@ TEST_CASE("56: k may be all rows but the query itself") {
   CHECK(run_kith({"knn", kDigits, "-k", "1796", "--json", "-q"}).code == 0);
 }
 
-TEST_CASE("40: the seed is shown; flags outweigh the environment") {
+TEST_CASE("40: the seed is shown; flags outweigh the environment, which outweighs the file") {
+  const Scratch folder;
+  const std::string config = folder / "kith.toml";
+  write_bytes(config,
+              "# shared\nseed = 7\nprogress = \"never\"\n[knn]\nneighbors = 3 # for knn\n[cluster]\nclusters = 4\n");
   const auto seed = [&](const Words& more, const Words& environment) {
-    Words words{"cluster", kDigits, "--json", "-q"};
+    Words words{"cluster", kDigits, "--json", "-q", "--config", config};
     words.insert(words.end(), more.begin(), more.end());
     const auto report = done(words, {.environment = environment}).json();
     CHECK(report["clusters"]["count"] == 4);
     return report["seed"].get<int>();
   };
-  CHECK(seed({}, {"KITH_SEED=8", "KITH_CLUSTERS=4"}) == 8);
-  CHECK(seed({"--seed", "9"}, {"KITH_SEED=8", "KITH_CLUSTERS=4"}) == 9);
+  CHECK(seed({}, {}) == 7);
+  CHECK(seed({}, {"KITH_SEED=8"}) == 8);
+  CHECK(seed({"--seed", "9"}, {"KITH_SEED=8"}) == 9);
   CHECK(done({"cluster", kDigits, "-k", "3"}).says("seed       0"));
+
+  const auto refuses_file = [&](const std::string& text, const Words& said) {
+    write_bytes(config, text);
+    refuses(2, {"cluster", kDigits, "--config", config}, said);
+  };
+  refuses_file("[clutser]\nclusters = 2\n", {"kith.toml:2", "[clutser]", "nearest is [cluster]"});
+  refuses_file("threads 2\n", {"kith.toml:1", "name = value"});
+  refuses_file("backend = \"cpu\n", {"kith.toml:1", "closing quote"});
+  refuses_file("seed = 1\nconfig = \"other.toml\"\n", {"kith.toml:2", "'config' cannot be set in a file"});
+  refuses_file("[cluster]\nhelp = true\n", {"kith.toml:2", "'help' cannot be set in a file"});
+  refuses_file("[cluster]\nk = 3\n",
+               {"kith.toml:2: unknown option 'k'; expected a long name, without dashes; see kith"});
+  refuses_file("[cluster]\nneighbors = 3\n", {"kith.toml:2", "unknown option 'neighbors'"});
+  refuses_file("\xef\xbb\xbf# with a byte order mark\nsede = 1\n", {"kith.toml:2", "'sede'"});
+  refuses_file("\xef\xbb\xbfsede = 1\n", {"kith.toml:1: unknown option 'sede'"});
 }
 
 TEST_CASE("a misspelt variable is named") {

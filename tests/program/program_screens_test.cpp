@@ -275,6 +275,7 @@ TEST_CASE("help begins with the options that matter most, and has sections") {
     at(page, section);
   }
   at(page, "KITH_OPTION");
+  at(page, "kith.toml");
 }
 
 TEST_CASE("progress fits the terminal, and begins with the time left of the run") {

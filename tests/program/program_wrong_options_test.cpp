@@ -183,6 +183,10 @@ const Wrong kTogether[] = {
 };
 
 const Wrong kFiles[] = {
+    {2, "cluster p.csv -k 2 --config none.toml",
+     "none.toml | | expected a configuration file that can be read | No such file | check the name after --config"},
+    {2, "cluster p.csv -k 2 --config kith.toml", "kith.toml | :3 | the nearest is 'seed' | unknown option 'sede' |"},
+    {2, "cluster p.csv --config many.toml", "many.toml | :2: clusters | expected a whole number | found 'many' |"},
     {5, "cluster p.csv -k 2 -o p.csv -f", "p.csv | | never overwritten | is the input p.csv | choose another name"},
     {5, "cluster p.csv -k 2 -o x.h5", "x.h5 | | use -f/--force to replace it | exists | or choose another name"},
     {5, "sweep p.csv -k 2-3 -o folder", "folder | | expected a new or regular file | a directory | give a file name"},
@@ -196,6 +200,8 @@ const Wrong kFiles[] = {
      "y.mtx | | expected the name of an HDF5 file | y.mtx | a name that ends with .h5"},
     {5, "sweep p.csv -k 2-3 -o y.npy", "y.npy | | expected the name of an HDF5 file | y.npy | ends with .h5"},
     {5, "generate y.csv", "y.csv | | expected the name of an HDF5 file | y.csv | a name that ends with .h5"},
+    {5, "cluster p.csv -k 2 --config good.toml -o good.toml -f",
+     "good.toml | | never overwritten | is the input good.toml | choose another name"},
     {5, "cluster p.csv -k 2 -o y.XLSX", "y.XLSX | | expected the name of an HDF5 file | y.XLSX | .h5 or .csv or .npy"},
     {5, "cluster p.csv -k 2 --write-obs km -o y.csv",
      "y.csv | | expected the name of an HDF5 file | y.csv | ends with .h5"},
@@ -210,11 +216,14 @@ const Wrong kFiles[] = {
 TEST_CASE("wrong options are refused: option, expected, found, remedy, and nothing is written") {
   const Scratch folder;
   make_wrong_inputs(folder);
+  write_bytes(folder / "kith.toml", "threads = 1\n\nsede = 2\n");
+  write_bytes(folder / "good.toml", "seed = 1\n");
+  write_bytes(folder / "many.toml", "[cluster]\nclusters = many\n");
   SECTION("names") { refuse_all(folder, kNames); }
   SECTION("values") { refuse_all(folder, kValues); }
   SECTION("columns") { refuse_all(folder, kColumns); }
   SECTION("options that do not go together") { refuse_all(folder, kTogether); }
-  SECTION("outputs") { refuse_all(folder, kFiles); }
+  SECTION("configurations and outputs") { refuse_all(folder, kFiles); }
 }
 
 TEST_CASE("rows that were left out are named where too few are left, and labels that they had") {
