@@ -42,25 +42,26 @@ Pixel DistinctColors::color(std::int64_t i) const {
 }
 
 DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads& threads)
-    : pixels_(pixels), threads_(threads), has_table_(bits == 8 && std::ssize(pixels) >= kTablePixels) {
+    : pixels_(pixels), threads_(threads) {
   const std::int64_t n = std::ssize(pixels);
-  if (has_table_) {
-    std::vector<std::int32_t> table(kTable);
+  if (bits == 8 && n >= kTablePixels) {
+    row_of_.resize(kTable);
     for_ranges(threads, n, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last;) {  // runs of equal pixels are added at once
         const Pixel& pixel = pixels[i];
         std::int32_t run = 0;
         for (; i < last && pixels[i] == pixel; ++i) ++run;
         if (pixel.alpha != 0) {
-          std::atomic_ref<std::int32_t>(table[table_key(pixel)]).fetch_add(run, std::memory_order_relaxed);
+          std::atomic_ref<std::int32_t>(row_of_[table_key(pixel)]).fetch_add(run, std::memory_order_relaxed);
         }
       }
     });
     for (std::uint32_t key = 0; key < kTable; ++key) {
       const std::uint32_t red = key >> 16, green = key >> 8 & 255U, blue = key & 255U;
-      const std::int32_t count = table[table_key(red, green, blue)];
+      std::int32_t& count = row_of_[table_key(red, green, blue)];
       if (count == 0) continue;
       counts_.push_back(count);
+      count = static_cast<std::int32_t>(keys_.size());
       keys_.push_back((std::uint64_t{red} << 32 | std::uint64_t{green} << 16 | blue) * 257);
     }
     return;
@@ -79,13 +80,17 @@ DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads&
   }
 }
 
+std::int64_t DistinctColors::index(const Pixel& pixel) const {
+  if (!row_of_.empty()) return row_of_[table_key(pixel)];
+  return std::lower_bound(keys_.begin(), keys_.end(), key_of(pixel)) - keys_.begin();
+}
+
 void DistinctColors::spread(std::span<const std::int32_t> labels, std::span<std::int32_t> out) const {
   const std::int64_t n = std::ssize(pixels_);
-  if (!has_table_) {
+  if (row_of_.empty()) {
     for_ranges(threads_, n, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
-        const auto key = std::lower_bound(keys_.begin(), keys_.end(), key_of(pixels_[i]));
-        out[i] = pixels_[i].alpha == 0 ? -1 : labels[key - keys_.begin()];
+        out[i] = pixels_[i].alpha == 0 ? -1 : labels[index(pixels_[i])];
       }
     });
     return;

@@ -23,15 +23,17 @@ class DistinctColors {
   Pixel color(std::int64_t i) const;
   /// (size) number of pixels of each colour.
   const std::vector<double>& counts() const { return counts_; }
+  /// The number of the colour of a pixel that is not transparent.
+  std::int64_t index(const Pixel& pixel) const;
   /// out: (n) labels[i] of the colour of each pixel; -1 for transparent ones.
   void spread(std::span<const std::int32_t> labels, std::span<std::int32_t> out) const;
 
  private:
   std::span<const Pixel> pixels_;
   Threads& threads_;
-  bool has_table_;                   // of 8-bit colours; else keys are searched
-  std::vector<std::uint64_t> keys_;  // (size) red, green, blue, 16 bits each
-  std::vector<double> counts_;       // (size)
+  std::vector<std::uint64_t> keys_;   // (size) red, green, blue, 16 bits each
+  std::vector<double> counts_;        // (size)
+  std::vector<std::int32_t> row_of_;  // (2^24) of 8-bit colours, by cells; empty: keys are searched
 };
 
 /// Replaces the labels of visible pixels by those of a dithered picture; -1 stays. The nearest colour is that of the
