@@ -1,4 +1,4 @@
-// The charts of a clustering and of measured rates, and the page that shows them. Each chart is made from
+// The charts of a clustering, of measured rates and of pictures, and the page that shows them. Each chart is made from
 // plain numbers and has a caption that describes it in words.
 #pragma once
 
@@ -90,6 +90,23 @@ struct LimitBar {
 /// Horizontal bars, a dashed line at the limit, and a legend. limits: their names, each with its colour
 Picture limit_bars(const std::string& name, const std::string& title, const std::vector<LimitBar>& bars,
                    const std::vector<std::string>& limits);
+
+/// An image of the page: a data URL, and its size in pixels.
+struct Image {
+  std::string address;
+  std::int64_t width = 0, height = 0;
+  bool is_small = false;  // not made smaller for the page: magnified by a whole number if it fits more than once
+};
+Picture image(const std::string& name, const std::string& title, const std::string& caption, const Image& image);
+
+/// A colour of a palette and its share of the pixels, from 0 to 1.
+struct Swatch {
+  std::string color;  // "#1a2b3c"
+  double share = 0.0;
+};
+/// A bar for each colour, as long as its share; of many colours those of the largest shares. swatches: in descending
+/// order of shares
+Picture palette(const std::string& name, const std::string& title, const std::vector<Swatch>& swatches);
 
 // Shared by several charts.
 

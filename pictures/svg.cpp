@@ -22,6 +22,7 @@ const std::string& style() {
 .kith .paper{fill:#fff}
 .kith .grid{stroke:#dfe3e8;stroke-width:1;fill:none}
 .kith .axis{stroke:#8b929b;stroke-width:1;fill:none}
+.kith .outline{stroke:#8b929b;stroke-width:1}
 .kith .mark{stroke:#1c1f23;stroke-width:1.5;fill:none;stroke-dasharray:4 3}
 .kith .curve{fill:none;stroke-width:2;stroke-linejoin:round}
 .kith .dots{fill:none;stroke-width:3.6;stroke-linecap:round}
@@ -47,6 +48,7 @@ const std::string& style() {
 .kith .paper{fill:#15181c}
 .kith .grid{stroke:#2f353c}
 .kith .axis{stroke:#767e88}
+.kith .outline{stroke:#767e88}
 .kith .mark{stroke:#e8eaed}
 .c0{fill:#3f8fd2}.c1{fill:#e69f00}.c2{fill:#22b58a}.c3{fill:#dc8fbb}
 .c4{fill:#93d3f8}.c5{fill:#f0803c}.c6{fill:#f0e442}.c7{fill:#a5a5a5}
@@ -198,11 +200,17 @@ void Canvas::vertical_text(Point at, const std::string& text, std::string_view c
                          coordinate(at.y), with_class(classes), escaped(text));
 }
 
-void Canvas::image(const Box& box, const std::string& address) {
-  shapes_ += fmt::format(
-      "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" class=\"pixels\" "
-      "href=\"{}\"/>\n",
-      coordinate(box.x), coordinate(box.y), coordinate(box.width), coordinate(box.height), address);
+void Canvas::swatch(const Box& box, const std::string& color) {
+  shapes_ +=
+      fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" class=\"outline\"/>\n",
+                  coordinate(box.x), coordinate(box.y), coordinate(box.width), coordinate(box.height), escaped(color));
+}
+
+void Canvas::image(const Box& box, const std::string& address, bool smooth) {
+  shapes_ +=
+      fmt::format("<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\"{} href=\"{}\"/>\n",
+                  coordinate(box.x), coordinate(box.y), coordinate(box.width), coordinate(box.height),
+                  smooth ? "" : " class=\"pixels\"", address);
 }
 
 std::string image_address(const data::PngPicture& image) {

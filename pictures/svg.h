@@ -45,8 +45,10 @@ class Canvas {
   void text(Point at, const std::string& text, std::string_view classes = "");
   /// Text that reads upwards.
   void vertical_text(Point at, const std::string& text, std::string_view classes = "");
-  /// address: a data URL. Magnified pixels stay squares.
-  void image(const Box& box, const std::string& address);
+  /// A box of this colour, "#1a2b3c", with an outline.
+  void swatch(const Box& box, const std::string& color);
+  /// address: a data URL. Magnified pixels stay squares, unless `smooth`.
+  void image(const Box& box, const std::string& address, bool smooth = false);
   const std::string& shapes() const { return shapes_; }
 
  private:

@@ -73,6 +73,15 @@ void declare(OptionSet& set, ImageOptions& options) {
               .stored = Stored::if_changed,
               .no_effect = {unwritten}},
              {"none", "regions", "sobel"}, options.edges);
+  set.flag({.names = "--palette-of-all",
+            .help = "Give several pictures the K colours that suit all their pixels together, in place of K colours "
+                    "each. They are read twice, one after another.",
+            .stored = Stored::if_changed,
+            .no_effect = {sobel, given},
+            .refused = {when([&options] { return options.palette_of_all && options.spatial > 0.0; },
+                             "--palette-of-all cannot be combined with --spatial, whose regions belong to one "
+                             "picture; leave one of them out")}},
+           options.palette_of_all);
   set.text(
       {.names = "--palette",
        .value = "FILE",
@@ -80,8 +89,8 @@ void declare(OptionSet& set, ImageOptions& options) {
                "are printed, too, on a terminal beside a block of each.",
        .no_effect = {sobel},
        .refused = {when([&options] { return !options.has_common_palette() && !options.is_sobel(); },
-                        "--palette names one file, but every picture gets its own colours; give "
-                        "one picture")}},
+                        "--palette names one file, but every picture gets its own colours; add "
+                        "--palette-of-all, or give one picture")}},
       options.palette);
   set.text({.names = "--palette-from",
             .value = "FILE",
@@ -98,6 +107,12 @@ void declare(OptionSet& set, ImageOptions& options) {
             .refused = {when([&options] { return options.has_several(); },
                              "--labels names one file, but there are several pictures; give one picture")}},
            options.labels);
+  set.text({.names = "--page",
+            .value = "FILE",
+            .help = "Write a page (HTML) with the pictures before and after, the colours with their shares, and the "
+                    "error in CIELAB.",
+            .no_effect = {sobel}},
+           options.page);
   set.begin_common();
   add_output_options(set, options.common,
                      "Write the picture to this PNG file, several to this folder as NAME.png; without it, the colours "
@@ -136,24 +151,29 @@ class ImageJob final : public PointsRun {
   };
 
   data::OutputOptions other_output(std::vector<std::string> endings) const;
-  /// Throws unless the picture and the work with it fit in memory.
+  /// Throws unless the picture and the work with it fit in memory, beside the colours of other pictures.
   data::Picture read(const std::string& file);
   void find_edges(std::size_t i, Threads& threads);
-  /// Clusters the colours of one picture, or takes those of --palette-from.
+  /// Reads all pictures, and clusters their colours together.
+  void cluster_all(Threads& threads);
+  /// Clusters the colours of one picture, or takes those of the common palette.
   void reduce(std::size_t i, Threads& threads);
   ColorClusters clusters_of(const Matrix<float>& rows, const std::vector<double>& counts, const std::string& name);
   /// Writes what is wanted of the picture.
-  void finish(std::size_t i, Reduced& reduced, Threads& threads);
+  void finish(std::size_t i, Reduced& reduced, const cpu::DistinctColors& distinct, Threads& threads);
   void begin_write();
   void write_labels(const Reduced& reduced);
 
   const ImageOptions& options_;
   ColorSpace space_;
   ImageTarget image_target_;
-  std::vector<Pixel> given_;                  // of --palette-from
-  std::optional<data::Picture> first_;        // the only picture, read before the work begins
-  std::vector<PaletteColor> common_palette_;  // with the pixels of all pictures
+  std::vector<Pixel> given_;                   // of --palette-from
+  std::optional<data::Picture> first_;         // the only picture, read before the work begins
+  cpu::ColorCounts all_colors_;                // of several pictures with one palette
+  std::optional<ColorClusters> all_clusters_;  // of these
+  std::vector<PaletteColor> common_palette_;   // with the pixels of all pictures
   std::unique_ptr<Backend> backend_;
+  std::unique_ptr<ImagePage> page_;
   std::map<std::string, std::set<std::string>> noted_;  // pictures of each note
   std::string tables_;                                  // to print
   std::int64_t pixels_ = 0;
@@ -174,11 +194,13 @@ std::string ImageJob::stored_command() const {
 data::Picture ImageJob::read(const std::string& file) {
   constexpr std::int64_t kPixelBytes = 76;     // as read and turned, keys, label, a colour, its weight, the output
   constexpr std::int64_t kSpatialBytes = 80;   // five columns and the state of each row
+  constexpr std::int64_t kColorBytes = 96;     // of several pictures: while they are merged, and while clustered
   constexpr std::int64_t kTables = 192 << 20;  // of colours
   progress.phase("read", 0);
   data::Picture picture = data::read_picture(file, [&](PictureSize size) {
-    require_memory(size.pixels() * (kPixelBytes + (options_.spatial > 0.0 ? kSpatialBytes : 0)) + kTables, file,
-                   common.memory);
+    require_memory(size.pixels() * (kPixelBytes + (options_.spatial > 0.0 ? kSpatialBytes : 0)) +
+                       all_colors_.size() * kColorBytes + kTables,
+                   file, common.memory);
   });
   if (!picture.note.empty()) noted_[picture.note].insert(file);
   return picture;
@@ -189,6 +211,7 @@ void ImageJob::open() {
   check_report_file(*this);
   if (!options_.palette.empty()) data::check_output(options_.palette, other_output(palette_endings()));
   if (!options_.labels.empty()) data::check_output(options_.labels, other_output({".h5"}));
+  if (!options_.page.empty()) data::check_output(options_.page, other_output({".html", ".htm"}));
   if (!options_.labels.empty() && options_.labels == options_.palette) {
     throw Error(ExitCode::usage,
                 fmt::format("--labels {}: --palette names the same file; give another name", options_.labels));
@@ -203,6 +226,12 @@ void ImageJob::open() {
 void ImageJob::compute() {
   Threads threads(static_cast<int>(common.threads));
   const std::size_t count = options_.pictures.size();
+  if (!options_.page.empty() && !options_.is_sobel()) {
+    page_ = std::make_unique<ImagePage>(count, options_.has_common_palette());
+  }
+  if (options_.has_several() && options_.palette_of_all && given_.empty() && !options_.is_sobel()) {
+    cluster_all(threads);
+  }
   for (std::size_t i = 0; i < count; ++i) options_.is_sobel() ? find_edges(i, threads) : reduce(i, threads);
   if (!options_.has_several()) return;
   report.points = PointsReport{fmt::format("{} and {} more", options_.pictures.front(), count - 1), pixels_,
@@ -248,6 +277,20 @@ ColorClusters ImageJob::clusters_of(const Matrix<float>& rows, const std::vector
   return clusters;
 }
 
+void ImageJob::cluster_all(Threads& threads) {
+  for (const std::string& file : options_.pictures) {
+    const data::Picture picture = read(file);
+    progress.phase("prepare", 0);
+    all_colors_.add(cpu::DistinctColors(picture.pixels, picture.bits, threads).colors());
+  }
+  if (all_colors_.size() == 0) {
+    throw Error(ExitCode::data, fmt::format("{} and {} more: expected a visible pixel, found only transparent ones",
+                                            kith::quoted(options_.pictures.front()), options_.pictures.size() - 1));
+  }
+  const Matrix<float> rows = color_rows(all_colors_, space_, threads);
+  all_clusters_ = clusters_of(rows, all_colors_.counts, fmt::format("the {} pictures", options_.pictures.size()));
+}
+
 void ImageJob::reduce(std::size_t i, Threads& threads) {
   const std::string& file = options_.pictures[i];
   Reduced reduced{first_ ? std::move(*first_) : read(file), {}, {}};
@@ -258,31 +301,43 @@ void ImageJob::reduce(std::size_t i, Threads& threads) {
   progress.phase("prepare", 0);
   const cpu::DistinctColors distinct(picture.pixels, picture.bits, threads);
   reduced.labels.resize(picture.pixels.size());
-  if (distinct.size() == 0) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected a visible pixel, found only transparent ones", kith::quoted(file)));
-  }
-  const bool is_spatial = options_.spatial > 0.0;
-  ColorClusters clusters =
-      is_spatial ? clusters_of(pixel_rows(picture.pixels, picture.size, space_, options_.spatial), {}, file)
-                 : clusters_of(color_rows(distinct, space_, threads), distinct.counts(), file);
-  reduced.palette = std::move(clusters.palette);
-  progress.phase("assign", 0);
-  if (!is_spatial) distinct.spread(clusters.result.labels, reduced.labels);
-  for (std::size_t n = 0, row = 0; is_spatial && n < reduced.labels.size(); ++n) {
-    reduced.labels[n] = picture.pixels[n].alpha == 0 ? -1 : clusters.result.labels[row++];
+  if (all_clusters_) {
+    const std::vector<std::int32_t> own = cpu::labels_of(distinct.colors(), all_colors_, all_clusters_->result.labels);
+    if (std::ranges::count(own, -1) > 0) {
+      throw Error(ExitCode::data, fmt::format("{}: the file changed while kith read it twice; run the command again",
+                                              kith::quoted(file)));
+    }
+    reduced.palette = all_clusters_->palette;
+    distinct.spread(own, reduced.labels);
+  } else {
+    if (distinct.size() == 0) {
+      throw Error(ExitCode::data,
+                  fmt::format("{}: expected a visible pixel, found only transparent ones", kith::quoted(file)));
+    }
+    const bool is_spatial = options_.spatial > 0.0;
+    ColorClusters clusters =
+        is_spatial ? clusters_of(pixel_rows(picture.pixels, picture.size, space_, options_.spatial), {}, file)
+                   : clusters_of(color_rows(distinct.colors(), space_, threads), distinct.counts(), file);
+    reduced.palette = std::move(clusters.palette);
+    progress.phase("assign", 0);
+    if (!is_spatial) distinct.spread(clusters.result.labels, reduced.labels);
+    for (std::size_t n = 0, row = 0; is_spatial && n < reduced.labels.size(); ++n) {
+      reduced.labels[n] = picture.pixels[n].alpha == 0 ? -1 : clusters.result.labels[row++];
+    }
   }
   if (options_.dither) {
     progress.phase("dither", 0);
     std::vector<Pixel> colors;
     for (const PaletteColor& entry : reduced.palette) colors.push_back(entry.color);
     cpu::dither(picture.pixels, picture.size, colors, reduced.labels);
+  }
+  if (options_.dither || all_clusters_) {
     for (PaletteColor& entry : reduced.palette) entry.pixels = 0;
     for (const std::int32_t label : reduced.labels) {
       if (label >= 0) ++reduced.palette[label].pixels;
     }
   }
-  finish(i, reduced, threads);
+  finish(i, reduced, distinct, threads);
 }
 
 void ImageJob::begin_write() {
@@ -290,7 +345,7 @@ void ImageJob::begin_write() {
   if (!target.empty()) make_folder(image_target_);
 }
 
-void ImageJob::finish(std::size_t i, Reduced& reduced, Threads& threads) {
+void ImageJob::finish(std::size_t i, Reduced& reduced, const cpu::DistinctColors& distinct, Threads& threads) {
   const std::string& file = options_.pictures[i];
   if (common_palette_.empty()) {
     common_palette_ = reduced.palette;
@@ -302,6 +357,11 @@ void ImageJob::finish(std::size_t i, Reduced& reduced, Threads& threads) {
   }
   std::vector<Pixel> colors;
   for (const PaletteColor& entry : reduced.palette) colors.push_back(entry.color);
+  double error = 0.0;
+  if (page_ && distinct.size() > 0) {
+    progress.phase("draw", 0);
+    error = std::sqrt(cpu::mean_squared_error(distinct, reduced.picture.pixels, reduced.labels, colors, threads));
+  }
   if (!options_.labels.empty()) write_labels(reduced);
   if (options_.edges == "regions") {
     const std::vector<std::uint8_t> borders = cpu::region_borders(reduced.labels, reduced.picture.size, threads);
@@ -315,6 +375,9 @@ void ImageJob::finish(std::size_t i, Reduced& reduced, Threads& threads) {
     begin_write();
     write_reduced(image_target_.names[i], output, reduced.picture, reduced.labels, colors);
   }
+  if (!page_) return;
+  progress.phase("draw", 0);
+  page_->add({file, reduced.picture, distinct.size(), error}, reduced.labels, colors, reduced.palette, threads);
 }
 
 void ImageJob::write_labels(const Reduced& reduced) {
@@ -341,6 +404,9 @@ void ImageJob::show() {
     progress.phase("write", 0);
     write_palette(options_.palette, other_output(palette_endings()), stored_command(), common_palette_);
   }
+  if (!page_) return;
+  progress.phase("write", 0);
+  data::write_text_file(options_.page, other_output({".html", ".htm"}), page_->html(common_palette_, stored_command()));
 }
 
 }  // namespace
@@ -352,10 +418,11 @@ int run_image(const Arguments& arguments) {
                  .usage = "PICTURE... [-k K] [-o OUT.png] [options]",
                  .examples = {"kith image photo.jpg -k 16 -o few.png",
                               "kith image photo.jpg -k 8 --palette colors.png     # prints the colours, too",
-                              "kith image *.jpg -k 16 -o few/",
+                              "kith image photo.jpg -k 16 -o few.png --page few.html  # before and after",
+                              "kith image *.jpg -k 16 --palette-of-all -o few/    # one palette",
                               "kith image photo.jpg -k 30 --spatial 1 --edges regions -o regions.png",
                               "kith image scan.png --edges sobel -o edges.png"},
-                 .first = {"-k", "-o", "--edges", "--palette"}});
+                 .first = {"-k", "-o", "--edges", "--palette", "--page"}});
   declare(set, options);
   if (!set.parse(arguments)) return 0;
   ImageJob job(set, options);

@@ -1,4 +1,4 @@
-// What kith image writes: the names of its pictures, and the pictures themselves.
+// What kith image writes: the names of its pictures, the pictures themselves, and the page that shows them.
 #pragma once
 
 #include <cstdint>
@@ -31,5 +31,40 @@ void make_folder(const ImageTarget& target);
 /// else with 8 bits per channel. labels: (n), -1: transparent. Throws Error(output).
 void write_reduced(const std::string& path, const data::OutputOptions& options, const data::Picture& picture,
                    std::span<const std::int32_t> labels, const std::vector<Pixel>& colors);
+
+/// Collects what the page shows while the pictures are in memory.
+class ImagePage {
+ public:
+  /// Of a page with so many pictures, each with its own palette or all with one.
+  ImagePage(std::size_t pictures, bool has_common_palette) : pictures_(pictures), is_common_(has_common_palette) {}
+
+  /// A picture whose pixels have these labels. error: in CIELAB, the root of the mean square.
+  struct Entry {
+    std::string name;
+    const data::Picture& picture;
+    std::int64_t colors = 0;  // distinct ones before
+    double error = 0.0;
+  };
+  /// labels and drawn: as drawn, with borders.
+  void add(const Entry& entry, std::span<const std::int32_t> labels, const std::vector<Pixel>& drawn,
+           const std::vector<PaletteColor>& palette, Threads& threads);
+
+  /// The page as HTML. palette: of all pictures if they have one; command: as stored in results.
+  std::string html(const std::vector<PaletteColor>& palette, const std::string& command) const;
+
+ private:
+  struct Shown {
+    std::string name, format;
+    PictureSize size, small;
+    std::int64_t pixels = 0, colors = 0;
+    double error = 0.0;
+    std::string before, after;            // PNG data URLs; empty: too many pictures to show them all
+    std::vector<PaletteColor> palette{};  // its own
+  };
+
+  std::size_t pictures_;
+  bool is_common_;
+  std::vector<Shown> shown_;
+};
 
 }  // namespace kith::app

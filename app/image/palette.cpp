@@ -256,7 +256,7 @@ std::string palette_table(const std::vector<PaletteColor>& palette) {
   return out;
 }
 
-Matrix<float> color_rows(const cpu::DistinctColors& colors, ColorSpace space, Threads& threads) {
+Matrix<float> color_rows(const cpu::ColorCounts& colors, ColorSpace space, Threads& threads) {
   constexpr std::int64_t kTaskRows = 4096;
   const ColorConverter convert(space);
   Matrix<float> out(colors.size(), 3);

@@ -21,13 +21,14 @@ struct ImageOptions {
   bool dither = false;
   double spatial = 0.0;
   std::string edges = "none";
-  std::string palette, palette_from, labels;
+  bool palette_of_all = false;
+  std::string palette, palette_from, labels, page;
   CommonOptions common;
 
   bool is_sobel() const { return edges == "sobel"; }
   bool has_several() const { return pictures.size() > 1; }
   /// Whether all pictures get the colours of one palette.
-  bool has_common_palette() const { return !has_several() || !palette_from.empty(); }
+  bool has_common_palette() const { return !has_several() || palette_of_all || !palette_from.empty(); }
 };
 
 ColorSpace color_space(const ImageOptions& options);
@@ -66,7 +67,7 @@ struct ColorClusters {
 };
 
 /// (size, 3) the colours in this space.
-Matrix<float> color_rows(const cpu::DistinctColors& colors, ColorSpace space, Threads& threads);
+Matrix<float> color_rows(const cpu::ColorCounts& colors, ColorSpace space, Threads& threads);
 
 /// (visible pixels, 5) colour and position; the longer side counts as `weight` times the range of lightness.
 Matrix<float> pixel_rows(std::span<const Pixel> pixels, PictureSize size, ColorSpace space, double weight);

@@ -123,6 +123,67 @@ TEST_CASE("distinct colours are counted with and without the table") {
   }
 }
 
+TEST_CASE("colours of several pictures are those of all their pixels") {
+  Threads threads(2);
+  const std::vector<Pixel> first = some_pixels(1000, 70), second = some_pixels(300'000, 999);
+  std::vector<Pixel> both = first;
+  both.insert(both.end(), second.begin(), second.end());
+  const cpu::DistinctColors one(first, 8, threads), other(second, 8, threads), all(both, 8, threads);
+  cpu::ColorCounts sum;
+  sum.add(one.colors());
+  sum.add(other.colors());
+  CHECK(sum.keys == all.colors().keys);
+  CHECK(sum.counts == all.counts());
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(sum.size()));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int32_t>(i);
+  const std::vector<std::int32_t> own = cpu::labels_of(one.colors(), sum, numbers);
+  for (std::int64_t i = 0; i < one.size(); ++i) CHECK(sum.color(own[i]) == one.color(i));
+  CHECK(cpu::labels_of(other.colors(), one.colors(), own)[0] == own[0]);
+  CHECK(cpu::labels_of(other.colors(), one.colors(), own).back() == -1);
+}
+
+TEST_CASE("small pictures hold means, and errors are those of the definition") {
+  Threads threads(2);
+  for (const auto& [width, height] : {std::pair{700, 500}, {3, 900}, {20, 10}}) {
+    std::vector<Pixel> pixels = some_pixels(std::int64_t{width} * height, 300);
+    const PictureSize size{width, height}, small = cpu::shrunk_size(size, 64);
+    CHECK(std::max(small.width, small.height) == std::min(64, std::max(width, height)));
+    const std::vector<std::uint8_t> out = cpu::shrink(pixels, size, small, threads);
+    for (std::int64_t y = 0; y < small.height; ++y) {
+      for (std::int64_t x = 0; x < small.width; ++x) {
+        double red = 0.0, visible = 0.0, all = 0.0;
+        for (std::int64_t row = y * height / small.height; row < (y + 1) * height / small.height; ++row) {
+          for (std::int64_t column = x * width / small.width; column < (x + 1) * width / small.width; ++column) {
+            const Pixel& p = pixels[row * width + column];
+            red += p.alpha == 0 ? 0.0 : p.red / 257.0;
+            visible += p.alpha == 0 ? 0.0 : 1.0;
+            all += 1.0;
+          }
+        }
+        const std::uint8_t* pixel = &out[(y * small.width + x) * 4];
+        CHECK(std::abs(pixel[3] - 255.0 * visible / all) < 0.51);
+        if (visible > 0.0) CHECK(std::abs(pixel[0] - red / visible) < 0.51);
+      }
+    }
+    const std::vector<Pixel> palette{byte_pixel(10, 20, 30), byte_pixel(200, 180, 90)};
+    std::vector<std::int32_t> labels(pixels.size());
+    const ColorConverter lab(ColorSpace::lab);
+    double sum = 0.0, visible = 0.0;
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+      labels[i] = pixels[i].alpha == 0 ? -1 : static_cast<std::int32_t>(i % 2);
+      if (labels[i] < 0) continue;
+      const Color from = lab(pixels[i]), to = lab(palette[labels[i]]);
+      for (int c = 0; c < 3; ++c) sum += (from[c] - to[c]) * (from[c] - to[c]);
+      visible += 1.0;
+    }
+    const cpu::DistinctColors distinct(pixels, 8, threads);
+    const double error = cpu::mean_squared_error(distinct, pixels, labels, palette, threads);
+    CHECK(std::abs(error - sum / visible) < 1e-5 * sum / visible);
+    Threads one(1);
+    CHECK(cpu::mean_squared_error(distinct, pixels, labels, palette, one) == error);
+  }
+}
+
 TEST_CASE("dithering keeps the mean of an area") {
   const std::vector<Pixel> pixels(64 * 64, byte_pixel(64, 64, 64)),
       palette{byte_pixel(0, 0, 0), byte_pixel(255, 255, 255)};

@@ -158,18 +158,24 @@ TEST_CASE("image writes squares of its colours, and prints the colours in the sa
   CHECK(done({"image", "m.png", "-k", "99"}, there).says("has 10 colours"));
 }
 
-TEST_CASE("image gives several pictures the palette of a file, or one each") {
+TEST_CASE("image gives several pictures one palette, or one each") {
   const Scratch folder;
   const Setting there{.folder = folder / ""};
   const std::string head = "P6 2 2 255\n";
   write_bytes(folder / "a.ppm", head + "\x0a\x0a\x0a\x0a\x0a\x0a\x0c\x0c\x0c\x0c\x0c\x0c");
   write_bytes(folder / "b.ppm", head + "\x0c\x0c\x0c\xc8\xc8\xc8\xc8\xc8\xc8\xc8\xc8\xc8");
-  write_bytes(folder / "p.txt", "#0b0b0b 0.625000 5\n#c8c8c8 0.375000 3\n");
-  done({"image", "a.ppm", "b.ppm", "--space", "srgb", "--palette-from", "p.txt", "-o", "few/"}, there);
+  // Together: 11 and 12 are near each other, so one colour is their mean, weighted by pixels.
+  done({"image", "a.ppm", "b.ppm", "-k", "2", "--space", "srgb", "--palette-of-all", "-o", "few/", "--palette", "p.txt",
+        "--page", "page.html"},
+       there);
+  CHECK(bytes_of(folder / "p.txt") == "#0b0b0b 0.625000 5\n#c8c8c8 0.375000 3\n");
   CHECK(done({"image", "few/a.png", "-k", "9"}, there).out.find("#0b0b0b         4  100.0 %") != std::string::npos);
   CHECK(done({"image", "few/b.png", "-k", "9"}, there).out.find("#c8c8c8         3   75.0 %") != std::string::npos);
+  const std::string page = bytes_of(folder / "page.html");
+  CHECK(page.find("2 pictures: 2 colours") != std::string::npos);
+  CHECK(page.find("#0b0b0b 62.5 %") != std::string::npos);
   // Each by itself: a.ppm has only two colours.
-  const Outcome each = done({"image", "a.ppm", "b.ppm", "-k", "2", "-o", "each"}, there);
+  const Outcome each = done({"image", "a.ppm", "b.ppm", "-k", "2", "-o", "each", "--page", "each.html"}, there);
   CHECK(done({"image", "each/a.png", "-k", "9"}, there).out.find("#0c0c0c         2   50.0 %") != std::string::npos);
   const std::string table = done({"image", "a.ppm", "b.ppm", "-k", "2"}, there).out;
   CHECK(table.find("a.ppm\ncolor") == 0);
@@ -188,12 +194,31 @@ TEST_CASE("image gives several pictures the palette of a file, or one each") {
   refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "-o", "few.png"}, {"few.png", "folder for the 2 pictures"}, there);
   write_bytes(folder / "a.png", "");
   refuses(2, {"image", "a.ppm", "a.png", "-k", "2", "-o", "x"}, {"a.ppm", "a.png"}, there);
-  refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "--palette", "q.txt"}, {"every picture gets its own colours"},
-          there);
+  refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "--palette", "q.txt"}, {"--palette-of-all"}, there);
   refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "--labels", "q.h5"}, {"--labels"}, there);
+  refuses(2, {"image", "a.ppm", "b.ppm", "-k", "2", "--palette-of-all", "--spatial", "1"}, {"--spatial"}, there);
   CHECK(!std::filesystem::exists(folder / "x"));
   done({"image", "a.ppm", "b.ppm", "--edges", "sobel", "-o", "edges"}, there);
   CHECK(bytes_of(folder / "edges/b.png").substr(1, 3) == "PNG");
+}
+
+TEST_CASE("image shows before and after on a page of one file") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "<p>.ppm", stripes(1200, 400));
+  done({"image", "<p>.ppm", "-k", "3", "--page", "page.html"}, there);
+  const std::string page = bytes_of(folder / "page.html");
+  INFO(xml_problem(page));
+  CHECK(xml_problem(page).empty());
+  CHECK(occurrences(page, "data:image/png;base64,") == 2);
+  CHECK(occurrences(page, "http") == occurrences(page, "http://www.w3.org/"));
+  for (const char* part : {"&lt;p&gt;.ppm: 3 colours", "1200 x 400 pixels", "3 of 9", "#c90a0a 33.3 %",
+                           "Shown as 480 x 160 pixels", "in CIELAB"}) {
+    INFO(part);
+    CHECK(page.find(part) != std::string::npos);
+  }
+  refuses(5, {"image", "<p>.ppm", "-k", "3", "--page", "page.html"}, {"page.html", "exists"}, there);
+  refuses(5, {"image", "<p>.ppm", "-k", "3", "--page", "page.png"}, {"page.png", ".html"}, there);
 }
 
 TEST_CASE("image refuses what it cannot do, before it reads") {

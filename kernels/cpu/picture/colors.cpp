@@ -1,4 +1,4 @@
-// Counts the colours of a picture, gives every pixel the label of its colour, and dithers it.
+// Counts the colours of a picture, gives every pixel the label of its colour, and draws it smaller or dithered.
 #include "kernels/cpu/picture/colors.h"
 
 #include <algorithm>
@@ -6,6 +6,8 @@
 #include <atomic>
 #include <limits>
 #include <memory>
+#include <numeric>
+#include <utility>
 
 namespace kith::cpu {
 namespace {
@@ -33,12 +35,69 @@ void for_ranges(Threads& threads, std::int64_t n, const Work& work) {
               [&](std::int64_t task, int) { work(task * kTaskPixels, std::min((task + 1) * kTaskPixels, n)); });
 }
 
+/// pixel(i): the i-th pixel of the large picture.
+template <class PixelAt>
+std::vector<std::uint8_t> shrink_each(PictureSize size, PictureSize to, Threads& threads, const PixelAt& pixel) {
+  std::vector<std::uint8_t> out(static_cast<std::size_t>(to.pixels()) * 4);
+  threads.run(to.height, [&](std::int64_t y, int) {
+    const std::int64_t first_row = y * size.height / to.height, last_row = (y + 1) * size.height / to.height;
+    for (std::int64_t x = 0; x < to.width; ++x) {
+      const std::int64_t first = x * size.width / to.width, last = (x + 1) * size.width / to.width;
+      std::array<double, 4> sums{};
+      for (std::int64_t row = first_row; row < last_row; ++row) {
+        for (std::int64_t column = first; column < last; ++column) {
+          const Pixel p = pixel(row * size.width + column);
+          const double alpha = p.alpha;
+          sums[0] += alpha * p.red;
+          sums[1] += alpha * p.green;
+          sums[2] += alpha * p.blue;
+          sums[3] += alpha;
+        }
+      }
+      std::uint8_t* to_pixel = out.data() + (y * to.width + x) * 4;
+      const double area = static_cast<double>((last_row - first_row) * (last - first));
+      for (int c = 0; c < 3; ++c) {
+        to_pixel[c] = sums[3] > 0.0 ? static_cast<std::uint8_t>(sums[c] / sums[3] / 257.0 + 0.5) : 0;
+      }
+      to_pixel[3] = static_cast<std::uint8_t>(sums[3] / area / 257.0 + 0.5);
+    }
+  });
+  return out;
+}
+
 }  // namespace
 
-Pixel DistinctColors::color(std::int64_t i) const {
-  const std::uint64_t key = keys_[i];
+Pixel ColorCounts::color(std::int64_t i) const {
+  const std::uint64_t key = keys[i];
   return {static_cast<std::uint16_t>(key >> 32), static_cast<std::uint16_t>(key >> 16 & 65535U),
           static_cast<std::uint16_t>(key & 65535U), 65535};
+}
+
+void ColorCounts::add(const ColorCounts& other) {
+  ColorCounts sum;
+  sum.keys.reserve(keys.size() + other.keys.size());
+  sum.counts.reserve(keys.size() + other.keys.size());
+  for (std::size_t i = 0, j = 0; i < keys.size() || j < other.keys.size();) {
+    const bool here = j == other.keys.size() || (i < keys.size() && keys[i] <= other.keys[j]);
+    const bool there = i == keys.size() || (j < other.keys.size() && other.keys[j] <= keys[i]);
+    sum.keys.push_back(here ? keys[i] : other.keys[j]);
+    sum.counts.push_back((here ? counts[i] : 0.0) + (there ? other.counts[j] : 0.0));
+    i += here ? 1 : 0;
+    j += there ? 1 : 0;
+  }
+  *this = std::move(sum);
+}
+
+std::vector<std::int32_t> labels_of(const ColorCounts& part, const ColorCounts& all,
+                                    std::span<const std::int32_t> labels) {
+  std::vector<std::int32_t> out;
+  out.reserve(part.keys.size());
+  std::size_t i = 0;
+  for (const std::uint64_t key : part.keys) {
+    while (i < all.keys.size() && all.keys[i] < key) ++i;
+    out.push_back(i < all.keys.size() && all.keys[i] == key ? labels[i] : -1);
+  }
+  return out;
 }
 
 DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads& threads)
@@ -60,9 +119,10 @@ DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads&
       const std::uint32_t red = key >> 16, green = key >> 8 & 255U, blue = key & 255U;
       std::int32_t& count = row_of_[table_key(red, green, blue)];
       if (count == 0) continue;
-      counts_.push_back(count);
-      count = static_cast<std::int32_t>(keys_.size());
-      keys_.push_back((std::uint64_t{red} << 32 | std::uint64_t{green} << 16 | blue) * 257);
+      colors_.counts.push_back(count);
+      visible_ += count;
+      count = static_cast<std::int32_t>(colors_.keys.size());
+      colors_.keys.push_back((std::uint64_t{red} << 32 | std::uint64_t{green} << 16 | blue) * 257);
     }
     return;
   }
@@ -71,18 +131,19 @@ DistinctColors::DistinctColors(std::span<const Pixel> pixels, int bits, Threads&
   for (const Pixel& pixel : pixels) {
     if (pixel.alpha != 0) all.push_back(key_of(pixel));
   }
+  visible_ = std::ssize(all);
   std::sort(all.begin(), all.end());
   for (std::size_t i = 0; i < all.size();) {
     const std::size_t first = i;
     while (i < all.size() && all[i] == all[first]) ++i;
-    keys_.push_back(all[first]);
-    counts_.push_back(static_cast<double>(i - first));
+    colors_.keys.push_back(all[first]);
+    colors_.counts.push_back(static_cast<double>(i - first));
   }
 }
 
 std::int64_t DistinctColors::index(const Pixel& pixel) const {
   if (!row_of_.empty()) return row_of_[table_key(pixel)];
-  return std::lower_bound(keys_.begin(), keys_.end(), key_of(pixel)) - keys_.begin();
+  return std::lower_bound(colors_.keys.begin(), colors_.keys.end(), key_of(pixel)) - colors_.keys.begin();
 }
 
 void DistinctColors::spread(std::span<const std::int32_t> labels, std::span<std::int32_t> out) const {
@@ -144,6 +205,56 @@ void dither(std::span<const Pixel> pixels, PictureSize size, std::span<const Pix
     }
     std::swap(here, next);
   }
+}
+
+PictureSize shrunk_size(PictureSize size, std::int64_t most) {
+  const std::int64_t longer = std::max(size.width, size.height);
+  if (longer <= most) return size;
+  return {std::max<std::int64_t>(size.width * most / longer, 1),
+          std::max<std::int64_t>(size.height * most / longer, 1)};
+}
+
+std::vector<std::uint8_t> shrink(std::span<const Pixel> pixels, PictureSize size, PictureSize to, Threads& threads) {
+  return shrink_each(size, to, threads, [&](std::int64_t i) { return pixels[i]; });
+}
+
+std::vector<std::uint8_t> shrink(std::span<const Pixel> pixels, std::span<const std::int32_t> labels,
+                                 std::span<const Pixel> colors, PictureSize size, PictureSize to, Threads& threads) {
+  return shrink_each(size, to, threads, [&](std::int64_t i) {
+    if (labels[i] < 0) return Pixel{0, 0, 0, 0};
+    Pixel pixel = colors[labels[i]];
+    pixel.alpha = pixels[i].alpha;
+    return pixel;
+  });
+}
+
+double mean_squared_error(const DistinctColors& distinct, std::span<const Pixel> pixels,
+                          std::span<const std::int32_t> labels, std::span<const Pixel> colors, Threads& threads) {
+  const ColorConverter convert(ColorSpace::lab);
+  std::vector<Color> palette;
+  palette.reserve(colors.size());
+  for (const Pixel& color : colors) palette.push_back(convert(color));
+  std::vector<std::array<float, 3>> own(static_cast<std::size_t>(distinct.size()));
+  for_ranges(threads, distinct.size(), [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const Color color = convert(distinct.color(i));
+      for (int c = 0; c < 3; ++c) own[i][c] = static_cast<float>(color[c]);
+    }
+  });
+  const std::int64_t n = std::ssize(pixels);
+  // One for each range, added in their order, whichever thread made them.
+  std::vector<double> sums(static_cast<std::size_t>((n + kTaskPixels - 1) / kTaskPixels));
+  for_ranges(threads, n, [&](std::int64_t first, std::int64_t last) {
+    double sum = 0.0;
+    for (std::int64_t i = first; i < last; ++i) {
+      if (labels[i] < 0) continue;
+      const std::array<float, 3>& from = own[distinct.index(pixels[i])];
+      const Color& to = palette[labels[i]];
+      for (int c = 0; c < 3; ++c) sum += (from[c] - to[c]) * (from[c] - to[c]);
+    }
+    sums[first / kTaskPixels] = sum;
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(distinct.pixels());
 }
 
 }  // namespace kith::cpu
