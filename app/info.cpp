@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "app/cli/failure.h"
 #include "app/cli/layout.h"
@@ -12,6 +13,7 @@
 #include "app/cli/words.h"
 #include "app/commands.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/freshness.h"
 #include "app/run/job.h"
 #include "app/run/report.h"
 #include "app/run/results.h"
@@ -104,6 +106,9 @@ struct InfoOptions {
   bool profile = true;  // what the columns of text tables hold
   bool stats = false;
   bool verify = false;
+  bool fresh = false;
+  std::string command;  // for fresh: that writes the result
+  std::string inputs;   // for fresh: where they are
 };
 
 DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, const data::ReadOptions& options,
@@ -309,6 +314,36 @@ std::string as_json(const std::vector<DescribedFile>& files, const nlohmann::ord
   return printable_json(object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
 }
 
+constexpr std::string_view kWriters[] = {"cluster", "sweep", "dbscan", "assign", "knn", "distances", "evaluate"};
+
+/// For each result whether it is fresh. Returns 0 if all are.
+int show_freshness(const std::vector<std::string>& names, const InfoOptions& wanted, const CommonOptions& common) {
+  const std::string& command = wanted.command;
+  const std::vector<std::string> places = named_inputs(wanted.inputs);
+  nlohmann::ordered_json object{{"command", "info"}, {"version", KITH_VERSION}};
+  bool all = true;
+  Arguments words = split_words(command);
+  if (!words.empty() && words.front() == "kith") words.erase(words.begin());
+  if (!command.empty() && (words.empty() || std::ranges::find(kWriters, words.front()) == std::end(kWriters))) {
+    throw Error(ExitCode::usage, fmt::format("--command '{}': expected a command that writes results: {}", command,
+                                             fmt::join(kWriters, ", ")));
+  }
+  for (const std::string& name : names) {
+    Arguments writer = words;
+    writer.insert(writer.end(), {"-o", name});
+    const std::string reason =
+        command.empty() ? why_stale(name, places) : why_stale(name, [&writer] { run_program(writer); });
+    all = all && reason.empty();
+    Terminal::instance().set_verbosity(common.quiet ? Verbosity::quiet : Verbosity::normal);  // the command had its own
+    if (!reason.empty()) Terminal::instance().say(fmt::format("{}: not fresh: {}", name, reason));
+    object["files"].push_back({{"file", name}, {"fresh", reason.empty()}});
+    if (!reason.empty()) object["files"].back()["reason"] = reason;
+  }
+  if (common.json)
+    print_out(printable_json(object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n");
+  return all ? 0 : 1;
+}
+
 }  // namespace
 
 int run_info(const Arguments& arguments) {
@@ -333,6 +368,27 @@ int run_info(const Arguments& arguments) {
   set.flag({.names = "--verify",
             .help = "Results of kith: compare all values with their checksums; exit code 3 if any differs."},
            wanted.verify);
+  set.flag({.names = "--fresh",
+            .help = "Results of kith: exit code 0 if the inputs are those that they were made from, else 1 with the "
+                    "reason. Inputs in another folder than the result have to be named, with --inputs or --command.",
+            .excludes = {"--stats", "--verify"}},
+           wanted.fresh);
+  set.text(
+      {.names = "--inputs",
+       .value = "PLACE",
+       .help = "For --fresh: the inputs, or folders that they are in, with commas between them. kith opens no other "
+               "files than these and those in the folder of the result.",
+       .shown_default = "the folder of the result",
+       .excludes = {"--command"},
+       .refused = {when([&wanted] { return !wanted.fresh; }, "--inputs needs --fresh; give it")}},
+      wanted.inputs);
+  set.text({.names = "--command",
+            .value = "TEXT",
+            .help = "For --fresh: the command that writes the result, without -o, as in 'cluster in/a.csv -k 3': its "
+                    "options are compared too, and its inputs are where it says.",
+            .shown_default = "none",
+            .refused = {when([&wanted] { return !wanted.fresh; }, "--command needs --fresh; give it")}},
+           wanted.command);
   set.begin_common();
   add_memory_option(set, common);
   add_scratch_option(set, common);
@@ -340,8 +396,9 @@ int run_info(const Arguments& arguments) {
   add_missing_texts_option(set, common);
   add_message_options(set, common);
   if (!set.parse(arguments)) return 0;
-  if (common.dry_run) wanted = InfoOptions{.profile = false};
+  if (common.dry_run) wanted = InfoOptions{.profile = false, .command = {}, .inputs = {}};
   Job job("info", common);
+  if (wanted.fresh) return show_freshness(names, wanted, common);
   data::ReadOptions options = read_options(common);
   options.offers_prepare = true;  // kith cluster has it
   std::vector<DescribedFile> files;

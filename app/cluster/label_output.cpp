@@ -19,6 +19,7 @@
 #include <variant>
 
 #include "app/cli/terminal.h"
+#include "app/run/freshness.h"
 #include "app/run/processes.h"
 #include "app/run/results.h"
 #include "core/runtime/threads.h"
@@ -401,14 +402,15 @@ FinishedLabels finished_labels(PointsRun& run, const std::string& stored_command
   const bool explains = run.set.command() != "assign" && run.set.source("--explain") != Source::none;
   const bool says_more = common.json || !run.report_file.empty() || explains;
   if (!names_folder(run.target) || is_beside || says_more || common.force || common.dry_run ||
-      !processes().is_alone() || run.weighting || !common.ids.empty()) {
+      is_checking_freshness() || !processes().is_alone() || run.weighting || !common.ids.empty()) {
     return {};
   }
   const std::string mark = folder_mark(run.target);
   std::error_code failure;
   if (!std::filesystem::exists(mark, failure)) return {};
   const std::string of_run = lines_of_run(run);
-  const std::set<std::string> lines = finished_lines(mark, head_of(stored_command, run.marks()) + of_run);
+  const auto marks = marks_of(run.output.inputs, [&run](const std::string& file) { return run.mark_of(file); });
+  const std::set<std::string> lines = finished_lines(mark, head_of(stored_command, marks) + of_run);
   if (of_run.empty() || lines.empty()) return {};
   FinishedLabels finished;
   const std::vector<LabelPart> parts = parts_of(run.target, common, *run.source);

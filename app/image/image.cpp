@@ -12,6 +12,7 @@
 #include "app/commands.h"
 #include "app/image/image_outputs.h"
 #include "app/image/palette.h"
+#include "app/run/freshness.h"
 #include "app/run/memory.h"
 #include "app/run/points_run.h"
 #include "app/run/results.h"
@@ -207,7 +208,7 @@ data::Picture ImageJob::read(const std::string& file) {
 }
 
 void ImageJob::open() {
-  if (!target.empty()) check_image_target(image_target_, output);
+  if (!target.empty() && !is_checking_freshness()) check_image_target(image_target_, output);
   check_report_file(*this);
   if (!options_.palette.empty()) data::check_output(options_.palette, other_output(palette_endings()));
   if (!options_.labels.empty()) data::check_output(options_.labels, other_output({".h5"}));

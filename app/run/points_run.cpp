@@ -15,6 +15,7 @@
 #include "app/cli/signals.h"
 #include "app/cli/units.h"
 #include "app/run/dropped_rows.h"
+#include "app/run/freshness.h"
 #include "app/run/preparation.h"
 #include "app/run/processes.h"
 #include "app/run/report.h"
@@ -288,21 +289,6 @@ const data::InputMark& PointsRun::mark_of(const std::string& file) {
   return found != marks_.end() ? found->second : marks_.emplace(file, data::mark_of_input(file)).first->second;
 }
 
-std::vector<std::string> PointsRun::marks() {
-  std::vector<std::string> marks;
-  for (const std::string& input : output.inputs) {
-    const bool is_set = data::named_set(input) != nullptr;
-    const std::string file = is_set ? input : data::parse_location(input).file;
-    std::error_code failure;
-    if (!is_set && (file == "-" || !std::filesystem::is_regular_file(file, failure))) continue;
-    const data::InputMark& mark = mark_of(file);
-    std::string name = mark.name;
-    std::replace(name.begin(), name.end(), '\n', '?');
-    marks.push_back(fmt::format("{:08x} {} {}", mark.checksum, mark.bytes, name));
-  }
-  return marks;
-}
-
 void PointsRun::print(const std::string& text, Styles styles) const {
   // A quiet run that writes a file has nothing to say.
   const bool is_written = !target.empty() && target != "-";
@@ -361,6 +347,7 @@ bool names_folder(const std::string& path) {
 
 void check_outputs(PointsRun& run, const std::vector<SideOutput>& beside) {
   const auto check = [&](const std::string& path, const data::OutputOptions& options) {
+    if (is_checking_freshness()) return;
     // What lies in a folder of labels is checked once the files of the points are known.
     const bool is_folder = names_folder(path) && std::ranges::count(options.endings, "/") > 0;
     if (!is_folder) data::check_output(path, options);
@@ -435,7 +422,7 @@ void open_checkpoint(PointsRun& run, const CheckpointOptions& options, const std
     }
     state.inputs.push_back(run.mark_of(input));
   }
-  run.checkpoint->open(state, run.output.inputs, run.target, run.common.dry_run);
+  run.checkpoint->open(state, run.output.inputs, run.target, run.common.dry_run || is_checking_freshness());
 }
 
 std::int64_t spare_bytes(const PointsRun& run, std::int64_t bytes) {
@@ -444,7 +431,14 @@ std::int64_t spare_bytes(const PointsRun& run, std::int64_t bytes) {
 
 bool begin(PointsRun& run, Needs needs) {
   run.needs = std::move(needs);
-  if (run.needs.writes_result) run.output.marks = run.marks();
+  const bool checks = is_checking_freshness();
+  if (run.needs.writes_result || checks) {
+    run.output.marks = marks_of(run.output.inputs, [&](const std::string& file) { return run.mark_of(file); });
+  }
+  if (checks) {
+    check_freshness(run.needs.stored_command, run.output.marks);
+    return false;
+  }
   if (!processes().is_alone()) agree(run);
   const std::int64_t program_bytes = peak_memory();
   if (run.source != nullptr) {

@@ -64,8 +64,6 @@ struct PointsRun : Job {
   data::OutputOptions side_output(const char* option) const;
   /// data::mark_of(), once per file.
   const data::InputMark& mark_of(const std::string& file);
-  /// A line for each regular file among the inputs: CRC-32 of its samples, bytes, name without folders.
-  std::vector<std::string> marks();
   /// On standard output, unless --json was given.
   void print(const std::string& text, Styles styles = Styles::show) const;
   /// Whether the result is written to standard output.
@@ -99,7 +97,7 @@ void open_checkpoint(PointsRun& run, const CheckpointOptions& options, const std
 std::int64_t spare_bytes(const PointsRun& run, std::int64_t bytes);
 
 /// Step 3: refuses runs that do not fit into memory, or that several processes cannot divide. Returns false if the run
-/// ends here: with --dry-run it prints the plan.
+/// ends here: with --dry-run it prints the plan, and a check of freshness needs no more.
 bool begin(PointsRun& run, Needs needs);
 
 /// Step 4: reads the points, prepares them and gives them to a backend.

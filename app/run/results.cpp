@@ -16,6 +16,7 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "app/run/freshness.h"
 #include "app/run/profile.h"
 #include "core/error.h"
 #include "core/numbers/places.h"
@@ -49,21 +50,6 @@ double in_unit(double d, Unit unit) {
     default:
       return d;
   }
-}
-
-/// Those of the marks of inputs whose names a stored command has, each once.
-std::vector<std::string> marks_in(const std::string& command, const std::vector<std::string>& marks) {
-  std::vector<std::string> named;
-  for (const std::string& mark : marks) {
-    const std::string word = mark.substr(mark.find(' ', mark.find(' ') + 1));  // the blank and the name
-    bool found = false;
-    for (std::size_t at = command.find(word); at != command.npos && !found; at = command.find(word, at + 1)) {
-      const std::size_t end = at + word.size();
-      found = end == command.size() || command[end] == ' ' || command[end] == ':';
-    }
-    if (found && std::ranges::count(named, mark) == 0) named.push_back(mark);
-  }
-  return named;
 }
 
 constexpr const char* kNamesChecksum = "_crc32";

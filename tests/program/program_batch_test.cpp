@@ -165,7 +165,7 @@ TEST_CASE("graphs as MatrixMarket and as SciPy's archive") {
   CHECK(means == std::vector<double>{0.25, 0.75, 0.5, 0});
 }
 
-TEST_CASE("results name their inputs") {
+TEST_CASE("results name their inputs, and info --fresh compares them and the options") {
   const Scratch folder;
   std::filesystem::create_directory(folder / "in");
   const std::string points = folder / "in/x.csv", out = folder / "out.h5";
@@ -175,6 +175,43 @@ TEST_CASE("results name their inputs") {
   const nlohmann::json inputs = facts_of(out)["inputs"];
   REQUIRE(inputs.size() == 1);
   CHECK(inputs[0].get<std::string>().ends_with(" 10 x.csv"));
+  const Words plain{"info", out, "--fresh"};
+  const auto with = [&](const std::string& command) { return Words{"info", out, "--fresh", "--command", command}; };
+  const auto stale = [](const Words& words, const std::string& reason) {
+    const Outcome outcome = run_kith(words);
+    INFO(outcome.err);
+    CHECK(outcome.code == 1);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.says(reason));
+  };
+  stale(plain,
+        "not fresh: its input x.csv is not in its folder, and kith opens files elsewhere only if they are named");
+  stale(plain, "kith info --fresh " + out + " --inputs FOLDER");
+  for (const std::string& place : {folder / "in", points, (folder / "in") + "," + kDigits}) {
+    CHECK(done({"info", out, "--fresh", "--inputs", place}).err.empty());
+  }
+  // The advice, where the input is in the current folder.
+  const Setting there{.folder = folder / "in"};
+  CHECK(run_kith(plain, there).says("kith info --fresh " + out + " --inputs x.csv"));
+  CHECK(done({"info", "--fresh", out, "--inputs", "x.csv"}, there).err.empty());
+  stale({"info", out, "--fresh", "--inputs", kDigits}, "its input x.csv is not in its folder");
+  refuses(2, {"info", out, "--fresh", "--inputs", folder / "none"},
+          {"--inputs: expected files and folders that exist"});
+  refuses(2, {"info", out, "--inputs", points}, {"--inputs needs --fresh"});
+  refuses(2, {"info", out, "--fresh", "--inputs", points, "--command", "cluster"}, {"cannot be combined"});
+  done(with("cluster '" + points + "' -k 2"));
+  done(with("kith cluster \"" + points + "\" --clusters 2 --threads 1"));
+  stale(with("cluster " + points + " -k 3"), "not fresh: its command was `cluster x.csv --clusters 2");
+  refuses(2, with("devices"), {"--command 'devices': expected a command that writes results"});
+  refuses(2, {"info", out, "--command", "cluster"}, {"--command needs --fresh"});
+  write_bytes(points, "a\n0\n1\n7\n9\n");
+  stale(with("cluster " + points + " -k 2"), "not fresh: the input x.csv has changed");
+  const Outcome json = run_kith({"info", out, "--fresh", "--inputs", folder / "in", "--json"});
+  CHECK(json.code == 1);
+  CHECK(json.json()["files"][0]["fresh"] == false);
+  CHECK(json.json()["files"][0]["reason"] == "the input x.csv has changed");
+  stale({"info", folder / "none.h5", "--fresh"}, "not fresh: there is no such file");
+  refuses(3, {"info", points, "--fresh"}, {"expected a result of kith"});
 }
 
 TEST_CASE("a resumed run names the inputs of the whole run") {
@@ -218,7 +255,7 @@ TEST_CASE("table: a row for each result; --json-file: the report beside the resu
   refuses(3, {"table", kDigits}, {"expected a result of kith"});
   refuses(3, {"table", folder / ""}, {"expected a result of kith, found a directory"});
   const std::string endless = folder / std::string(300, 'a');  // longer than names of files may be
-  for (Words words : {Words{"table"}, {"report"}}) {
+  for (Words words : {Words{"table"}, {"info", "--fresh"}, {"report"}}) {
     words.push_back(endless);
     refuses(3, words, {"cannot be opened: File name too long"});
   }

@@ -75,6 +75,7 @@ TEST_CASE("image reduces a picture to its colours, and writes palette and labels
   }
   CHECK(done({"image", "p.ppm", "-k", "3", "--labels", "without.h5"}, there).out.find("#c90a0a       120   33.3 %") !=
         std::string::npos);
+  done({"info", "--fresh", "without.h5"}, there);  // it names its input
   // The written picture has these colours and no others.
   CHECK(done({"image", "o.png", "-k", "9"}, there).says("has 3 colours, fewer than -k 9"));
 }

@@ -525,6 +525,38 @@ TEST_CASE("kith info sums up a folder") {
   CHECK(set["unreadable"].size() == 1);
 }
 
+TEST_CASE("kith info --fresh compares all files of a set") {
+  const Scratch folder;
+  write_parts(folder, ".npy");
+  const Words run{"cluster", folder / "set", "-k", "3", "-o", folder / "x.h5"};
+  done(run);
+  CHECK(run_kith({"info", "--fresh", folder / "x.h5"}).code == 0);
+  const std::string command = "cluster " + folder / "set" + " -k 3";
+  CHECK(run_kith({"info", "--fresh", folder / "x.h5", "--command", command}).code == 0);
+  write_part(folder / "set/part-2.npy", 8, 41);
+  CHECK(run_kith({"info", "--fresh", folder / "x.h5"}).says("the input set has changed"));
+}
+
+TEST_CASE("kith info --fresh finds the files of a set that several words name") {
+  const Scratch folder;
+  write_parts(folder, ".npy");
+  const std::string result = folder / "x.h5";
+  done({"cluster", folder / "set/part-1*.npy", folder / "set/part-2.npy", "-k", "3", "-o", result});
+  const Words fresh{"info", "--fresh", result, "--inputs", folder / "set"};
+  CHECK(run_kith({"info", "--fresh", result}).says("--inputs FOLDER"));
+  CHECK(run_kith(fresh).code == 0);
+  const std::string each =
+      folder / "set/part-1.npy" + "," + folder / "set/part-10.npy" + "," + folder / "set/part-2.npy";
+  CHECK(run_kith({"info", "--fresh", result, "--inputs", each}).code == 0);
+  write_part(folder / "set/part-10.npy", 8, 41);
+  CHECK(run_kith(fresh).says("the input part-10.npy has changed"));
+  std::filesystem::remove(folder / "set/part-10.npy");
+  CHECK(run_kith(fresh).says("its input part-10.npy is not in its folder"));
+  // Beside the files.
+  done({"cluster", folder / "set/part-1.npy", folder / "set/part-2.npy", "-k", "3", "-o", folder / "set/y.h5"});
+  CHECK(run_kith({"info", "--fresh", folder / "set/y.h5"}).code == 0);
+}
+
 TEST_CASE("names of files are stored whole, however long") {
   const Scratch folder;
   const std::string deep = std::string(200, 'a') + "/" + std::string(200, 'b');

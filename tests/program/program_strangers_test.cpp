@@ -1,6 +1,7 @@
-// Files from strangers: what their texts may do to a terminal.
+// Files from strangers: what their texts may do to a terminal, and which other files they make kith open.
 #include <fcntl.h>
 #include <pty.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -46,6 +47,38 @@ std::string on_terminal(const std::string& command) {
 }
 
 }  // namespace
+
+TEST_CASE("info --fresh opens no file outside the folder of a result, whatever the result says") {
+  const Scratch folder, elsewhere;
+  write_bytes(elsewhere / "secret.csv", "a\n0\n1\n8\n9\n");
+  // What opens the file changes the time of its last access, which is then after that of its bytes.
+  const auto is_unread = [&] {
+    struct stat status {};
+    REQUIRE(stat((elsewhere / "secret.csv").c_str(), &status) == 0);
+    return status.st_atim.tv_sec == 1000;
+  };
+  const auto forget = [&] {
+    const timespec times[2] = {{1000, 0}, {2000, 0}};
+    REQUIRE(utimensat(AT_FDCWD, (elsewhere / "secret.csv").c_str(), times, 0) == 0);
+  };
+  const std::string name = std::filesystem::path(elsewhere.path()).filename().string();
+  for (const std::string& named : {elsewhere / "secret.csv", "../" + name + "/secret.csv", std::string("secret.csv")}) {
+    const std::string file = folder / "made.h5";
+    std::filesystem::remove(file);
+    make_result(file, {{"command", "cluster " + named}, {"inputs", "00000000 17 " + named}});
+    forget();
+    const Outcome outcome = run_kith({"info", "--fresh", file}, {.folder = elsewhere / ""});
+    INFO(named << "\n" << outcome.err);
+    CHECK(outcome.code == 1);
+    CHECK(is_unread());
+    std::filesystem::create_symlink(elsewhere / "secret.csv", folder / "secret.csv");  // a link is no way around
+    CHECK(run_kith({"info", "--fresh", file}).code == 1);
+    CHECK(is_unread());
+    std::filesystem::remove(folder / "secret.csv");
+  }
+  run_kith({"info", "--fresh", folder / "made.h5", "--inputs", elsewhere / "secret.csv"});
+  if (is_unread()) WARN("this file system does not keep times of access; whether the file was opened was not seen");
+}
 
 TEST_CASE("a table shows what a terminal would obey, and JSON has it as it is") {
   const Scratch folder;
