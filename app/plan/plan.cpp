@@ -86,6 +86,7 @@ std::string as_text(const Plan& plan, std::size_t width) {
   }
   const std::string total = fmt::format("{}{}; ", plan.is_limit() ? "at most " : "", show_seconds(plan.seconds()));
   if (!plan.basis.empty()) line("time", (plan.timed ? total : "") + plan.basis);
+  if (!plan.advice.empty()) line("advice", plan.advice);
   return out;
 }
 
@@ -112,10 +113,21 @@ nlohmann::ordered_json to_object(const Plan& plan) {
   }
   if (plan.timed) object["seconds"] = plan.seconds();
   object["basis"] = plan.basis;
+  object["advice"] = plan.advice;
   return object;
 }
 
 namespace {
+
+/// k-means|| of so many seeds: all rows are weighed by 1, k + 1, 2 k + 1 and 4 k + 1 candidates.
+std::vector<Work> parallel_seeding(std::int64_t seeds, std::int64_t runs) {
+  std::vector<Work> rounds;
+  for (const std::int64_t candidates : {std::int64_t{1}, seeds, 2 * seeds, 4 * seeds}) {
+    rounds.push_back(
+        {.phase = "seed", .operation = Operation::assign, .times = runs, .size = candidates, .passes = runs});
+  }
+  return rounds;
+}
 
 // Operations besides the products and differences of the columns themselves.
 constexpr double kPrepared = 40;   // of a value: conversion, range, integer grid and sums, as columns of definitions
@@ -183,11 +195,8 @@ std::vector<Work> kmeans_work(const KMeansOptions& options) {
     const auto candidates = static_cast<std::int64_t>(2 + std::floor(std::log(static_cast<double>(k))));
     seed(Operation::seed, seeds, candidates, 2 * seeds - runs);
   } else if (seeds > 0 && options.init == Init::kmeans_parallel) {
-    // All rows are weighed by 1, k + 1, 2 k + 1 and 4 k + 1 candidates.
-    const std::int64_t of_run = seeds / runs;
-    for (const std::int64_t candidates : {std::int64_t{1}, of_run, 2 * of_run, 4 * of_run}) {
-      seed(Operation::assign, runs, candidates, runs);
-    }
+    const std::vector<Work> rounds = parallel_seeding(seeds / runs, runs);
+    work.insert(work.end(), rounds.begin(), rounds.end());
   } else if (seeds > 0 && options.init == Init::farthest) {
     seed(Operation::seed, seeds, 1, seeds);
   }
@@ -200,6 +209,17 @@ std::vector<Work> kmeans_work(const KMeansOptions& options) {
   // The nearest rows are those of the best run.
   work.push_back({.phase = "assign", .operation = Operation::finish, .times = runs, .size = k, .passes = runs + 1});
   return work;
+}
+
+std::vector<Work> with_parallel_seeding(const std::vector<Work>& work) {
+  std::vector<Work> other;
+  for (const Work& part : work) {
+    const bool is_plus_plus = part.operation == Operation::seed && part.size > 1;
+    const std::int64_t runs = 2 * part.times - part.passes;
+    const std::vector<Work> parts = is_plus_plus ? parallel_seeding(part.times / runs, runs) : std::vector<Work>{part};
+    other.insert(other.end(), parts.begin(), parts.end());
+  }
+  return other;
 }
 
 }  // namespace kith::app

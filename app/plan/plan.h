@@ -49,6 +49,8 @@ Work simplified_silhouettes(std::int64_t clusters);
 
 /// Of a computation of k-means.
 std::vector<Work> kmeans_work(const KMeansOptions& options);
+/// With k-means|| in place of k-means++.
+std::vector<Work> with_parallel_seeding(const std::vector<Work>& work);
 
 /// A place where rows are kept during the run.
 struct Tier {
@@ -64,6 +66,14 @@ struct PlannedPhase {
   std::int64_t passes = 0;  // over the rows that are not in memory
   double seconds = 0.0;     // 0: not known
   std::string bound_by;     // "computing", "memory", "page cache", "disk"; empty: not known
+};
+
+/// A change of the command line that makes a phase shorter.
+struct Shortcut {
+  std::string phase;     // as in the report
+  std::string activity;  // in words, for "... takes about 86 s"
+  std::string change;    // "with --init k-means||"
+  double share = 1.0;    // of the phase's time that is left
 };
 
 struct Plan {
@@ -82,6 +92,8 @@ struct Plan {
   std::int64_t devices = 1;       // GPUs, which have equal shares of these
   bool timed = false;             // whether the phases have times
   std::string basis;              // where the times come from
+  std::vector<Shortcut> shortcuts = {};
+  std::string advice;  // the change that would help most; empty: none is known
 
   double seconds() const;
   bool is_limit() const;    // whether a phase may end earlier

@@ -79,7 +79,8 @@ class Estimate {
               .phases = {},
               .memory_reason = {},
               .limit = request_.limit,
-              .basis = {}};
+              .basis = {},
+              .advice = {}};
     plan.program_bytes = request_.program_bytes;
     plan.least_bytes = plan.host_bytes = request_.program_bytes + request_.required_bytes;
     if (request_.source == nullptr) return plan;
@@ -101,6 +102,14 @@ class Estimate {
     plan.timed = device().machine.copied > 0.0;
     add_phases(plan, request_.work);
     add_basis(plan);
+    if (plan.timed) {
+      add_shortcut(plan, "seed", "choosing the first centroids", "with --init k-means||", with_seeding(plan));
+      if (streams() && !is_direct()) {
+        const std::string memory = fmt::format("with {} of memory, which hold all rows,", held_memory());
+        add_shortcut(plan, "iterate", "reading the rows in every iteration", memory, with_memory(plan));
+      }
+      add_advice(plan);
+    }
     return plan;
   }
 
@@ -247,6 +256,53 @@ class Estimate {
     }
     const bool reads_disk = cached_ < 0.5 || (streams() && !stays_cached_);
     if (reads_disk) plan.basis += fmt::format("; a disk of {:g} GB/s is assumed", kDiskRate * 1e-9);
+  }
+
+  std::string held_memory() const { return show_bytes(request_.required_bytes); }
+
+  /// The plan with k-means|| in place of k-means++.
+  Plan with_seeding(const Plan& plan) const {
+    Plan other = plan;
+    add_phases(other, with_parallel_seeding(request_.work));
+    return other;
+  }
+
+  /// The plan with enough memory for all rows.
+  Plan with_memory(const Plan& plan) const {
+    Plan other = plan;
+    PlanRequest request = request_;
+    request.stream.reset();
+    Estimate held(request, job_);
+    held.cached_ = cached_;
+    held.add_phases(other, request_.work);
+    return other;
+  }
+
+  static void add_shortcut(Plan& plan, const std::string& phase, const char* activity, const std::string& change,
+                           const Plan& other) {
+    const auto time = [&phase](const Plan& one) {
+      double sum = 0.0;
+      for (const PlannedPhase& part : one.phases) sum += part.name == phase ? part.seconds : 0.0;
+      return sum;
+    };
+    const double now = time(plan);
+    if (now > 0.0 && time(other) < now) plan.shortcuts.push_back({phase, activity, change, time(other) / now});
+  }
+
+  /// The change that saves most, if it saves a tenth.
+  void add_advice(Plan& plan) const {
+    const double now = plan.seconds();
+    double least = 0.9 * now;
+    const auto compare = [&](const Plan& other, const std::string& change) {
+      const double seconds = other.seconds();
+      if (seconds >= least) return;
+      least = seconds;
+      plan.advice = fmt::format("{}: {} instead of {}", change, show_seconds(seconds), show_seconds(now));
+    };
+    compare(with_seeding(plan), "--init k-means||, with other first centroids");
+    if (streams() && !is_direct()) {
+      compare(with_memory(plan), fmt::format("{} of memory, which hold all rows", held_memory()));
+    }
   }
 
   const PlanRequest& request_;

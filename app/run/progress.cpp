@@ -101,10 +101,11 @@ void Progress::iteration(const IterationRecord& record) {
                                           pruned >= 1 ? fmt::format(", {:.0f} % of the products pruned", pruned) : ""));
 }
 
-void Progress::expect(const Plan& plan) {
+void Progress::expect(const Plan& plan, bool advises) {
   const std::lock_guard lock(mutex_);
   if (!plan.timed) return;
   planned_ = plan.phases;
+  if (advises) shortcuts_ = plan.shortcuts;
 }
 
 void Progress::show_reads(std::shared_ptr<const data::ReadCounts> counts) {
@@ -263,6 +264,24 @@ std::string Progress::describe(Clock::time_point now) const {
   return text;
 }
 
+std::string Progress::take_advice(Clock::time_point now) {
+  constexpr double kLong = 30.0, kMeasured = 2.0;  // seconds
+  constexpr double kMuchShorter = 0.5;             // the share that is left
+  for (auto one = shortcuts_.begin(); one != shortcuts_.end(); ++one) {
+    const auto phase = std::ranges::find(planned_, one->phase, &PlannedPhase::name);
+    if (one->phase != stage_.name || phase == planned_.end() || one->share > kMuchShorter) continue;
+    const double share = share_done(*phase), spent = seconds_of(one->phase, now);
+    if (share <= 0.0 || spent < kMeasured) continue;
+    const double all = spent + seconds_left(share, now);
+    if (all < kLong) continue;
+    const std::string text = fmt::format("advice: {} takes about {}; {} about {} (--no-advice omits this)",
+                                         one->activity, show_seconds(all), one->change, show_seconds(all * one->share));
+    shortcuts_.erase(one);
+    return text;
+  }
+  return "";
+}
+
 void Progress::watch() {
   Terminal& terminal = Terminal::instance();
   std::unique_lock lock(mutex_);
@@ -270,6 +289,7 @@ void Progress::watch() {
   while (!wake_.wait_for(lock, wait, [this] { return done_; })) {
     if (!stage_.name.empty() && !nested_) {
       set_mark(Clock::now());
+      if (const std::string advice = take_advice(Clock::now()); !advice.empty()) terminal.say(advice);
       const std::string text = describe(Clock::now());
       terminal.is_terminal() ? terminal.status(text) : terminal.note(text);
     }

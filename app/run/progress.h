@@ -37,8 +37,8 @@ class Progress : public Observer {
   void warning(const std::string& message) override;
   /// Whether anything is shown.
   bool is_shown() const { return show_ != Show::never; }
-  /// What the run is expected to do.
-  void expect(const Plan& plan);
+  /// What the run is expected to do. advises: to say once, if a phase takes long, what would make it much shorter.
+  void expect(const Plan& plan, bool advises);
   /// From now on the state also says what a run in passes has read.
   void show_reads(std::shared_ptr<const data::ReadCounts> counts);
   /// Begins a phase inside the current one, which resumes at leave(): writing between two blocks of a search.
@@ -86,6 +86,8 @@ class Progress : public Observer {
   std::string time_left(Clock::time_point now) const;
   /// "2 of 3, iterate 77 of at most 300", and shorter forms of it, the longest first.
   std::vector<std::string> places() const;
+  /// Advice that has not been given, if the current phase takes long and something makes it much shorter.
+  std::string take_advice(Clock::time_point now);
 
   Report& report_;
   Show show_;
@@ -102,6 +104,7 @@ class Progress : public Observer {
   std::int64_t runs_ = 1;
   std::map<std::string, Done> finished_;
   std::vector<PlannedPhase> planned_;
+  std::vector<Shortcut> shortcuts_;
   std::thread watcher_;
 };
 

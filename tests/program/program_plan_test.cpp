@@ -157,7 +157,7 @@ TEST_CASE("a plan reads no values, and is what --dry-run prints") {
   }
   const auto planned = done(Words{"plan"} + command + Words{"--json"}).json()["plan"];
   const auto dry = done(command + Words{"--dry-run", "--json"}).json()["plan"];
-  for (const char* key : {"tiers", "phases", "seconds", "basis"}) CHECK(dry[key] == planned[key]);
+  for (const char* key : {"tiers", "phases", "seconds", "basis", "advice"}) CHECK(dry[key] == planned[key]);
   CHECK(files_in(folder) == before);
 }
 
@@ -203,6 +203,19 @@ TEST_CASE("a plan for several GPUs is that of one GPU with its share of the rows
     CHECK(as_text(one, 200).find(" on the GPU") != std::string::npos);
     CHECK(as_text(two, 200).find(" on each of 2 GPUs") != std::string::npos);
   }
+}
+
+TEST_CASE("the advice of a plan is a change that shortens the run") {
+  const Scratch folder;
+  const std::string points = folder / "x.npy";
+  write_npy(points, kRows);
+  const Words few{"--memory", "13MB", "--threads", "2", "--max-iterations", "2", "--json", "-q"};
+  const auto slow = done(Words{"plan", "cluster", points, "-k", "200"} + few).json()["plan"];
+  CHECK(phase_of(slow, "seed")["passes"] == 399);
+  CHECK(slow["advice"].get<std::string>().find("--init k-means||") == 0);
+  const auto fast = done(Words{"plan", "cluster", points, "-k", "200", "--init", "k-means||"} + few);
+  CHECK(fast.json()["plan"]["seconds"] < slow["seconds"]);
+  CHECK(phase_of(fast.json()["plan"], "seed")["passes"] == 4);
 }
 
 TEST_CASE("a verbose run prints its plan and compares it with what it measured") {

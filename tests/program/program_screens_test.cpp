@@ -278,15 +278,19 @@ TEST_CASE("help begins with the options that matter most, and has sections") {
   at(page, "kith.toml");
 }
 
-TEST_CASE("progress fits the terminal, and begins with the time left of the run") {
+TEST_CASE("progress fits the terminal, begins with the time left of the run, and a slow phase causes advice once") {
   const Scratch folder;
   done({"generate", folder / "p.h5", "-n", "300000", "-d", "64", "--kind", "uniform"});
   const std::string command = "kith cluster p.h5 -k 20000 --init k-means++ --threads 1 --backend cpu";
   for (const unsigned short width : {60, 80}) {
-    const Screen screen = on_terminal(command, width, folder / "",
-                                      [](const std::string& text) { return text.find(" left (") != text.npos; });
+    const Screen screen = on_terminal(command, width, folder / "", [](const std::string& text) {
+      const std::size_t advice = text.find("advice: ");
+      return advice != text.npos && text.find(" left (", advice) != text.npos;
+    });
     INFO(screen.text);
     CHECK(screen.code == 130);
+    CHECK(screen.says("advice: choosing the first centroids takes about "));
+    CHECK(screen.says("; with --init k-means|| about "));
     int shown = 0;
     static const std::regex status(
         "at most [0-9.]+ (s|min|h)( [0-9]+ (s|min))? left \\(([12] of [23], )?choose centroids [0-9]+ of 20000\\).*");
@@ -296,13 +300,15 @@ TEST_CASE("progress fits the terminal, and begins with the time left of the run"
       shown += std::regex_match(line, status) ? 1 : 0;
     }
     CHECK(shown >= 1);
+    CHECK(screen.text.find("advice: choosing") == screen.text.rfind("advice: choosing"));
   }
   // In a log each state is a line.
   Running running({"cluster", folder / "p.h5", "-k", "20000", "--init", "k-means++", "--threads", "1", "--backend",
-                   "cpu", "--time-limit", "4s", "--keep-best", "--progress", "always"});
+                   "cpu", "--no-advice", "--time-limit", "4s", "--keep-best", "--progress", "always"});
   std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   kill(running.process(), SIGKILL);
   const Outcome outcome = running.wait();
   INFO(outcome.err);
   CHECK(outcome.says(" left ("));
+  CHECK(!outcome.says("advice: "));
 }
