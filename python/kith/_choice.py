@@ -2,18 +2,23 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ._arrays import is_table
-from ._errors import make_error
+from ._errors import make_error, warn
 from ._program import number
 
 try:
     from . import _native
-except ImportError:  # sources that are not installed
+except ImportError as error:  # sources that are not installed, or a module of another Python
     _native = None  # type: ignore[assignment]
+    for file in Path(__file__).parent.glob("_native.*.so"):
+        why = f" ({error})" if str(file) in str(error) else ""
+        warn(f"this Python does not load {file}{why}; every call starts the program, which takes longer. Install the wheel "
+             "again, with the pip of this Python: python -m pip install --force-reinstall WHEEL")
 
 WHERE = {"backend": str, "device": int, "threads": int}
 # The options that _native computes with, and their types; object: an array, or what else the option takes.

@@ -5,7 +5,9 @@ import fractions
 import importlib.util
 import os
 import pickle
+import shutil
 import subprocess
+import sys
 import tempfile
 import warnings
 
@@ -45,6 +47,17 @@ def warned(call, *said):
 
 def test_version():
     assert kith.__version__ == kith._program.installed_version()
+
+
+def test_module_of_another_python_is_named():
+    with tempfile.TemporaryDirectory() as folder:
+        ours, name = os.path.dirname(kith.__file__), "_native.cpython-399-x86_64-linux-gnu.so"
+        shutil.copytree(ours, folder + "/kith", ignore=shutil.ignore_patterns("_native*.so", "__pycache__"))
+        run = {"args": [sys.executable, "-c", "import kith"], "cwd": folder, "stderr": subprocess.PIPE, "text": True}
+        assert subprocess.run(**run, check=True).stderr == ""
+        with open(f"{folder}/kith/{name}", "wb"):
+            said = subprocess.run(**run, check=True).stderr
+        assert "Warning: this Python does not load" in said and name in said, said
 
 
 def test_results_of_the_program():
