@@ -34,29 +34,6 @@ std::vector<double> values_of(const data::StoredResult& result, const char* data
 
 std::string cell(double value) { return std::isfinite(value) ? shown_number(value) : ""; }
 
-/// What a score measures, and how to read it.
-std::string meaning_of(const Score& score) {
-  if (score.value == &Scores::inertia) {
-    return "The sum of the squared distances of all rows to their centroids. It falls with every cluster more, so its "
-           "smallest value says nothing; its knee, after which it falls slowly, does.";
-  }
-  if (score.value == &Scores::silhouette) {
-    return "How much nearer the rows are to their own cluster than to the next one, from -1 to 1; near 0 clusters "
-           "touch.";
-  }
-  if (score.value == &Scores::calinski_harabasz) return "The variance between clusters over the variance within them.";
-  if (score.value == &Scores::davies_bouldin) {
-    return "The spread of each cluster over its distance from the cluster most like it, on average.";
-  }
-  if (score.value == &Scores::bic) {
-    return "The Bayesian information criterion: how likely round clusters of one size make these points, less a "
-           "penalty for each cluster.";
-  }
-  return "How much lower the logarithm of the inertia is than that of evenly spread points. The first number of "
-         "clusters "
-         "counts whose gap is not below the next one less its error.";
-}
-
 std::string better_of(const Score& score) {
   if (score.value == &Scores::inertia) return "look for the knee";
   return score.higher_is_better ? "larger is better" : "smaller is better";
@@ -101,7 +78,7 @@ pictures::Page sweep_page(const data::StoredResult& result) {
   }
   for (const auto& [score, values] : scores.columns) {
     if (score.value == &Scores::gap_error) continue;
-    const pictures::SweepCurve curve{score.name, scores.name(score),       better_of(score),       meaning_of(score),
+    const pictures::SweepCurve curve{score.name, scores.name(score),       better_of(score),       score.meaning,
                                      values,     preferred(scores, score), !score.higher_is_better};
     page.pictures.push_back(pictures::sweep(scores.clusters, curve, suggested, static_cast<int>(page.pictures.size())));
   }

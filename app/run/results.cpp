@@ -115,13 +115,22 @@ constexpr auto kSweep = static_cast<unsigned>(ScoreUse::sweep), kPoints = static
                kClasses = static_cast<unsigned>(ScoreUse::classes);
 
 constexpr Score kScores[] = {
-    {"inertia", "inertia", "inertia", false, kSweep, &Scores::inertia},
-    {"silhouette", "silhouette", "silhouette", true, kSweep | kPoints, &Scores::silhouette},
+    {"inertia", "inertia", "inertia", false, kSweep, &Scores::inertia,
+     "The sum of the squared distances of all rows to their centroids. It falls with every cluster more, so its "
+     "smallest value says nothing; its knee, after which it falls slowly, does."},
+    {"silhouette", "silhouette", "silhouette", true, kSweep | kPoints, &Scores::silhouette,
+     "How much nearer the rows are to their own cluster than to the next one, from -1 to 1; near 0 clusters touch."},
     {"simplified_silhouette", "simplified silhouette", "simplified", true, kPoints, &Scores::simplified_silhouette},
-    {"calinski_harabasz", "Calinski-Harabasz", "Calinski-H.", true, kSweep | kPoints, &Scores::calinski_harabasz},
-    {"davies_bouldin", "Davies-Bouldin", "Davies-B.", false, kSweep | kPoints, &Scores::davies_bouldin},
-    {"bic", "BIC", "BIC", true, kSweep, &Scores::bic},
-    {"gap", "gap", "gap", true, kSweep, &Scores::gap},
+    {"calinski_harabasz", "Calinski-Harabasz", "Calinski-H.", true, kSweep | kPoints, &Scores::calinski_harabasz,
+     "The variance between clusters over the variance within them."},
+    {"davies_bouldin", "Davies-Bouldin", "Davies-B.", false, kSweep | kPoints, &Scores::davies_bouldin,
+     "The spread of each cluster over its distance from the cluster most like it, on average."},
+    {"bic", "BIC", "BIC", true, kSweep, &Scores::bic,
+     "The Bayesian information criterion: how likely round clusters of one size make these points, less a penalty for "
+     "each cluster."},
+    {"gap", "gap", "gap", true, kSweep, &Scores::gap,
+     "How much lower the logarithm of the inertia is than that of evenly spread points. The first number of clusters "
+     "counts whose gap is not below the next one less its error."},
     {"gap_error", "gap error", "error", false, kSweep, &Scores::gap_error},
     {"adjusted_rand_index", "adjusted Rand index", "ARI", true, kClasses, &Scores::adjusted_rand_index},
     {"adjusted_mutual_information", "adjusted mutual information", "AMI", true, kClasses,
@@ -140,10 +149,26 @@ constexpr Score kScores[] = {
 const char* name_of(Unit unit) { return kUnitNames[static_cast<std::size_t>(unit)]; }
 
 Unit unit_of(Metric metric, bool squared) {
-  if (metric == Metric::euclidean || metric == Metric::cosine) return squared ? Unit::squared : Unit::root;
-  if (metric == Metric::haversine) return Unit::kilometers;
-  // The others are units of their own.
-  return static_cast<Unit>(std::ranges::find(kUnitNames, std::string_view(name_of(metric))) - std::begin(kUnitNames));
+  switch (metric) {
+    case Metric::euclidean:
+    case Metric::cosine:
+      return squared ? Unit::squared : Unit::root;
+    case Metric::inner_product:
+      return Unit::inner_product;
+    case Metric::manhattan:
+      return Unit::manhattan;
+    case Metric::chebyshev:
+      return Unit::chebyshev;
+    case Metric::hamming:
+      return Unit::hamming;
+    case Metric::jaccard:
+      return Unit::jaccard;
+    case Metric::correlation:
+      return Unit::correlation;
+    case Metric::haversine:
+      return Unit::kilometers;
+  }
+  throw Error(ExitCode::internal, "a metric without a unit of its distances");
 }
 
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command) {

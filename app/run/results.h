@@ -159,6 +159,7 @@ struct Score {
   bool higher_is_better;
   unsigned uses;  // of ScoreUse
   double Scores::*value;
+  const char* meaning = "";  // what it measures, and how to read it: for the page of a sweep
 };
 
 /// The scores with this use, in the order in which they are shown and stored.
