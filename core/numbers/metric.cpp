@@ -125,9 +125,13 @@ Measure measure_of(Metric metric) {
       return Measure::hamming;
     case Metric::jaccard:
       return Measure::jaccard;
-    default:
+    case Metric::euclidean:
+    case Metric::cosine:
+    case Metric::correlation:
+    case Metric::haversine:
       return Measure::squared_euclidean;
   }
+  throw Error(ExitCode::internal, "a metric without a measure");
 }
 
 template <class T>
