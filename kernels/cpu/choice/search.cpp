@@ -72,13 +72,15 @@ class SearchChoice {
   }
 
  private:
-  // Each of these adds a method to what was considered.
+  // Each of these adds a method to what was considered, once.
 
   bool exclude(SearchMethod method, const char* reason) {
     decision_.considered.push_back({name_of(method), 0.0, 0, reason});
     return false;
   }
   void consider(SearchMethod method, double seconds, std::int64_t bytes = 0) {
+    const auto is_same = [&](const Option& option) { return option.method == name_of(method); };
+    if (std::ranges::any_of(decision_.considered, is_same)) return;
     decision_.considered.push_back({name_of(method), seconds, bytes, ""});
   }
 
@@ -87,13 +89,9 @@ class SearchChoice {
     decision_.subject = "search";
     decision_.method = name_of(method);
     decision_.reason = reason;
-    const auto is_taken = [&](const Option& option) { return option.method == decision_.method; };
-    if (std::none_of(decision_.considered.begin(), decision_.considered.end(), is_taken)) {
-      const bool measures = method == SearchMethod::definition;
-      consider(method, measures                           ? pairs_ * price_.definition
-                       : method == SearchMethod::products ? pairs_ * price_.product
-                                                          : 0.0);
-    }
+    consider(method, method == SearchMethod::definition ? pairs_ * price_.definition
+                     : method == SearchMethod::products ? pairs_ * price_.product
+                                                        : 0.0);
     held_.decisions->add(std::move(decision_));
     return method;
   }
@@ -276,10 +274,12 @@ class SearchChoice {
     const auto q = static_cast<double>(q_), n = static_cast<double>(n_), d = static_cast<double>(d_);
     const double reading = seconds(Cost{{.copied = n * d * static_cast<double>(sizeof(T))}}, price_.machine);
     const double quantized_reading = seconds(Cost{{.copied = static_cast<double>(bytes)}}, price_.machine);
-    const double without = is_few() || !has_products_ ? std::max(pairs_ * price_.definition, reading)
-                                                      : n * (price_.packing + q * price_.product) + reading;
+    const bool takes_products = has_products_ && !is_few();
+    const double without = takes_products ? n * (price_.packing + q * price_.product) + reading
+                                          : std::max(pairs_ * price_.definition, reading);
     const double with =
         std::max(seconds(Cost{{.float32 = pairs_ * (kRow + kValue * d)}}, price_.machine), quantized_reading);
+    consider(takes_products ? SearchMethod::products : SearchMethod::definition, without);
     consider(kMethod, with, bytes);
     if (with >= without) return false;
     if (held_.quantized != nullptr) return true;
