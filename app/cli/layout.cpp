@@ -303,7 +303,7 @@ std::size_t least_width(const TextTable& table) { return ColumnWidths(table).tot
 std::string lay_out(const TextTable& table, std::size_t width) {
   const ColumnWidths found(table);
   std::vector<std::size_t> widths = found.most;
-  if (found.total(table, 0) <= width) {
+  if (found.total(table, 0) <= width) {  // one block: wrapped columns share what the others leave
     std::size_t widest = *std::ranges::max_element(widths);
     while (found.total(table, widest) > width) --widest;
     for (std::size_t j = 0; j < widths.size(); ++j) widths[j] = std::min(widths[j], std::max(found.least[j], widest));
@@ -315,6 +315,7 @@ std::string lay_out(const TextTable& table, std::size_t width) {
     beside_keys += widths[j] + kSeparation;
   }
   if (beside_keys + kLeastBesideKeys > width) width = std::string::npos;  // no block of columns could fit
+  // Each block repeats the key columns, and takes the next columns as long as they fit.
   std::vector<std::vector<Column>> blocks{keys};
   std::size_t used = beside_keys;
   for (std::size_t j = table.keys; j < widths.size(); ++j) {

@@ -19,9 +19,9 @@ struct FollowRequest {
   const Points& points;  // to search: the base, or centroids
   NeighborOptions search;
   data::ReadOptions read;          // of a row, as input_options() has them
-  std::string of;                  // what has the columns that a row needs: "base.csv"
-  std::int64_t columns = 0;        // that a row needs, before its preparation
-  std::vector<std::string> names;  // of these in a table; empty: they have none
+  std::string of;                  // the file with the columns that a line must have: "base.csv"
+  std::int64_t columns = 0;        // values of a line, before the preparation
+  std::vector<std::string> names;  // of the columns, if `of` is a table; else empty
   const Preparation* preparation = nullptr;
   /// Appends the answer to row i of the lists, without a line end; i is -1 for a row that is dropped.
   std::function<void(const NeighborLists&, std::int64_t i, std::string& line)> answer;

@@ -22,7 +22,7 @@ struct Needs {
   std::string stored_command = {};  // that a result stores
   bool writes_result = true;        // so that the marks of the inputs are needed
   std::int64_t bytes = 0;           // of the host, besides those of the points, their weights and their preparation
-  /// Of these, for each row, those that a backend takes only for rows that it holds.
+  /// The share of `bytes` for each row that a backend holds; rows that are read in each pass do not take it.
   std::int64_t held_row_bytes = 0;
   std::optional<MemoryUse> use = {};  // `bytes` as a processor will use them; nothing: all of them
   std::string all_rows = {};          // why all rows of the points must be in memory; empty: they can be read in passes

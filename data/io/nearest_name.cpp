@@ -12,6 +12,7 @@ namespace {
 /// Nobody types a name of this length; the table of costs should not follow whoever pastes one.
 constexpr std::size_t kMostLetters = 64;
 
+/// The fewest changes that make b of a: a letter added, left out or replaced, or two neighbouring letters swapped.
 std::size_t edits(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {

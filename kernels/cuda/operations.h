@@ -1,5 +1,5 @@
 // The operations of assign/, seeding/ and statistics/. Each implements the function of the same name in
-// core/points/point_*.h, and the CPU backend has files of the same names. T: one of KITH_FOR_POINT_TYPES.
+// core/points/points.h, and the CPU backend has files of the same names. T: one of KITH_FOR_POINT_TYPES.
 #pragma once
 
 #include <cstdint>

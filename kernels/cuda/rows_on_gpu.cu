@@ -73,7 +73,7 @@ class GpuReader final : public SharedReader {
       stream.fill(wrong.data(), 0xFF, 1);
       find_wrong_kernel<<<kBlocks, kBlock, 0, stream>>>(rows_.data, rows_.size(), wrong.data());
       check(cudaGetLastError());
-      std::int64_t found = -1;  // which all bits set are
+      std::int64_t found = -1;  // all bits set, which stay where every value is finite
       stream.download(reinterpret_cast<unsigned long long*>(&found), wrong.data(), 1);
       return found;
     }

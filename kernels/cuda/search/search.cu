@@ -17,6 +17,7 @@
 namespace kith::cuda {
 namespace {
 
+/// Whether all lists are empty, so that a search has no entries to keep or to merge.
 bool is_unfilled(const NeighborLists& lists) {
   for (std::int64_t i = 0; i < lists.index.rows(); ++i) {
     if (lists.index(i, 0) >= 0) return false;
