@@ -196,7 +196,9 @@ Labels labels_of_numbers(const Location& location) {
     if (value != std::rint(value) || std::isinf(value)) {
       refuse_row(
           source->name(), row,
-          fmt::format("expected a whole number as label, found {}; name the dataset that holds the labels", value));
+          fmt::format(
+              "expected a whole number, as labels and identifiers are, found {}; name the dataset that holds them",
+              value));
     }
     return encoder.code(value + 0.0);  // -0 becomes 0
   };

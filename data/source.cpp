@@ -100,7 +100,18 @@ std::unique_ptr<PointSource> open_file(const std::string& name, const ReadOption
   const std::vector<double> absent =
       options.missing == Missing::keep ? numbers_among(options.missing_texts) : std::vector<double>();
   if (!absent.empty()) of_file.keep_bytes = false;  // no byte is NaN
-  std::unique_ptr<PointSource> source = with_columns(format.open(location, of_file), of_file);
+  std::unique_ptr<PointSource> source;
+  // What columns that are not chosen lack is no error; text and records choose by themselves.
+  const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
+  const bool is_text = format.open == open_text || format.open == open_fps || format.open == open_arrow;
+  if (chooses && !is_text && !options.transpose && !is_standard_input(location.file)) {
+    ReadOptions of_all = of_file;
+    of_all.missing = Missing::keep;
+    source = format.open(location, of_all);
+    if (source->has_chosen_columns()) source.reset();
+  }
+  if (!source) source = format.open(location, of_file);
+  source = with_columns(std::move(source), of_file);
   if (!absent.empty() && !source->table_form()) source = without_numbers(std::move(source), absent);
   if (options.transpose) {
     source = with_columns(transposed(std::move(source), options.scratch), of_features);

@@ -119,6 +119,11 @@ void convert_decimals(const arrow::Array& array, std::byte* out) {
   }
 }
 
+/// The run of a row.
+std::int64_t physical_index(const arrow::RunEndEncodedArray& runs, std::int64_t row) {
+  return arrow::ree_util::FindPhysicalIndex(arrow::ArraySpan(*runs.data()), row, runs.offset());
+}
+
 /// Of values that are stored once for many rows, in a dictionary or as runs, those of all rows.
 ArrowValues values_of_rows(const arrow::Array& array, const ArrowValues& stored, std::int64_t size,
                            const std::function<std::int64_t(std::int64_t)>& index_of) {
@@ -150,10 +155,8 @@ ArrowValues flat_values(const arrow::Array& array, Number number) {
   }
   if (array.type_id() == arrow::Type::RUN_END_ENCODED) {
     const auto& runs = static_cast<const arrow::RunEndEncodedArray&>(array);
-    const arrow::ArraySpan span(*array.data());
-    return values_of_rows(array, flat_values(*runs.values(), number), size, [&](std::int64_t row) {
-      return arrow::ree_util::FindPhysicalIndex(span, row, array.offset());
-    });
+    return values_of_rows(array, flat_values(*runs.values(), number), size,
+                          [&](std::int64_t row) { return physical_index(runs, row); });
   }
   if (array.type_id() == arrow::Type::BOOL) {
     const auto& flags = static_cast<const arrow::BooleanArray&>(array);
@@ -270,6 +273,10 @@ std::string text_of(const arrow::Array& array, std::int64_t row) {
     case arrow::Type::DICTIONARY: {
       const auto& dictionary = static_cast<const arrow::DictionaryArray&>(storage);
       return text_of(*dictionary.dictionary(), dictionary.GetValueIndex(row));
+    }
+    case arrow::Type::RUN_END_ENCODED: {
+      const auto& runs = static_cast<const arrow::RunEndEncodedArray&>(storage);
+      return text_of(*runs.values(), physical_index(runs, row));
     }
     case arrow::Type::STRING:
     case arrow::Type::BINARY:

@@ -235,6 +235,27 @@ std::int64_t require_converted(const Conversion& conversion, const std::string& 
       fmt::format("{}; {}", conversion.reason, conversion.remedy));
 }
 
+template <class T>
+void require_finite(MatrixView<T> values, Missing missing, const std::string& name, std::int64_t first,
+                    const std::vector<std::int64_t>& in_file) {
+  if (missing == Missing::keep) return;
+  constexpr ElementType kType{sizeof(T) == sizeof(float) ? Number::float32 : Number::float64, false};
+  Conversion checked =
+      convert(kType, reinterpret_cast<const std::byte*>(values.data), values.size(), values.data, missing);
+  std::int64_t columns = values.columns;
+  if (checked.refused >= 0 && !in_file.empty()) {
+    const std::int64_t row = checked.refused / columns,
+                       j = in_file[static_cast<std::size_t>(checked.refused % columns)];
+    columns = std::max(columns, *std::ranges::max_element(in_file) + 1);
+    checked.refused = row * columns + j;
+  }
+  require_converted(checked, name, first, columns);
+}
+template void require_finite(MatrixView<float>, Missing, const std::string&, std::int64_t,
+                             const std::vector<std::int64_t>&);
+template void require_finite(MatrixView<double>, Missing, const std::string&, std::int64_t,
+                             const std::vector<std::int64_t>&);
+
 namespace {
 
 Conversion refuse(std::int64_t index, const std::string& found, Missing missing) {

@@ -61,6 +61,12 @@ bool copy_integers(ElementType type, const std::byte* raw, std::int64_t count, s
 std::int64_t require_converted(const Conversion& conversion, const std::string& name, std::int64_t first,
                                std::int64_t columns);
 
+/// Throws as require_converted() unless all values are finite, or `missing` keeps others. in_file: the columns of the
+/// file, from 0; empty: all, in their order.
+template <class T>
+void require_finite(MatrixView<T> values, Missing missing, const std::string& name, std::int64_t first,
+                    const std::vector<std::int64_t>& in_file = {});
+
 // What a container says about its numbers besides their type: which stand for a missing value, and how they are scaled.
 
 /// A value of x in the file means x * scale + offset, computed in float64, unless it is missing.

@@ -32,8 +32,8 @@ std::string option_of(const ColumnModel& column) {
 /// Some columns of another source.
 class ChosenColumns final : public SourceFilter {
  public:
-  ChosenColumns(std::unique_ptr<PointSource> inner, std::vector<std::int64_t> chosen)
-      : SourceFilter(std::move(inner)), chosen_(std::move(chosen)) {
+  ChosenColumns(std::unique_ptr<PointSource> inner, std::vector<std::int64_t> chosen, Missing missing)
+      : SourceFilter(std::move(inner)), chosen_(std::move(chosen)), missing_(missing) {
     constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{32} << 20, kShare = 16;
     block_bytes_ = std::clamp(memory_limit() / kShare, kLeast, kMost);
   }
@@ -81,9 +81,11 @@ class ChosenColumns final : public SourceFilter {
         }
       }
     }
+    require_finite(out, missing_, name(), first, chosen_);
   }
 
   std::vector<std::int64_t> chosen_;
+  Missing missing_;               // of the chosen columns: the source may keep what all columns lack
   std::int64_t block_bytes_ = 0;  // of whole rows at a time
 };
 
@@ -104,10 +106,10 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
   ReadOptions of_numbers = options;  // joined columns hold texts, which are elsewhere
   of_numbers.joined.clear();
   ColumnChoice choice = choose_columns(of_numbers, names, source->columns(), source->name());
-  if (std::ssize(choice.points) == source->columns() && std::is_sorted(choice.points.begin(), choice.points.end())) {
-    return source;
-  }
-  return std::make_unique<ChosenColumns>(std::move(source), std::move(choice.points));
+  const bool are_all =
+      std::ssize(choice.points) == source->columns() && std::is_sorted(choice.points.begin(), choice.points.end());
+  if (are_all && !chooses) return source;
+  return std::make_unique<ChosenColumns>(std::move(source), std::move(choice.points), given.missing);
 }
 
 namespace {

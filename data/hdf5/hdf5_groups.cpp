@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
 #include <utility>
 
 #include "data/format/formats.h"
@@ -237,9 +239,40 @@ FrameColumn column_of(const Hdf5InputFile& file, const std::string& group, const
   return column;
 }
 
+/// The columns of a frame of pandas, in its order; none: the names of its columns are no texts.
+std::vector<FrameColumn> columns_of_blocks(const Hdf5InputFile& file, const std::string& path) {
+  const std::string order = path + "/axis0";
+  if (!exists(file, order) || text_attribute(open_dataset(file, order).get(), "kind") != "string") return {};
+  std::vector<FrameColumn> stored, columns;
+  for (int block = 0; exists(file, fmt::format("{}/block{}_values", path, block)); ++block) {
+    const std::string begin = fmt::format("{}/block{}_", path, block);
+    FrameColumn column{.values = begin + "values"};
+    const Handle dataset = open_dataset(file, column.values);
+    const DatasetFacts facts = inspect(file, dataset.get(), column.values);
+    const std::string kind = text_attribute(dataset.get(), "value_type");  // of dates
+    column.field.type = kind.empty() ? facts.info.type == kVariableLength ? "text" : facts.info.type : quoted(kind, 60);
+    const std::vector<std::string> names = texts_of(file, begin + "items");
+    const bool is_matrix = refusal(facts, file.bytes(), false).empty() && !facts.has_records() &&
+                           facts.columns() == std::ssize(names) && has_attribute(dataset.get(), "transposed");
+    if (is_matrix && kind.empty()) column.field.element = facts.element;
+    for (const std::string& name : names) {
+      column.field.name = name;
+      stored.push_back(column);
+      ++column.number;
+    }
+  }
+  for (const std::string& name : texts_of(file, order)) {
+    const auto found = std::ranges::find(stored, name, [](const FrameColumn& column) { return column.field.name; });
+    if (found != stored.end()) columns.push_back(*found);
+  }
+  return columns;
+}
+
 /// A column of the points, open.
 struct OpenColumn {
-  std::unique_ptr<PointSource> values, mask;
+  std::size_t source = 0;   // of its values
+  std::int64_t number = 0;  // among the columns of the source
+  std::unique_ptr<PointSource> mask;
 };
 
 class FrameSource final : public PointSource {
@@ -250,32 +283,37 @@ class FrameSource final : public PointSource {
         type_(name_of(common_type(chosen).number)),
         class_(class_for(natural_class_of(common_type(chosen).number), options.precision)),
         missing_(options.missing) {
-    ReadOptions vectors{.precision = class_ == ValueClass::f32 ? Precision::f32 : Precision::f64,
-                        .vector_as_column = true,
-                        .threads = options.threads,
-                        .missing = options.missing};
+    ReadOptions vectors{
+        .precision = class_ == ValueClass::f32 ? Precision::f32 : Precision::f64,
+        .vector_as_column = true,
+        .threads = options.threads,
+        .missing = Missing::keep};              // what a mask hides, and columns that are not chosen, may be anything
+    std::map<std::string, std::size_t> opened;  // among sources_
     for (const RecordField& field : chosen) {
       const auto column = std::find_if(group.columns.begin(), group.columns.end(),
                                        [&](const FrameColumn& c) { return c.field.name == field.name; });
-      ReadOptions masked = vectors;
-      if (!column->mask.empty()) masked.missing = Missing::keep;  // what a mask hides may be anything
-      OpenColumn open{open_hdf5_dataset({file, column->values}, masked), nullptr};
+      const auto [at, is_new] = opened.emplace(column->values, sources_.size());
+      if (is_new) sources_.push_back(open_hdf5_dataset({file, column->values}, vectors));
+      OpenColumn open{at->second, column->number, nullptr};
       if (!column->mask.empty()) open.mask = open_hdf5_dataset({file, column->mask}, vectors);
-      const std::int64_t expected = columns_.empty() ? open.values->rows() : rows();
-      for (const auto* source : {&open.values, &open.mask}) {
-        if (*source == nullptr || ((*source)->rows() == expected && (*source)->columns() == 1)) continue;
-        refuse_input((*source)->name(), fmt::format("damaged: expected {} values, as the other columns have, found {} "
-                                                    "x {}; create the file again",
-                                                    expected, (*source)->rows(), (*source)->columns()));
+      const std::int64_t expected = rows();
+      for (const PointSource* part : {sources_[open.source].get(), open.mask.get()}) {
+        if (part == nullptr || (part->rows() == expected && part->columns() > open.number)) continue;
+        refuse_input(part->name(), fmt::format("damaged: expected {} values, as the other columns have, found {} x {}; "
+                                               "create the file again",
+                                               expected, part->rows(), part->columns()));
       }
       names_.push_back(field.name);
+      widest_ = std::max(widest_, sources_[open.source]->columns());
+      order_.push_back(columns_.size());
       columns_.push_back(std::move(open));
     }
+    std::ranges::stable_sort(order_, {}, [this](std::size_t j) { return columns_[j].source; });
   }
 
   std::string name() const override { return name_; }
   std::string element_type() const override { return type_ + ", a data frame"; }
-  std::int64_t rows() const override { return columns_.front().values->rows(); }
+  std::int64_t rows() const override { return sources_.front()->rows(); }
   std::int64_t columns() const override { return std::ssize(columns_); }
   ValueClass value_class() const override { return class_; }
   std::int64_t file_bytes() const override { return sum(&PointSource::file_bytes); }
@@ -290,28 +328,33 @@ class FrameSource final : public PointSource {
  private:
   std::int64_t sum(std::int64_t (PointSource::*of)() const) const {
     std::int64_t total = 0;
-    for (const OpenColumn& column : columns_) total += (column.values.get()->*of)();
+    for (const auto& source : sources_) total += (source.get()->*of)();
     return total;
   }
 
   template <class T>
   void read_as(std::int64_t first, MatrixView<T> out) {
     check_request(*this, first, out);
-    constexpr std::int64_t kBlockRows = std::int64_t{1} << 16;
-    Matrix<T> block(std::min(kBlockRows, out.rows), 1), mask(block.rows(), 1);
-    for (std::int64_t begin = 0; begin < out.rows; begin += kBlockRows) {
-      const std::int64_t here = std::min(kBlockRows, out.rows - begin);
-      for (std::size_t j = 0; j < columns_.size(); ++j) {
-        columns_[j].values->read(first + begin, block.view().middle(0, here));
-        if (columns_[j].mask) {
-          columns_[j].mask->read(first + begin, mask.view().middle(0, here));
-          for (std::int64_t i = 0; i < here; ++i) {
-            if (mask(i, 0) != T{0}) block(i, 0) = missing_value<T>(first + begin + i, j);
-          }
+    constexpr std::int64_t kBlockValues = std::int64_t{1} << 16;
+    for (std::int64_t begin = 0, here = 0; begin < out.rows; begin += here) {
+      here = std::min(std::max(kBlockValues / widest_, std::int64_t{1}), out.rows - begin);
+      Matrix<T> block(here, 0), mask(here, 1);
+      for (std::size_t at = 0; at < order_.size(); ++at) {
+        const std::size_t j = order_[at];
+        const OpenColumn& column = columns_[j];
+        if (at == 0 || columns_[order_[at - 1]].source != column.source) {
+          block = Matrix<T>(here, sources_[column.source]->columns());
+          sources_[column.source]->read(first + begin, block.view());
         }
-        for (std::int64_t i = 0; i < here; ++i) out(begin + i, static_cast<std::int64_t>(j)) = block(i, 0);
+        if (column.mask) column.mask->read(first + begin, mask.view());
+        for (std::int64_t i = 0; i < here; ++i) {
+          const bool is_masked = column.mask && mask(i, 0) != T{0};
+          out(begin + i, static_cast<std::int64_t>(j)) =
+              is_masked ? missing_value<T>(first + begin + i, j) : block(i, column.number);
+        }
       }
     }
+    require_finite(out, missing_, name_, first);
   }
 
   template <class T>
@@ -326,7 +369,10 @@ class FrameSource final : public PointSource {
   std::string name_, type_;
   ValueClass class_;
   Missing missing_;
+  std::vector<std::unique_ptr<PointSource>> sources_;
   std::vector<OpenColumn> columns_;
+  std::vector<std::size_t> order_;  // of columns_, by their sources
+  std::int64_t widest_ = 1;         // columns of a source
   std::vector<std::string> names_;
 };
 
@@ -334,11 +380,13 @@ class FrameSource final : public PointSource {
 
 std::optional<FrameGroup> frame_group(const Hdf5InputFile& file, const std::string& path) {
   const Handle group = open_object(file, path);
-  if (H5Iget_type(group.get()) != H5I_GROUP || text_attribute(group.get(), "encoding-type") != "dataframe")
-    return std::nullopt;
+  if (H5Iget_type(group.get()) != H5I_GROUP) return std::nullopt;
   FrameGroup frame{path, {}};
-  for (const std::string& name : texts_attribute(group.get(), "column-order"))
-    frame.columns.push_back(column_of(file, path, name));
+  if (text_attribute(group.get(), "pandas_type") == "frame") frame.columns = columns_of_blocks(file, path);
+  if (text_attribute(group.get(), "encoding-type") == "dataframe") {
+    for (const std::string& name : texts_attribute(group.get(), "column-order"))
+      frame.columns.push_back(column_of(file, path, name));
+  }
   if (frame.columns.empty()) return std::nullopt;  // an index alone
   return frame;
 }

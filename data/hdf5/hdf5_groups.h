@@ -44,12 +44,14 @@ std::vector<std::string> names_of_features(const Hdf5InputFile& file, const std:
 /// The sparse matrix in the group at `path`; nullopt if there is none. Throws Error(data) if it is damaged.
 std::optional<SparseGroup> sparse_group(const Hdf5InputFile& file, const std::string& path);
 
-// Data frames of AnnData: a group with a vector for each column, which are read side by side as points.
+// Data frames, which are read side by side as points: of AnnData, a group with a vector for each column; of pandas'
+// HDFStore, format "fixed", a group with a matrix for each type of values.
 
 /// A column of a data frame.
 struct FrameColumn {
   RecordField field;         // its name, and its type if kith can read it as numbers
   std::string values, mask;  // paths of datasets; an empty mask: no value is missing
+  std::int64_t number = 0;   // of the column of `values`, from 0
 };
 
 struct FrameGroup {
@@ -60,7 +62,7 @@ struct FrameGroup {
 // For data/io/packed.h.
 template <class Archive>
 void each_field(Archive& archive, FrameColumn& column) {
-  archive(column.field, column.values, column.mask);
+  archive(column.field, column.values, column.mask, column.number);
 }
 template <class Archive>
 void each_field(Archive& archive, FrameGroup& group) {

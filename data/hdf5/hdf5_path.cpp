@@ -306,6 +306,10 @@ std::string folder_of(const std::string& path) { return path.substr(0, std::max<
 void refuse_pandas_frame(const Hdf5InputFile& file, const std::string& group) {
   const std::string kind = text_attribute(open_object(file, group).get(), "pandas_type");
   if (kind.empty()) return;
+  if (frame_group(file, group)) {
+    refuse_input(file.name(),
+                 fmt::format("expected one frame or matrix, found several; name one, as in {}:{}", file.name(), group));
+  }
   refuse_input(fmt::format("{}:{}", file.name(), group),
                fmt::format("expected a dataset of numbers, found a frame of pandas, {}; convert it: python3 -c "
                            "\"import pandas; pandas.read_hdf('IN', '{}').to_csv('OUT.csv', index=False)\"",
@@ -361,6 +365,24 @@ std::string usual_dataset(const std::vector<DatasetInfo>& candidates) {
   return (numbers == candidates.end() ? candidates.begin() : numbers)->path;
 }
 
+/// The frame of pandas in which all datasets are, and which can be read as one table; or empty.
+std::string only_frame(const Hdf5InputFile& file, const std::vector<DatasetInfo>& all) {
+  const std::string folder = all.empty() ? "" : folder_of(all[0].path);
+  const bool is_only = std::ranges::all_of(all, [&](const auto& info) { return folder_of(info.path) == folder; });
+  return is_only && folder.size() > 1 && exists(file, folder + "/axis0") && frame_group(file, folder) ? folder : "";
+}
+
+/// Throws Error(data) if the file is a result that has neither points nor centroids.
+void refuse_result(const Hdf5InputFile& file) {
+  const std::string format = text_attribute(open_object(file, "/").get(), "format");
+  constexpr const char* kWithRows[] = {"kith-clusters", "kith-sweep", "kith-points", "kith-distances"};
+  if (!format.starts_with("kith-") || std::ranges::find(kWithRows, format) != std::end(kWithRows)) return;
+  refuse_input(file.name(),
+               fmt::format("expected points or centroids, found a result of format {}, which has none; give "
+                           "points, or, for centroids, a result of kith cluster",
+                           quoted(format, 60)));
+}
+
 }  // namespace
 
 std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
@@ -376,6 +398,7 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
       refuse_pandas_frame(file, folder);
     }
   };
+  if (const std::string frame = only_frame(file, all); !frame.empty()) return frame;
   for (const TableKind kind : kTableKinds) {
     std::vector<DatasetInfo> candidates;
     std::copy_if(all.begin(), all.end(), std::back_inserter(candidates),
@@ -385,6 +408,7 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
     if (candidates.size() == 1 && std::ranges::none_of(candidates[0].columns, is_block)) return candidates[0].path;
     if (!candidates.empty()) refuse_frames();
     if (candidates.size() == 1) return candidates[0].path;
+    if (!candidates.empty()) refuse_result(file);
     if (candidates.size() > 1) {
       refuse_input(file.name(),
                    fmt::format("expected one {}, found {}: {}; name one, as in {}:{}", describe(kind, "dataset"),

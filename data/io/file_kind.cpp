@@ -367,6 +367,16 @@ std::vector<std::string> member_names(const std::string& file) {
   return names;
 }
 
+/// ".fvecs": of a format that cannot be read from standard input; empty: of any other.
+std::string ending_without_streams(const std::string& file) {
+  for (const char* ending :
+       {".npz", ".h5",    ".hdf5",  ".h5ad",  ".loom", ".nc",    ".mat",   ".parquet", ".feather", ".arrow",
+        ".zip", ".fvecs", ".ivecs", ".bvecs", ".fbin", ".u8bin", ".i8bin", ".ibin",    ".hbin",    ".f16bin"}) {
+    if (has_ending(file, ending)) return ending;
+  }
+  return "";
+}
+
 /// Of an archive without a kind of its own: the command that passes its table on.
 std::string unzip_command(const std::string& file) {
   const std::vector<std::string> names = member_names(file);
@@ -380,20 +390,22 @@ std::string unzip_command(const std::string& file) {
                           has_ending(name, ".data") || has_ending(name, ".tab") || has_ending(name, ".dat");
     if (is_table && is_plain(name)) return fmt::format("unzip -p IN '{}' | kith COMMAND -", name);
   }
-  constexpr const char* kNoStreams[] = {".npz", ".h5", ".hdf5", ".h5ad", ".loom", ".nc", ".mat", ".parquet", ".zip"};
-  const bool is_stream = std::none_of(std::begin(kNoStreams), std::end(kNoStreams), [&](const char* ending) {
-    return !names.empty() && has_ending(names[0], ending);
-  });
+  const bool is_stream = names.empty() || ending_without_streams(names[0]).empty();
   return names.size() < 2 && is_stream ? "unzip -p IN | kith COMMAND -" : "unzip IN";
 }
 
+/// The file that inflating makes of x.fvecs.gz.
+std::string inflated_name(const std::string& file) {
+  return "OUT" + ending_without_streams(std::filesystem::path(file).stem().string());
+}
+
 /// Of a compressed file whose content is of another kind.
-std::string inflating_command(const std::string& compression, std::string_view content) {
+std::string inflating_command(const std::string& file, const std::string& compression, std::string_view content) {
   const Kind kind = kind_of(content);
   if (std::string_view(kind.convert).find("pyreadr") != std::string_view::npos) return kind.convert;
   const std::string inflate = fmt::format("{} -dc IN", compression);
   if (std::string_view(kind.convert).starts_with("tar ")) return inflate + " | tar -xOf - | kith COMMAND -";
-  return kind.name == nullptr ? "" : inflate + " > OUT";
+  return kind.name == nullptr && is_text(content) ? "" : inflate + " > " + inflated_name(file);
 }
 
 std::string show_names(const std::vector<std::string>& names) {
@@ -474,10 +486,13 @@ std::string conversion_of(const std::string& file) {
   }
   if (!compression.empty()) {
     const std::string content = begin_of_stream(file);
-    if (const std::string command = inflating_command(compression, content); !command.empty()) return command;
+    if (const std::string command = inflating_command(file, compression, content); !command.empty()) return command;
   }
   if (kind_of(bytes).name == nullptr && !is_text(bytes)) return command_for_values(file, bytes);
-  return command.starts_with("unzip ") ? unzip_command(file) : std::string(command);
+  if (command.starts_with("unzip ")) return unzip_command(file);
+  constexpr std::string_view kAsStream = " | kith COMMAND -";
+  if (!command.ends_with(kAsStream) || inflated_name(file) == "OUT") return std::string(command);
+  return fmt::format("{} > {}", command.substr(0, command.size() - kAsStream.size()), inflated_name(file));
 }
 
 std::string conversion_of_bytes(std::string_view bytes) { return kind_of(bytes).convert; }

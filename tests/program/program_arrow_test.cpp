@@ -141,6 +141,8 @@ TEST_CASE("decimals of every width, dictionaries, runs and views of lists are re
   for (const std::int64_t part_rows : {2, 5}) {
     write_arrow(folder / "t.arrow", *arrow_table(columns), part_rows);
     CHECK(means("t.arrow", "d64") == means("t.csv", "d64"));
+    done({"cluster", "t.arrow", "-k", "1", "--columns", "d64", "--id-column", "run", "-q", "-f", "-o", "l.csv"}, there);
+    CHECK(bytes_of(folder / "l.csv") == "run,label\n0.5,0\n0.5,0\n,0\n2.5,0\n2.5,0\n");
   }
   columns.pop_back();  // Parquet has no runs
   write_parquet(folder / "t.parquet", *arrow_table(columns));

@@ -197,6 +197,10 @@ TEST_CASE("centroids of a result bring its metric; another one is refused") {
   done({"assign", file, "--centroids", plain, "-f", "-o", out});
   CHECK(bytes_of(out).find("--metric") == std::string::npos);
 
+  done({"knn", file, "-k", "2", "-f", "-o", out});
+  refuses(3, {"assign", file, "--centroids", out}, {"expected points or centroids", "format kith-neighbors"});
+  done({"assign", file, "--centroids", cosine, "-f", "-o", out});
+  refuses(3, {"cluster", file, "--init", out, "-k", "3"}, {"format kith-assignment", "a result of kith cluster"});
   refuses(2, {"assign", file, "--centroids", cosine, "--metric", "euclidean"},
           {"--centroids", "expected centroids of --metric euclidean (from --metric)", "found those of --metric cosine",
            "leave out --metric"});

@@ -1,4 +1,5 @@
 // What containers say about their numbers: missing values, scales, orientation, metrics, and pandas' index.
+#include <cmath>
 #include <limits>
 
 #include "tests/support/container_files.h"
@@ -403,6 +404,51 @@ TEST_CASE("categories and dates in a table of pandas are no numbers, but labels"
   const auto scores = done({"evaluate", table + "/group", "--truth", table + "/day", "--json"}).json();
   CHECK(scores["evaluation"]["adjusted_rand_index"] == 1);
   CHECK_FALSE(done({"info", file}).says("_i_table"));
+}
+
+TEST_CASE("a frame of pandas in blocks of one type has its columns, in its order, with their names") {
+  const Scratch folder;
+  const std::string file = folder / "t.h5", table = folder / "t.csv", text = folder / "text.h5";
+  const auto make = [](FileMaker& maker, const char* kind) {
+    maker.group("df");
+    attribute(maker, "df", "pandas_type", "frame");
+    texts(maker, "df/axis0", {"a", "b", "c", "d"});
+    attribute(maker, "df/axis0", "kind", "string");
+    maker.floats("df/block0_values", {4, 2}, {0.5F, 8, NAN, 9, 2.5F, 60, 3.5F, 70});
+    texts(maker, "df/block0_items", {"a", "c"});
+    const std::int64_t whole[] = {1, 2, 30, 40}, days[] = {5, 6, 7, 8};
+    maker.dataset("df/block1_values", H5T_NATIVE_INT64, {4, 1}, H5T_NATIVE_INT64, whole);
+    texts(maker, "df/block1_items", {"b"});
+    maker.dataset("df/block2_values", H5T_NATIVE_INT64, {4, 1}, H5T_NATIVE_INT64, days);
+    texts(maker, "df/block2_items", {"d"});
+    if (*kind != '\0') attribute(maker, "df/block2_values", "value_type", kind);
+    for (const char* block : {"df/block0_values", "df/block1_values", "df/block2_values"})
+      attribute(maker, block, "transposed", 1.0);
+  };
+  {
+    FileMaker numbers(file), dates(text);
+    make(numbers, "");
+    make(dates, "datetime64[ns]");
+  }
+  write_bytes(table, "a,b,c,d\n0.5,1,8,5\n,2,9,6\n2.5,30,60,7\n3.5,40,70,8\n");
+  for (const Words& more : {Words{"--columns", "d,b"}, Words{"--nan", "drop"}, Words{"--nan", "mean"}}) {
+    CHECK(labels_of(file, more) == labels_of(table, more));
+    CHECK(clustered(file + ":/df", more)["inertia"] == clustered(table, more)["inertia"]);
+  }
+  refuses(3, {"cluster", file, "-k", "2"}, {"t.h5:/df: row 2, column 1 (counted from 1)", "found NaN"});
+  refuses(3, {"cluster", text, "-k", "2"}, {"column 4 ('d', datetime64[ns])", "--drop-columns d"});
+  CHECK(labels_of(text, {"--drop-columns", "a,d"}) == labels_of(table, {"--columns", "b,c"}));
+  const std::string model = folder / "m.h5", other = folder / "o.csv", two = folder / "two.h5";
+  {
+    FileMaker maker(two);
+    make(maker, "");
+    maker.floats("x", {2, 2}, {1, 2, 3, 4});
+  }
+  refuses(3, {"cluster", two, "-k", "2"}, {"found several; name one, as in " + two + ":/df"});
+  CHECK(labels_of(two + ":/df", {"--columns", "d,b"}) == labels_of(file, {"--columns", "d,b"}));
+  done({"cluster", file, "-k", "2", "--columns", "b,c", "-o", model, "-q"});
+  write_bytes(other, "c,b\n8,1\n9,2\n60,30\n70,40\n");
+  CHECK(done({"assign", other, "--centroids", model, "-o", "-", "-q"}).out == labels_of(table, {"--columns", "b,c"}));
 }
 
 TEST_CASE("a result of kith as --truth names its metric") {

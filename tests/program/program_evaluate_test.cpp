@@ -164,7 +164,7 @@ TEST_CASE("evaluate: results without labels are refused") {
   done({"knn", kDigits, "-k", "1", "-q", "-o", folder / "n.h5"});
   refuses(3, {"evaluate", kDigits, "--truth", folder / "n.h5"}, {"n.h5:/labels: no such dataset", "neighbors"});
   refuses(3, {"evaluate", kDigits, "--truth", folder / "n.h5:/distances"},
-          {"n.h5:/distances: row 1 (counted from 1): expected a whole number as label, found"});
+          {"n.h5:/distances: row 1 (counted from 1): expected a whole number, as labels and identifiers are, found"});
   refuses(3, {"evaluate", kDigits + ":/train", "--truth", kDigits + ":/labels"},
           {"expected labels, one for each row", "found a matrix", "name the vector that holds them"});
 }

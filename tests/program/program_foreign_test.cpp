@@ -191,6 +191,14 @@ TEST_CASE("the command that a message about a compressed table proposes works") 
   write_bytes(folder / "t.h5", "\x89HDF\r\n\x1a\n");
   REQUIRE(in_folder("gzip t.h5") == 0);
   refuses(3, {"cluster", folder / "t.h5.gz", "-k", "1"}, {"an HDF5 file, compressed with gzip", "gzip -dc IN > OUT"});
+  // Formats that are known by their names, or that no stream has, go to a file of that name.
+  write_bytes(folder / "v.fvecs", raw<std::int32_t>({1, 0}));
+  REQUIRE(in_folder("gzip v.fvecs") == 0);
+  write_bytes(folder / "v.fbin.xz",
+              "\xfd"
+              "7zXZ\0"s);
+  refuses(3, {"cluster", folder / "v.fvecs.gz", "-k", "1"}, {"gzip-compressed data", "gzip -dc IN > OUT.fvecs"});
+  refuses(3, {"cluster", folder / "v.fbin.xz", "-k", "1"}, {"xz-compressed data", "xz -dc IN > OUT.fbin"});
   // Archives of NumPy are read under any name.
   write_bytes(folder / "arrays.zip", zip({{"x.npy", npy("'<f8'", false, "(1, 1)", raw<double>({1}))}}));
   CHECK(done({"cluster", folder / "arrays.zip", "-k", "1"}).says("arrays.zip:/x, 1 x 1 float64"));

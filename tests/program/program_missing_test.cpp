@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "data/source.h"
+#include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 
@@ -146,6 +147,20 @@ TEST_CASE("the missing values of other programs are missing with --nan, and numb
   // A first line that names a column so is still one.
   write_bytes(folder / "t.csv", "k,na,missing\n1,2,3\n4,5,6\n");
   CHECK(done({"cluster", "t.csv", "-k", "2", "--init", "first", "-o", "-"}, there).out == "0\n1\n");
+}
+
+TEST_CASE("what columns that are not chosen lack is no error") {
+  const Scratch folder;
+  const std::string array = folder / "x.npy", matrix = folder / "x.h5";
+  const std::vector<float> values{0, 1, 2, 3, 4, NAN, 6, 7, 8, 90, 91, 92};
+  write_bytes(array, npy("'<f4'", false, "(4, 3)", raw(values)));
+  FileMaker(matrix).floats("x", {4, 3}, values);
+  for (const std::string& file : {array, matrix}) {
+    CHECK(done({"cluster", file, "-k", "2", "--columns", "1,2", "--json"}).json()["points"]["rows"] == 4);
+    CHECK(done({"cluster", file, "-k", "2", "--drop-columns", "3", "--json"}).json()["points"]["rows"] == 4);
+    for (const char* columns : {"2-3", "3", "1-3"})
+      refuses(3, {"cluster", file, "-k", "2", "--columns", columns}, {"row 2, column 3 (counted from 1)", "found NaN"});
+  }
 }
 
 TEST_CASE("a dropped query has the neighbour -1 in every output") {

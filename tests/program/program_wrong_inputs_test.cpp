@@ -174,8 +174,9 @@ const Wrong kBeside[] = {
      "words.csv | line 1 | is 'x' the name of the column or a label | as it is further down | say --header yes or "
      "--header no"},
     {3, "evaluate x.h5:/half --truth l.csv",
-     "x.h5:/half | row 2 (counted from 1) | expected a whole number as label | found 0.5 | name the dataset that holds "
-     "the labels"},
+     "x.h5:/half | row 2 (counted from 1) | expected a whole number, as labels and identifiers are | found 0.5 | name "
+     "the "
+     "dataset that holds them"},
     {3, "evaluate digits.h5:/train --truth l.csv",
      "digits.h5:/train |  | expected labels, one for each row, as --truth l.csv | found a matrix | FILE:/neighbors of "
      "a"},
