@@ -87,7 +87,9 @@ def save_table(folder: str, argument: str, values: Any) -> str:
     except OSError:
         raise
     except Exception as failure:  # of the package of the table
-        raise make_error(3, f"{argument}: expected columns of numbers, texts or dates, found {failure}") from failure
+        to_list = "to_pylist" if hasattr(values, "schema") and hasattr(values, "column_names") else "to_list"
+        raise make_error(3, f"{argument}: expected columns of numbers, texts or dates, found {str(failure).splitlines()[0]}; "
+                       f"give a column of lists as an array of its own: numpy.array(table['NAME'].{to_list}())") from failure
     return path
 
 
@@ -217,6 +219,7 @@ def vector(given: Any, argument: str) -> np.ndarray[Any, Any]:
 
 def codes(labels: Any) -> np.ndarray[Any, Any]:
     """The number of each label among the different ones in ascending order. Raises Error for a row without a label."""
+    labels = getattr(labels, "labels", labels)  # of a result
     array = np.asarray(on_host(labels)).reshape(-1)
     is_none = np.asarray(labels.isna()).reshape(-1) if hasattr(labels, "isna") else np.zeros(len(array), bool)
     if array.dtype.kind == "O":
