@@ -36,8 +36,8 @@ def in_order(table: Any, names: list[str] | None, argument: str) -> Any:
         raise make_error(3, f"{argument}: expected one column '{missing[0]}', found {own.count(missing[0])}; "
                        f"its columns are {', '.join(own)}")
     if hasattr(table, "value_class"):
-        raise make_error(2, f"{argument}: expected the columns {', '.join(names)}, in this order, found held Points with "
-                       f"{', '.join(own)}; hold them in this order")
+        raise make_error(2, f"{argument}: expected the columns {', '.join(names)}, in this order, found held Points "
+                       f"with {', '.join(own)}; hold them in this order")
     return _columns_at(table, [own.index(name) for name in names])
 
 
@@ -87,9 +87,10 @@ def save_table(folder: str, argument: str, values: Any) -> str:
     except OSError:
         raise
     except Exception as failure:  # of the package of the table
+        found = str(failure).partition("\n")[0]
         to_list = "to_pylist" if hasattr(values, "schema") and hasattr(values, "column_names") else "to_list"
-        raise make_error(3, f"{argument}: expected columns of numbers, texts or dates, found {str(failure).splitlines()[0]}; "
-                       f"give a column of lists as an array of its own: numpy.array(table['NAME'].{to_list}())") from failure
+        raise make_error(3, f"{argument}: expected columns of numbers, texts or dates, found {found}; give a column of "
+                       f"lists as an array of its own: numpy.array(table['NAME'].{to_list}())") from failure
     return path
 
 
