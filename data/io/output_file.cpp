@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -185,15 +184,11 @@ void OutputFile::fail(const char* doing) const {
 }
 
 void OutputFile::require_space(std::int64_t bytes) const {
-  struct statvfs space {};
-  // Some file systems do not know their size and report 0.
-  if (fstatvfs(descriptor(), &space) != 0 || space.f_blocks == 0) return;
-  const double free = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
-  if (static_cast<double>(bytes) <= free) return;
-  refuse_file(
-      name_,
-      fmt::format("needs {} of disk space, {} more than is free in {}; free some or choose another place",
-                  show_bytes(bytes), show_bytes(bytes - static_cast<std::int64_t>(free)), target_.directory_name));
+  const std::int64_t missing = missing_space(descriptor(), bytes);
+  if (missing == 0) return;
+  refuse_file(name_,
+              fmt::format("needs {} of disk space, {} more than is free in {}; free some or choose another place",
+                          show_bytes(bytes), show_bytes(missing), target_.directory_name));
 }
 
 void OutputFile::set_mode(mode_t mode) const {
@@ -297,17 +292,9 @@ void OutputBytes::seek(std::int64_t position) {
 /// Writes the buffer so that it ends where the last part ends.
 void OutputBytes::flush() {
   const Part& part = parts_.back();
-  const char* from = buffer_.data();
-  auto left = static_cast<std::int64_t>(buffer_.size());
-  std::int64_t position = part.begin + part.bytes - left;
-  while (left > 0) {
-    const ssize_t count = pwrite(file_.descriptor(), from, static_cast<std::size_t>(left), position);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) fail("writing", count < 0 ? errno : ENOSPC);
-    from += count;
-    left -= count;
-    position += count;
-  }
+  const auto size = static_cast<std::int64_t>(buffer_.size());
+  const std::int64_t position = part.begin + part.bytes - size;
+  if (write_at(file_.descriptor(), position, buffer_.data(), size) != size) fail("writing", errno);
   buffer_.clear();
 }
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,29 +32,18 @@ ScratchFile::ScratchFile(std::string folder) : folder_(std::move(folder)) {
 }
 
 void ScratchFile::require_space(std::int64_t bytes) const {
-  struct statvfs space {};
-  // Some file systems do not know their size and report 0.
-  if (fstatvfs(file_.get(), &space) != 0 || space.f_blocks == 0) return;
-  const auto free = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
-  if (static_cast<double>(bytes) <= free) return;
+  const std::int64_t missing = missing_space(file_.get(), bytes);
+  if (missing == 0) return;
   fail(fmt::format("needs {} of disk space, {} more than is free there; free some or choose another folder",
-                   show_bytes(bytes), show_bytes(bytes - static_cast<std::int64_t>(free))));
+                   show_bytes(bytes), show_bytes(missing)));
 }
 
 void ScratchFile::write(std::int64_t at, const void* bytes, std::int64_t count) {
-  const auto* from = static_cast<const std::byte*>(bytes);
   size_ = std::max(size_, at + count);
-  while (count > 0) {
-    const ssize_t written = pwrite(file_.get(), from, static_cast<std::size_t>(count), at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      fail(fmt::format("writing failed after {}: {}; free space or choose another folder; nothing was left behind",
-                       show_bytes(at), std::strerror(errno)));
-    }
-    from += written;
-    at += written;
-    count -= written;
-  }
+  const std::int64_t written = write_at(file_.get(), at, bytes, count);
+  if (written == count) return;
+  fail(fmt::format("writing failed after {}: {}; free space or choose another folder; nothing was left behind",
+                   show_bytes(at + written), std::strerror(errno)));
 }
 
 void ScratchFile::read(std::int64_t at, std::int64_t count, void* out) const {

@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -150,6 +152,27 @@ Descriptor::~Descriptor() {
 }
 
 int Descriptor::release() { return std::exchange(number_, -1); }
+
+std::int64_t write_at(int descriptor, std::int64_t at, const void* bytes, std::int64_t count) {
+  const auto* from = static_cast<const std::byte*>(bytes);
+  std::int64_t done = 0;
+  while (done < count) {
+    const ssize_t written = pwrite(descriptor, from + done, static_cast<std::size_t>(count - done), at + done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = ENOSPC;
+    if (written <= 0) break;
+    done += written;
+  }
+  return done;
+}
+
+std::int64_t missing_space(int descriptor, std::int64_t bytes) {
+  struct statvfs space {};
+  // Some file systems do not know their size and report 0.
+  if (fstatvfs(descriptor, &space) != 0 || space.f_blocks == 0) return 0;
+  const double free = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
+  return static_cast<double>(bytes) <= free ? 0 : bytes - static_cast<std::int64_t>(free);
+}
 
 bool remove_temporary_files_from_signal() noexcept {
   bool removed = false;

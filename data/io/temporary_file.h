@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 namespace kith::data {
@@ -22,6 +23,13 @@ class Descriptor {
  private:
   int number_ = -1;
 };
+
+/// Writes bytes at .. at + count - 1 of an open file. Returns how many it wrote; errno tells the reason if some are
+/// missing.
+std::int64_t write_at(int descriptor, std::int64_t at, const void* bytes, std::int64_t count);
+
+/// How many of these bytes the file system of an open file has no space for; 0 if it does not know.
+std::int64_t missing_space(int descriptor, std::int64_t bytes);
 
 /// Removes the temporary files of this process. Returns whether there was one. Async-signal-safe.
 bool remove_temporary_files_from_signal() noexcept;

@@ -103,12 +103,7 @@ void copy_bytes(const std::string& from, const OutputFile& output) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(errno);
     if (count == 0) return;
-    for (ssize_t done = 0; done < count;) {
-      const ssize_t written = pwrite(output.descriptor(), block.data() + done, count - done, position + done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) fail(written < 0 ? errno : ENOSPC);
-      done += written;
-    }
+    if (write_at(output.descriptor(), position, block.data(), count) != count) fail(errno);
     position += count;
   }
 }
