@@ -95,6 +95,9 @@ void add_statistics(const std::string& file, Described& dataset, data::ReadOptio
     const auto source = data::open_points(location, options);
     dataset.names = source->column_names();
     dataset.statistics = column_statistics(*source, progress);
+    for (const std::string& remark : source->remarks()) {
+      if (std::ranges::count(dataset.info.remarks, remark) == 0) dataset.info.remarks.push_back(remark);
+    }
   } catch (const Error& error) {  // values that cannot be read are a result here
     if (error.code() != ExitCode::data) throw;
     dataset.obstacle = error.what();
@@ -251,6 +254,7 @@ std::string as_text(const DescribedFile& file, bool stats) {
     if (const std::string skipped = show_skipped(dataset.info.skipped); !skipped.empty()) {
       out += "\n" + paragraph(skipped);
     }
+    for (const std::string& remark : dataset.info.remarks) out += "\n" + paragraph(visible(remark));
   }
   for (const Described& dataset : file.datasets) {
     if (!stats || !is_matrix_or_vector(dataset.info)) continue;
@@ -284,6 +288,7 @@ nlohmann::ordered_json as_json(const Described& dataset) {
                                 {"unreadable", info.unreadable}};
   if (!info.columns.empty()) object["columns"] = info.columns;
   if (!info.column_types.empty()) object["column_types"] = info.column_types;
+  if (!info.remarks.empty()) object["remarks"] = info.remarks;
   if (info.skipped.comments > 0) object["comment_lines"] = info.skipped.comments;
   if (info.skipped.blank > 0) object["blank_lines"] = info.skipped.blank;
   for (std::size_t j = 0; j < dataset.statistics.size(); ++j) {

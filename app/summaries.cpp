@@ -152,7 +152,7 @@ using data::ColumnProfile;
 using data::ColumnType;
 
 bool has_range(const ColumnProfile& column) {
-  return column.type == ColumnType::date ||
+  return column.type == ColumnType::date || column.type == ColumnType::time ||
          (column.is_number() && (column.type == ColumnType::number || column.type == ColumnType::identifier));
 }
 

@@ -25,6 +25,7 @@
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
+#include "data/text/number_marks.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"
 
@@ -489,16 +490,14 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
   std::vector<double> numbers;
   numbers.reserve(texts.size());
   for (const std::string& written : texts) {
-    double value = 0.0;
-    const std::string styled = style.is_plain() ? "" : plain_number(written, style);
-    const std::string& text = style.is_plain() ? written : styled;
-    const char* end = text.data() + text.size();
-    if (text.empty() || parse_number(text.data(), end, value) != end) {
+    const std::string text = plain_number(written, style), other = text.empty() ? style_options(written) : "";
+    if (text.empty()) {
       refuse_input(fmt::format("{}: row {} (counted from 1)", name, numbers.size() + 1),
-                   fmt::format("expected a number as weight, found {}; give rows to ignore the weight 0",
-                               written.empty() ? "an empty field" : fmt::format("'{}'", quoted(written, 40))));
+                   fmt::format("expected a number as weight, found {}; {}",
+                               written.empty() ? "an empty field" : fmt::format("'{}'", quoted(written, 40)),
+                               other.empty() ? "give rows to ignore the weight 0" : "say " + other));
     }
-    numbers.push_back(value);
+    parse_number(text.data(), text.data() + text.size(), numbers.emplace_back());
   }
   return numbers;
 }

@@ -24,12 +24,12 @@
 #include "data/io/location.h"
 #include "data/io/nearest_name.h"
 #include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::app {
 namespace {
 
 constexpr const char* kSpace = " \t\r";
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // that some editors put before UTF-8
 
 std::string trimmed(const std::string& text) {
   const auto first = text.find_first_not_of(kSpace);

@@ -97,28 +97,54 @@ std::optional<char> comment_of(const std::string& text) {
   return text[0];
 }
 
+/// The texts of "low<medium<high".
+std::vector<std::string> ordered_texts(const std::string& rule, const std::string& text) {
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('<', at), text.size());
+    texts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  for (const std::string& each : texts) {
+    if (!each.empty() && std::ranges::count(texts, each) == 1) continue;
+    throw Error(ExitCode::usage, fmt::format("--encode: expected different texts in ascending order, COLUMN=low<high, "
+                                             "found '{}'",
+                                             quoted(rule)));
+  }
+  return texts;
+}
+
 constexpr const char* kOnehotMissing = "onehot+missing";
 
 /// The rules of --encode: "onehot", "city=onehot,ordinal".
 std::vector<data::EncodeRule> encode_rules(const std::string& text) {
   constexpr std::pair<const char*, data::Encode> kWords[] = {
-      {"none", data::Encode::none},   {"ordinal", data::Encode::ordinal},    {"onehot", data::Encode::onehot},
-      {"date", data::Encode::date},   {"dmy", data::Encode::date_day_first}, {"mdy", data::Encode::date_month_first},
-      {"yesno", data::Encode::yesno}, {"unit", data::Encode::unit},          {kOnehotMissing, data::Encode::onehot}};
+      {"none", data::Encode::none},          {"ordinal", data::Encode::ordinal},
+      {"onehot", data::Encode::onehot},      {"date", data::Encode::date},
+      {"dmy", data::Encode::date_day_first}, {"mdy", data::Encode::date_month_first},
+      {"yesno", data::Encode::yesno},        {"unit", data::Encode::unit},
+      {"time", data::Encode::time},          {kOnehotMissing, data::Encode::onehot}};
   std::vector<data::EncodeRule> rules;
   if (text.empty()) return rules;
   for (const data::ListItem& item : data::split_list("--encode", text)) {
-    const std::size_t equals = item.text.rfind('=');
+    const std::size_t equals = item.text.rfind('=', item.text.find('<'));
     data::EncodeRule rule;
     if (equals != item.text.npos) rule.column = item.text.substr(0, equals);
     const std::string word = equals == item.text.npos ? item.text : item.text.substr(equals + 1);
+    if (equals != item.text.npos && equals > 0 && word.find('<') != word.npos) {
+      rule.how = data::Encode::ordinal;
+      rule.order = ordered_texts(item.text, word);
+      rules.push_back(std::move(rule));
+      continue;
+    }
     const auto* known =
         std::find_if(std::begin(kWords), std::end(kWords), [&word](const auto& entry) { return word == entry.first; });
     if (known == std::end(kWords) || equals == 0) {
-      throw Error(ExitCode::usage, fmt::format("--encode: expected onehot, onehot+missing, ordinal, date, dmy, mdy, "
-                                               "yesno, unit or none, or COLUMN=onehot and so on, "
-                                               "found '{}'",
-                                               quoted(item.text)));
+      throw Error(ExitCode::usage,
+                  fmt::format("--encode: expected onehot, onehot+missing, ordinal, date, dmy, mdy, "
+                              "yesno, unit, time or none, or COLUMN=onehot and so on, or COLUMN=low<high, "
+                              "found '{}'",
+                              quoted(item.text)));
     }
     rule.how = known->second;
     rule.keeps_missing = word == kOnehotMissing;
@@ -170,9 +196,11 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
   Option encode = option("--encode", "LIST",
                          "Make features of columns of text: onehot (for each text a column of 0 and 1), onehot+missing "
                          "(also one for missing values), ordinal (the "
-                         "place of the text in alphabetical order), date (days since 1970; dmy or mdy if day and month "
+                         "place of the text in alphabetical order, or in that of size=S<M<L), date (days since 1970; "
+                         "dmy or mdy if day and month "
                          "are unclear), yesno (1 and 0), unit (the number in 165 cm or $ 1.50; all "
-                         "rows have the same unit), none; for all such columns, for some, or both, as in "
+                         "rows have the same unit), time (hours of 08:30 or 1:23:45), none; for all such columns, for "
+                         "some, or both, as in "
                          "date,onehot,size=ordinal.");
   encode.section = Section::preparation;
   encode.shown_default = "none";

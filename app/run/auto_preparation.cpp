@@ -84,6 +84,8 @@ Treatment treatment_of(const ColumnProfile& column, const GivenColumns& given, c
         return left_out(fmt::format("{}; --encode {}=dmy or mdy says it", column.date_order, column.name));
       }
       return {.shown = "days" + scaled, .why = missing_values(column, fill), .encode = "date"};
+    case ColumnType::time:
+      return {.shown = "hours" + scaled, .why = missing_values(column, fill), .encode = "time"};
     case ColumnType::constant: {
       // A mark such as x, or nothing, answers a question.
       constexpr std::int64_t kPercent = 5;

@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "data/format/shape.h"
 #include "data/format/table_model.h"
+#include "data/io/utf8.h"
 #include "data/reading.h"
 #include "data/source.h"
 #include "data/text/text_number.h"
@@ -129,7 +130,7 @@ class Following {
  private:
   /// Adds the line to the rows, unless it is skipped or names the columns.
   void take(Line line, std::vector<Line>& rows) {
-    if (line.number == 1 && line.text.starts_with("\xef\xbb\xbf")) line.text.remove_prefix(3);
+    if (line.number == 1) line.text = without_byte_order_mark(line.text);
     if (line.number <= skip_ || line.text.find_first_not_of(" \t\r") == line.text.npos) return;
     const char comment = options_.comment.value_or(is_first_ ? '#' : '\0');
     if (comment != '\0' && line.text.starts_with(comment)) return;

@@ -46,7 +46,7 @@ struct SourceColumn {
 };
 
 ProfileKind profile_kind(data::Encode how) {
-  if (how == data::Encode::none || how == data::Encode::unit) return ProfileKind::number;
+  if (how == data::Encode::none || how == data::Encode::unit || how == data::Encode::time) return ProfileKind::number;
   if (how == data::Encode::yesno) return ProfileKind::yesno;
   return data::is_one_number(how) ? ProfileKind::date : ProfileKind::text;
 }

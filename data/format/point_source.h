@@ -40,6 +40,7 @@ struct DatasetInfo {
   std::vector<std::string> column_types = {};  // of each of them, if they have types of their own
   std::string text_columns = {};               // the chosen columns that hold text, as a list for --drop-columns
   SkippedLines skipped = {};
+  std::vector<std::string> remarks = {};  // about lines that may have another meaning, as PointSource::remarks()
 };
 
 /// The columns of svmlight files, which name features by numbers and leave out those that are 0.
@@ -55,15 +56,16 @@ enum class Precision { automatic, f32, f64 };
 enum class Fill { none, mean, median };
 
 /// What becomes of a column of text: nothing; the place of each text among all of them; a column for each text; days
-/// since 1970, whose order of day and month is found in the column or given; 1 and 0; or the numbers before or behind
-/// one unit, as in "165 cm".
-enum class Encode { none, ordinal, onehot, date, date_day_first, date_month_first, yesno, unit };
+/// since 1970, whose order of day and month is found in the column or given; 1 and 0; the numbers before or behind one
+/// unit, as in "165 cm"; or the hours of times and durations.
+enum class Encode { none, ordinal, onehot, date, date_day_first, date_month_first, yesno, unit, time };
 /// Whether the column becomes one column of numbers, which has its name.
 inline bool is_one_number(Encode how) { return how >= Encode::date; }
 struct EncodeRule {
   std::string column;  // its name or number; empty: every column of such texts for which there is no other rule
   Encode how = Encode::none;
-  bool keeps_missing = false;  // of onehot: a missing value is a text like others, "missing"
+  bool keeps_missing = false;           // of onehot: a missing value is a text like others, "missing"
+  std::vector<std::string> order = {};  // of ordinal: its texts; none: all that are found, in alphabetical order
 };
 
 /// How rows are held: in the type of their class or as float64: as they are, scaled to length 1, less their mean and

@@ -75,6 +75,8 @@ const char* kind_of(Encode how) {
       return "yesno";
     case Encode::unit:
       return "unit";
+    case Encode::time:
+      return "time";
     case Encode::none:
       return "number";
     default:

@@ -56,7 +56,7 @@ struct TableModel {
 /// PointSource::table(), or one of all columns as they are.
 TableModel table_of(const PointSource& source);
 
-/// "number", "ordinal", "onehot", "date", "yesno" or "unit".
+/// "number", "ordinal", "onehot", "date", "yesno", "unit" or "time".
 const char* kind_of(Encode how);
 
 /// The day of so many days since 1970-01-01, as "2024-12-31".

@@ -14,6 +14,13 @@ struct Character {
 };
 Character first_character(std::string_view text);
 
+/// That some programs write before text in UTF-8.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+/// The begin of a text, without such a mark.
+inline std::string_view without_byte_order_mark(std::string_view text) {
+  return text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+}
+
 bool is_utf8(std::string_view text);
 /// The text with its ASCII letters in lower case.
 std::string lower_case(std::string_view text);

@@ -46,7 +46,7 @@ ordered_json to_json(const ColumnModel& column) {
 
 Encode how_of(const ordered_json& object) {
   const std::string kind = object.at("kind");
-  for (const Encode how : {Encode::none, Encode::ordinal, Encode::onehot, Encode::yesno, Encode::unit}) {
+  for (const Encode how : {Encode::none, Encode::ordinal, Encode::onehot, Encode::yesno, Encode::unit, Encode::time}) {
     if (kind == kind_of(how)) return how;
   }
   const std::string order = object.at("order");

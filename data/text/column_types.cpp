@@ -22,6 +22,7 @@
 #include "data/format/column_choice.h"
 #include "data/io/utf8.h"
 #include "data/text/number_marks.h"
+#include "data/text/number_ranges.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"
@@ -56,29 +57,14 @@ enum FieldKind : unsigned {
   code,              // of digits, the first of at least three a zero
   with_unit,         // a number of the style of the table, and a unit
   with_styled_unit,  // of another style
-  word               // nothing of all this
+  clear_time,
+  other_time,  // hours and minutes, or minutes and seconds
+  word         // nothing of all this
 };
-constexpr std::size_t kKinds = 15;
+constexpr std::size_t kKinds = 17;
 using Kinds = unsigned;  // a bit for each
 constexpr bool has(Kinds kinds, FieldKind kind) { return (kinds >> kind & 1) != 0; }
 constexpr Kinds bit(FieldKind kind) { return 1U << kind; }
-
-struct Range {
-  double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
-  void add(double value) {
-    least = std::min(least, value);
-    most = std::max(most, value);
-  }
-  void add(const Range& other) {
-    least = std::min(least, other.least);
-    most = std::max(most, other.most);
-  }
-};
-
-/// Numbers that programs write where there is no value.
-constexpr double kStandIns[] = {-1,      -9,     -99,     -999,   -9999,    -99999, 999,    9999,
-                                99999,   999999, -99.9,   99.9,   -99.99,   99.99,  -999.9, 999.9,
-                                -999.99, 999.99, -9999.9, 9999.9, -9999.99, 9999.99};
 
 /// A number whose bits all depend on all of the others (the end of MurmurHash3).
 std::uint64_t mixed(std::uint64_t bits) {
@@ -121,11 +107,11 @@ class ColumnCount {
     words_ = std::max(words_, other.words_);
     numbers_.add(other.numbers_);
     unit_numbers_.add(other.unit_numbers_);
+    hours_.add(other.hours_);
     by_day_.add(other.by_day_);
     by_month_.add(other.by_month_);
     styles_.add(other.styles_);
-    stand_ins_ |= other.stand_ins_;
-    rest_.add(other.rest_);
+    stand_ins_.add(other.stand_ins_);
     no_dates_.insert(other.no_dates_.begin(), other.no_dates_.end());
     units_.insert(other.units_.begin(), other.units_.end());
     different_.insert(other.different_.begin(), other.different_.end());
@@ -170,6 +156,9 @@ class ColumnCount {
   bool are_dates(FieldKind order) const {
     return counts_[order] > 0 && counts_[order] + counts_[no_date] == present() - counts_[word];
   }
+  bool are_times(std::int64_t values) const {
+    return values > 0 && (counts_[clear_time] == values || counts_[other_time] == values);
+  }
   bool is_sampled(std::uint64_t hash) const { return (hash & ((std::uint64_t{1} << level_) - 1)) == 0; }
   void thin_out() {
     while (values_.size() > most_) {
@@ -200,10 +189,9 @@ class ColumnCount {
   std::int64_t rows_ = 0;
   std::uint64_t fingerprint_ = 0;
   std::int64_t bytes_ = 0, words_ = 0;  // the longest value that is a text
-  Range numbers_, by_day_, by_month_, unit_numbers_;
+  Range numbers_, by_day_, by_month_, unit_numbers_, hours_;
   StyleChoice styles_;
-  unsigned stand_ins_ = 0;           // those of kStandIns that occur, a bit for each
-  Range rest_;                       // the numbers without them
+  StandIns stand_ins_;
   std::set<std::string> units_;      // two at most are needed
   std::set<std::string> no_dates_;   // one more than can be marks at most
   std::set<std::string> different_;  // words, one more than can be marks at most
@@ -218,12 +206,7 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
   if (!read.number.empty() && read.unit.empty()) {
     if (!std::isfinite(value)) return bit(missing);
     numbers_.add(value);
-    const auto* stand_in = std::find(std::begin(kStandIns), std::end(kStandIns), value);
-    if (stand_in == std::end(kStandIns)) {
-      rest_.add(value);
-    } else {
-      stand_ins_ |= 1U << (stand_in - std::begin(kStandIns));
-    }
+    stand_ins_.add(value);
     kinds |= bit(number) | (value == std::floor(value) ? bit(whole) : 0) | (has_leading_zero(text) ? bit(code) : 0);
   } else if (read.is_styled && read.unit.empty()) {
     kinds |= bit(styled);
@@ -250,6 +233,10 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
   }
   if (dates.is_ambiguous) kinds |= bit(two_days);
   if (dates.has_points) kinds |= bit(points);
+  if (const auto time = kinds == 0 ? parse_time(text, false) : std::nullopt) {
+    hours_.add(time->hours);
+    kinds = bit(time->is_clear ? clear_time : other_time);
+  }
   if (kinds == 0 && !read.unit.empty()) {
     if (!read.is_styled) unit_numbers_.add(value);
     kinds = bit(read.is_styled ? with_styled_unit : with_unit);
@@ -267,15 +254,18 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
 
 std::vector<std::string> ColumnCount::marks() const {
   // In percent of the values: more of them may be a kind of value of their own, as sizes among numbers (S, M, L, 42).
-  constexpr std::int64_t kMostPercent = 15;
+  constexpr std::int64_t kMostPercent = 15, kMostUsual = 50;
+  const bool usual =
+      std::ranges::all_of(different_, [](const std::string& text) { return missing_word(text) == MissingWord::usual; });
   const std::int64_t read = present() - counts_[word];
-  const bool dates = are_dates(day_first) || are_dates(month_first);
+  const bool dates = are_dates(day_first) || are_dates(month_first) || are_times(read);
   const auto no_dates = [&] {
     const bool some = dates && no_dates_.size() <= kMostMarks;
     return some ? std::vector<std::string>(no_dates_.begin(), no_dates_.end()) : std::vector<std::string>();
   };
   if (counts_[word] == 0) return no_dates();
-  if (different_.size() > kMostMarks || 100 * counts_[word] > kMostPercent * present()) return {};
+  if (different_.size() > kMostMarks || 100 * counts_[word] > (usual ? kMostUsual : kMostPercent) * present())
+    return {};
   const bool numbers = counts_[number] + counts_[styled] == read || has_unit(read);
   if (!numbers && !dates && counts_[yes_no] != read) return {};
   for (const std::string& text : different_) {
@@ -296,19 +286,6 @@ std::string ColumnCount::text_with_either(char mark) const {
     if (marks.has_either(mark) && (first == nullptr || value.first_row < first->first_row)) first = &value;
   }
   return first == nullptr ? "" : first->text;
-}
-
-/// A number that stands far from all others, as those that programs write where there is no value.
-std::string far_stand_in(unsigned stand_ins, const Range& rest) {
-  for (const double number : kStandIns) {
-    const bool occurs = (stand_ins & 1) != 0;
-    stand_ins >>= 1;
-    constexpr double kNear = 10;
-    const double distance = number < rest.least ? rest.least - number : number - rest.most;
-    const bool is_far = rest.most > rest.least && distance > rest.most - rest.least;
-    if (occurs && is_far && (std::abs(number) >= kNear || rest.least >= kNear)) return fmt::format("{}", number);
-  }
-  return "";
 }
 
 bool ColumnCount::set_date(ColumnProfile& column) const {
@@ -361,8 +338,8 @@ void ColumnCount::set_type(ColumnProfile& column) const {
       if (are_all_different() && counts_[missing] == 0 && names_identifier(column.name)) column.names_rows = 2;
       return;
     }
-    column.far_value = far_stand_in(stand_ins_, rest_);
-    if (!column.far_value.empty()) column.rest = {rest_.least, rest_.most};
+    column.far_value = stand_ins_.far_value();
+    if (!column.far_value.empty()) column.rest = {stand_ins_.rest().least, stand_ins_.rest().most};
     const bool differ = counts_[whole] == present && are_all_different();
     const bool counts =
         differ && present >= kLeastConsecutive && numbers_.most - numbers_.least + 1.0 == static_cast<double>(present);
@@ -376,6 +353,12 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     return;
   }
   if (set_date(column)) return;
+  if (are_times(present)) {
+    column.type = ColumnType::time;
+    column.minimum = hours_.least;
+    column.maximum = hours_.most;
+    return;
+  }
   if (counts_[number] + counts_[styled] == present && !styles_.options().empty()) {
     column.type = ColumnType::number;
     column.number_options = styles_.options();
@@ -537,7 +520,7 @@ std::int64_t columns_of_numbers(const TableProfile& table) {
 }  // namespace
 
 const char* name_of(ColumnType type) {
-  constexpr const char* kNames[] = {"number",     "yes/no",    "date",     "few texts",
+  constexpr const char* kNames[] = {"number",     "yes/no",    "date",     "time", "few texts",
                                     "identifier", "free text", "constant", "empty"};
   return kNames[static_cast<int>(type)];
 }

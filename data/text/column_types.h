@@ -13,9 +13,10 @@
 namespace kith::data {
 
 /// number: numbers that distances can use. category: few texts that repeat. identifier: numbers or texts that only name
-/// a row. text: many texts, or texts among numbers. constant: one value. empty: missing values only.
-enum class ColumnType { number, yesno, date, category, identifier, text, constant, empty };
-/// "number", "yes/no", "date", "few texts", "identifier", "free text", "constant", "empty"
+/// a row. time: times of day or durations. text: many texts, or texts among numbers. constant: one value. empty:
+/// missing values only.
+enum class ColumnType { number, yesno, date, time, category, identifier, text, constant, empty };
+/// "number", "yes/no", "date", "time", "few texts", "identifier", "free text", "constant", "empty"
 const char* name_of(ColumnType type);
 
 /// One column; missing values count for `missing` alone.

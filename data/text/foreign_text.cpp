@@ -1,10 +1,14 @@
 // Knows texts that are no delimited tables by their first lines, and the commands that convert them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/format/column_choice.h"
+#include "data/io/utf8.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"
 
@@ -133,8 +137,45 @@ std::string json_command(std::string_view begin, Json form) {
 
 }  // namespace
 
+std::string bits_in_column(const TextHead& head, std::int64_t column) {
+  constexpr std::size_t kLeastRows = 3, kLeastBits = 8, kLeastDigits = 16;
+  const auto j = static_cast<std::size_t>(column);
+  std::size_t length = 0;
+  bool begins_zero = false, has_letter = false, differ = false, are_bits = true;
+  for (const TextHead::Sample& row : head.samples) {
+    const std::string_view text = j < row.fields.size() ? std::string_view(row.fields[j]) : std::string_view();
+    if (length == 0) length = text.size();
+    if (text.size() != length || text.find_first_not_of("0123456789abcdefABCDEF") != text.npos || text.empty())
+      return "";
+    are_bits = are_bits && text.find_first_not_of("01") == text.npos;
+    begins_zero = begins_zero || text[0] == '0';
+    has_letter = has_letter || text.find_first_not_of("0123456789") != text.npos;
+    differ = differ || text != head.samples.front().fields[j];
+  }
+  if (!differ || head.samples.size() < kLeastRows) return "";
+  const char c = head.syntax.delimiter;
+  const std::string begin = c == kBlanks ? "awk " : fmt::format("awk -F'{}' ", c == '\t' ? "\\t" : std::string(1, c));
+  if (are_bits && begins_zero && length >= kLeastBits) {
+    const std::string drop =
+        head.columns == 1 ? ""
+                          : fmt::format("leave it out with --drop-columns {}, or ", option_text(head.names, column));
+    return fmt::format(
+        "rows of bits, a character for each; {0}give each bit a column: {1}'NR > {2} {{gsub(/[^01]/, \"\", "
+        "${3}); gsub(/./, \"& \", ${3}); print ${3}}}' IN > OUT",
+        drop, begin, head.lines_before, column + 1);
+  }
+  if (!has_letter || length % 2 != 0 || length < kLeastDigits) return "";
+  return fmt::format(
+      "rows of bits in hexadecimal digits, such as fingerprints; make an FPS file of them: {}'BEGIN {{print "
+      "\"#FPS1\"}} NR > {} {{print ${} \"\\t\" {}}}' IN > OUT.fps",
+      begin, head.lines_before, column + 1,
+      head.columns == 1 ? "NR"
+      : column == 0     ? "$2"
+                        : "$1");
+}
+
 std::string foreign_text(std::string_view begin) {
-  if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
+  begin = without_byte_order_mark(begin);
   if (is_arff(begin)) {
     return "an ARFF file (--label-column names its class later); convert it: python3 -c \"import pandas, scipy.io.arff "
            "as a; "
@@ -152,6 +193,11 @@ std::string foreign_text(std::string_view begin) {
     return std::string("JSON") +
            (json == Json::values ? " over many lines; write one line for each value: " : "; convert it: ") +
            json_command(without_leading(begin, kSpace), json);
+  }
+  if (begin.starts_with("\"TOA5\"") || begin.starts_with("TOA5,")) {
+    return "a TOA5 file of a Campbell logger, with lines above and below the names of its columns; leave them out: sed "
+           "-e "
+           "1d -e 3,4d IN > OUT.csv";
   }
   if (is_word2vec(begin)) {
     return "vectors of word2vec below a line with their sizes; say --skip-lines 1 --id-column 1 --quote none";

@@ -15,6 +15,7 @@
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {
@@ -41,7 +42,7 @@ class Fingerprints {
     std::string text(static_cast<std::size_t>(input.size()), '\0');
     input.read(0, input.size(), reinterpret_cast<std::byte*>(text.data()));
     std::int64_t line = 0;
-    for (std::string_view rest = text; !rest.empty();) {
+    for (std::string_view rest = without_byte_order_mark(text); !rest.empty();) {
       const std::size_t end = std::min(rest.find('\n'), rest.size());
       std::string_view one = rest.substr(0, end);
       rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -149,7 +150,10 @@ class FingerprintSource final : public PointSource {
 
 }  // namespace
 
-bool is_fps(const std::string& file) { return begin_of_stream(file).starts_with(kSignature); }
+bool is_fps(const std::string& file) {
+  const std::string begin = begin_of_stream(file);
+  return without_byte_order_mark(begin).starts_with(kSignature);
+}
 
 std::unique_ptr<PointSource> open_fps(const Location& location, const ReadOptions& options) {
   return std::make_unique<FingerprintSource>(Fingerprints(location, options.scratch), options);

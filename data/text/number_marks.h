@@ -37,11 +37,14 @@ class NumberMarks {
   Meaning meaning_of(char mark, const NumberMarks& table, char delimiter) const;
   /// Whether numbers have the mark as either, and none surely before decimals.
   bool has_either(char mark) const { return has(either(mark)) && !has(decimal(mark)); }
+  /// Whether there are numbers other than 0 to 9.
+  bool has_more_than_digits() const { return has(all_bits & ~one_digit); }
   bool is_settled() const { return has(decimal('.') | long_whole); }  // of numbers that parse_number() reads
+  static constexpr unsigned all_bits = 0x7ff;
   unsigned bits() const { return seen_; }
   static NumberMarks of(unsigned bits) {
     NumberMarks marks;
-    marks.seen_ = bits;
+    marks.seen_ = bits & all_bits;
     return marks;
   }
 

@@ -105,16 +105,25 @@ void remark_on_total(const InputBytes& input, TextHead& head, const TextIndex& i
                     (column >= row.fields.size() || is_text_field(head, row.fields[column]));
            });
   };
-  const std::vector<std::string> fields = fields_of(last, head.syntax);
-  for (std::size_t j = 0; j < std::min(fields.size(), static_cast<std::size_t>(head.columns)); ++j) {
-    const bool is_total = says_total(fields[j]), is_note = is_among_numbers(fields[j], j);
-    if (!is_total && !is_note) continue;
-    head.remarks.push_back(fmt::format("the last row has '{}' in {}; if it {}, leave it out: head -n {} IN > OUT",
-                                       quoted(fields[j], 40), show_column(head.names, static_cast<std::int64_t>(j)),
-                                       is_total ? "holds the sums of the rows above it" : "is a note below the table",
-                                       line_of_last - 1));
-    return;
-  }
+  const auto remark_on = [&](const std::vector<std::string>& fields, const char* which, std::int64_t line,
+                             const std::string& command) {
+    for (std::size_t j = 0; j < std::min(fields.size(), static_cast<std::size_t>(head.columns)); ++j) {
+      const auto has_it = [&](const TextHead::Sample& row) {
+        return row.line != line && j < row.fields.size() && row.fields[j] == fields[j];
+      };
+      const bool is_total = says_total(fields[j]) && std::ranges::none_of(head.samples, has_it);
+      const bool is_note = line == line_of_last && is_among_numbers(fields[j], j);
+      if (!is_total && !is_note) continue;
+      head.remarks.push_back(fmt::format("the {} row has '{}' in {}; if it {}, leave it out: {} IN > OUT", which,
+                                         quoted(fields[j], 40), show_column(head.names, static_cast<std::int64_t>(j)),
+                                         is_total ? "holds sums or means of other rows" : "is a note below the table",
+                                         command));
+      return;
+    }
+  };
+  const TextHead::Sample& first = head.samples.front();
+  remark_on(first.fields, "first", first.line, fmt::format("sed {}d", first.line));
+  remark_on(fields_of(last, head.syntax), "last", line_of_last, fmt::format("head -n {}", line_of_last - 1));
 }
 
 }  // namespace kith::data

@@ -35,7 +35,8 @@ struct Banner {
 
 Banner read_banner(const InputBytes& input) {
   const std::string begin = input.begin(kSampleBytes);
-  std::string line = lower_case(std::string_view(begin).substr(0, begin.find_first_of("\r\n")));
+  std::string line =
+      lower_case(without_byte_order_mark(std::string_view(begin).substr(0, begin.find_first_of("\r\n"))));
   std::string_view rest = line;
   std::string words[5];
   for (std::string& word : words) word = take_word(rest);
@@ -251,7 +252,8 @@ std::unique_ptr<PointSource> open_array(const MatrixMarket& file, const ReadOpti
 }  // namespace
 
 bool is_matrix_market(const std::string& file) {
-  const std::string begin = lower_case(begin_of_stream(file).substr(0, kBanner.size()));
+  const std::string stored = begin_of_stream(file);
+  const std::string begin = lower_case(without_byte_order_mark(stored).substr(0, kBanner.size()));
   const bool is_named = has_ending(file, ".mtx") || has_ending(file, ".mtx.gz") || has_ending(file, ".mtx.zst");
   return begin == kBanner || begin.starts_with(kBanner.substr(1)) || (is_named && !begin.empty());
 }
@@ -310,7 +312,7 @@ bool is_query(std::string_view word) { return word.starts_with("qid:"); }
 /// Whether every line has a label and pairs with ascending indices. whole: the text is not cut off.
 bool looks_like_svmlight(std::string_view begin, bool whole) {
   constexpr int kLines = 20;
-  if (begin.starts_with("\xef\xbb\xbf")) begin.remove_prefix(3);
+  begin = without_byte_order_mark(begin);
   // The last line counts as far as it is whole.
   if (!whole) begin = begin.substr(0, begin.find('\n') == begin.npos ? begin.find_last_of(" \t") : begin.rfind('\n'));
   bool has_pairs = false;

@@ -54,6 +54,12 @@ class TextSource final : public PointSource {
     const std::vector<std::int64_t> numbers = numbers_of(choice_.points, encodings_);
     const std::vector<std::int64_t> texts = text_columns(head_, numbers, missing_);
     refuse_angles(head_, choice_.points, input_.name());
+    for (const std::int64_t column : numbers) {
+      const std::string bits = texts.empty() ? bits_in_column(head_, column) : "";
+      if (bits.empty()) continue;
+      refuse_input(input_.name(),
+                   fmt::format("expected numbers, found in {} {}", show_column(head_.names, column), bits));
+    }
     if (!texts.empty() && !keeps_unknown_) {
       refuse_lines_before(input_, head_);
       refuse_faulty_columns(input_, head_, index_text(input_, head_), numbers, texts, options_);
@@ -163,20 +169,19 @@ class TextSource final : public PointSource {
   void take_fills(const TableModel& model);
   /// Whether there are values in place of missing ones in a column of the file.
   bool fills(std::int64_t column) const { return !fill_.empty() && !fill_[static_cast<std::size_t>(column)].empty(); }
-  /// Notes the marks of a number that was read as this value, unless an option or a model says what they mean.
-  void note_marks(std::int64_t column, const char* begin, const char* end, double value) const {
-    if (marks_.empty()) return;
-    std::atomic<std::uint16_t>& seen = marks_[static_cast<std::size_t>(column)];
-    NumberMarks marks = NumberMarks::of(seen.load(std::memory_order_relaxed));
-    if (marks.knows(begin, end)) return;
-    marks.add_plain(begin, end, value);
-    seen.fetch_or(static_cast<std::uint16_t>(marks.bits()), std::memory_order_relaxed);
+  /// Notes a number that a spreadsheet may have made of an identifier: 1E3, 4.00638E+12.
+  void note_exponent(const char* begin, const char* end, double value, const Place& place) const {
+    const char* sign = std::find(begin, end, 'E');
+    if (end - sign < 2) return;
+    const bool is_long = sign[1] == '+' && value >= 1e10;
+    const bool is_code = sign[1] >= '0' && sign[1] <= '9' && std::find(begin, sign, '.') == sign && *begin != '-';
+    if (is_long || is_code) notes_.add(TextNotes::exponent, place.line, place.column, std::string_view(begin, end));
   }
   /// Notes a whole number that this value is not.
   void note_rounded(const char* begin, const char* end, double value, const Place& place) const {
     std::string text(begin, end);
     if (text.find_first_not_of("0123456789", text.starts_with('-') ? 1 : 0) != text.npos) return;
-    if (fmt::format("{:.0f}", value) != text) notes_.add(TextNotes::rounded, place.line, place.column, std::move(text));
+    if (fmt::format("{:.0f}", value) != text) notes_.add(TextNotes::rounded, place.line, place.column, text);
   }
   /// Asks, once all rows have been read, whether points separate thousands where the rows suggest it.
   void check_marks();
@@ -198,8 +203,7 @@ class TextSource final : public PointSource {
   /// For each column of the file its column in the points, kSkipped, or kEncoded less the index of its encoding.
   std::vector<std::int64_t> target_;
   std::int64_t columns_ = 0;  // of the points
-  /// NumberMarks of the columns of the file; empty: the user, or a model, says what marks mean.
-  mutable std::vector<std::atomic<std::uint16_t>> marks_;
+  mutable ColumnMarks marks_;
   std::vector<std::int64_t> doubtful_;  // columns of which only others say that points do not separate thousands
   ValueClass class_;
   bool plain_;  // the style of numbers
@@ -207,7 +211,7 @@ class TextSource final : public PointSource {
   bool keeps_unknown_, is_whole_;
   bool all_keep_missing_ = false;          // a missing value is one like others in every column
   std::vector<std::vector<double>> fill_;  // for each column of the file, of its features; empty: none
-  mutable TextNotes notes_;
+  mutable TextNotes notes_{head_};
   mutable std::mutex judging_;
   mutable std::set<std::int64_t> judged_;  // columns whose style has been compared with that of the model
   std::vector<double> missing_numbers_;    // those of ReadOptions::missing_texts
@@ -259,21 +263,14 @@ std::vector<std::string> TextSource::remarks() const {
                     "iconv -f ENCODING -t UTF-8 IN > OUT",
                     is_whole_ ? fmt::format("line {} is", head_.not_utf8) : "some lines are"));
   }
-  std::vector<std::int64_t> doubtful = doubtful_;
-  NumberMarks all;
-  for (const auto& marks : marks_) all.add(NumberMarks::of(marks));
-  // Where semicolons stand between columns, commas often stand before decimals.
-  const bool no_sign = head_.syntax.delimiter == ';' && !all.is_settled();
-  for (std::size_t j = 0; j < marks_.size(); ++j) {
-    const NumberMarks marks = NumberMarks::of(marks_[j]);
-    const bool may_group = marks.is_beside_digits('.') || (no_sign && marks.has_either('.'));
-    if (may_group) doubtful.push_back(static_cast<std::int64_t>(j));
-  }
-  if (!doubtful.empty()) {
-    remarks.push_back(
-        fmt::format("{} holds numbers such as 1.234, which were read as decimals; say --decimal comma "
-                    "--thousands point if points separate thousands, or --decimal point",
-                    show_column(head_.names, doubtful.front())));
+  for (std::string& remark : marks_.remarks(head_, doubtful_)) remarks.push_back(std::move(remark));
+  for (const ColumnEncoding& encoding : encodings_) {
+    if (encoding.how() != Encode::ordinal || encoding.has_given_texts() || std::ssize(encoding.texts()) < 3) continue;
+    remarks.push_back(fmt::format(
+        "{}: the places of its texts are those of the alphabet, {}; if they have another order, say it: --encode "
+        "'{}=low<medium<high'",
+        show_column(head_.names, encoding.column()), show_list(encoding.texts(), 5),
+        option_text(head_.names, encoding.column())));
   }
   for (std::string& remark : notes_.remarks(head_, index_.rows)) remarks.push_back(std::move(remark));
   return remarks;
@@ -307,17 +304,19 @@ void TextSource::refuse_word(const Place& place, const std::string& text, Encode
       how == Encode::yesno  ? fmt::format("yes or no ({})", kYesNoWords)
       : how == Encode::unit ? fmt::format("a number with the unit '{}'",
                                           encoding(target_[static_cast<std::size_t>(place.column)]).texts().front())
+      : how == Encode::time ? "a time or a duration such as 08:30, 8:30 PM, 1:23:45, 1 h 30 min or PT5M"
       : how == Encode::date
           ? "a date such as 2024-12-31, 2024-12-31T13:45:10, 31.12.2024 or 12/31/2024"
           : fmt::format("a date such as {} or 2024-12-31", how == Encode::date_day_first ? "31.12.2024" : "12/31/2024");
   const UnitText unit = how == Encode::unit ? split_unit(text) : UnitText{};
   const bool is_styled = !unit.unit.empty() && plain_number(unit.number, head_.numbers).empty();
   const std::string style = is_styled ? style_for(head_, place.column, unit.number) : "";
-  const std::string remedy = !style.empty() ? fmt::format("say {}", style)
-                             : how != Encode::unit && stands_for_no_date(text) && missing_ != Missing::refuse
-                                 ? fmt::format("if it stands for a missing value, say --na-values '{}'{}", text,
-                                               missing_ == Missing::keep ? "" : " --nan drop")
-                                 : "correct it" + or_leave_out(place) + (is_missing(head_, text) ? or_drop() : "");
+  const std::string remedy =
+      !style.empty() ? fmt::format("say {}", style)
+      : how != Encode::unit && how != Encode::time && stands_for_no_date(text) && missing_ != Missing::refuse
+          ? fmt::format("if it stands for a missing value, say --na-values '{}'{}", text,
+                        missing_ == Missing::keep ? "" : " --nan drop")
+          : "correct it" + or_leave_out(place) + (is_missing(head_, text) ? or_drop() : "");
   refuse_value(place, fmt::format("expected {}, found '{}'; {}", expected, quoted(text, kShownBytes), remedy));
 }
 
@@ -328,6 +327,7 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
   T* features = row + first_feature_[static_cast<std::size_t>(kEncoded - target)];
   const char* expected = encoding.how() == Encode::yesno  ? "yes or no"
                          : encoding.how() == Encode::unit ? "a number with a unit"
+                         : encoding.how() == Encode::time ? "a time"
                          : is_one_number(encoding.how())  ? "a date"
                                                           : "a text";
   std::string text = take_text(cursor, place, expected);
@@ -357,9 +357,9 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
     }
     if (encoding.how() == Encode::unit) {
       const std::string plain = split_unit(text).number;
-      note_marks(place.column, plain.data(), plain.data() + plain.size(), *number);
+      marks_.add(place.column, plain.data(), plain.data() + plain.size(), *number);
     }
-    if (encoding.how() != Encode::unit && std::floor(*number) == kOpenEnd)
+    if (kind_of(encoding.how()) == std::string_view("date") && std::floor(*number) == kOpenEnd)
       notes_.add(TextNotes::open_end, place.line, place.column, text);
     *features = static_cast<T>(*number);
     return static_cast<double>(*features) != *number ? 1 : 0;
@@ -369,10 +369,11 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
     std::fill_n(features, encoding.width(), std::numeric_limits<T>::quiet_NaN());
     return 0;
   }
-  if (found < 0) {  // the texts are those of other points
-    refuse_value(place, fmt::format("expected one of the texts that --encode found before, {}, found '{}'; correct or "
-                                    "remove the line",
-                                    show_list(encoding.texts(), 8), quoted(text, kShownBytes)));
+  if (found < 0) {  // the texts are those of other points, or of the option
+    refuse_value(place,
+                 fmt::format("expected one of the texts that --encode has, {}, found '{}'; correct or remove the "
+                             "line, or add the text to those of --encode",
+                             show_list(encoding.texts(), 8), quoted(text, kShownBytes)));
   }
   if (encoding.how() == Encode::ordinal) {
     *features = static_cast<T>(found);
@@ -389,8 +390,10 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
   const std::string number = plain_number(text, head_.numbers);
   if (!number.empty()) {
     parse_number(number.data(), number.data() + number.size(), value);
-    note_marks(place.column, number.data(), number.data() + number.size(), value);
-    if (is_in_parentheses(text) || text.ends_with('-'))
+    marks_.add(place.column, number.data(), number.data() + number.size(), value);
+    if (std::string_view("TtFf").find(text.front()) != std::string_view::npos)
+      notes_.add(TextNotes::truth, place.line, place.column, text);
+    if (number.starts_with('-') && (is_in_parentheses(text) || text.ends_with('-')))
       notes_.add(TextNotes::of_accounts, place.line, place.column, text);
     return value;
   }
@@ -442,9 +445,10 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     if (!is_read) {
       stop = parse_number(begin, cursor.end(), value);
       is_read = plain_ && stop != begin && cursor.finish(stop);
+      if (is_read) note_exponent(begin, stop, value, {line, j, record});
     }
     if (is_read) {
-      note_marks(j, begin, stop, value);
+      marks_.add(j, begin, stop, value);
       constexpr double kExact = 9007199254740992;  // 2^53
       if (value >= kExact || value <= -kExact) note_rounded(begin, stop, value, {line, j, record});
     } else {
@@ -518,14 +522,14 @@ void TextSource::read_as(std::int64_t first, MatrixView<T> out) {
 void TextSource::check_marks() {
   const bool has_all = least_row_ == 0;  // else other processes have seen the rows before
   std::vector<std::int64_t> columns;
-  for (std::size_t j = 0; j < marks_.size(); ++j) {
-    const NumberMarks marks = NumberMarks::of(marks_[j]);
-    const bool may_be = has_all ? marks.may_be_thousands('.') : target_[j] != kSkipped && !marks.is_settled();
-    if (may_be) columns.push_back(static_cast<std::int64_t>(j));
+  for (std::int64_t j = 0; j < marks_.columns(); ++j) {
+    const NumberMarks marks = marks_.of(j);
+    const bool is_read = target_[static_cast<std::size_t>(j)] != kSkipped;
+    if (has_all ? marks.may_be_thousands('.') : is_read && !marks.is_settled()) columns.push_back(j);
   }
   if (columns.empty()) return;
   doubtful_ = refuse_unclear_points(input_, head_, index_, columns);
-  for (const std::int64_t column : columns) marks_[static_cast<std::size_t>(column)] = 0xffff;  // not again
+  for (const std::int64_t column : columns) marks_.settle(column);
 }
 
 std::vector<std::string> TextSource::kept(Kept which) const {
@@ -555,14 +559,16 @@ std::unique_ptr<PointSource> open_text_bytes(InputBytes input, std::int64_t firs
 
 std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& options) {
   const InputBytes input = open_text_bytes(location, options.scratch);
-  const TextHead head = read_head(input, options);
+  TextHead head = read_head(input, options);
   const TextIndex index = index_text(input, head);
+  remark_on_total(input, head, index);
   DatasetInfo info{.shape = {index.rows, head.columns},
                    .type = "text",
                    .layout = name_of_delimiter(head.syntax.delimiter),
                    .filters = filters_of(location.file),
                    .stored_bytes = input.size(),
-                   .columns = head.names};
+                   .columns = head.names,
+                   .remarks = head.remarks};
   info.skipped = {head.skipped.comments + index.skipped.comments, head.skipped.blank + index.skipped.blank};
   try {
     const std::vector<std::string> names = names_for(head);

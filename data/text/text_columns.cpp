@@ -78,7 +78,7 @@ std::vector<std::string> texts_of(const std::vector<std::string_view>& names, st
 /// are no numbers, or texts; none if they hold others.
 Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<Encode>& rules) {
   const auto has = [&rules](Encode how) { return std::find(rules.begin(), rules.end(), how) != rules.end(); };
-  bool any = false, dates = false, all_dates = true, texts = true, yes_no = true;
+  bool any = false, dates = false, all_dates = true, texts = true, yes_no = true, times = true;
   std::set<std::string> units;  // empty: of a value that has none
   for (const TextHead::Sample& row : head.samples) {
     if (column >= std::ssize(row.fields)) return Encode::none;
@@ -90,6 +90,7 @@ Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<E
     dates = dates || is_date_text(field);
     all_dates = all_dates && date_readings(field).any();
     yes_no = yes_no && parse_yes_no(field);
+    times = times && parse_time(field, false);
     units.insert(split_unit(field).unit);
     if (!texts && !yes_no) return Encode::none;
   }
@@ -97,49 +98,11 @@ Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<E
   for (const Encode how : rules) {
     if (how >= Encode::date && how <= Encode::date_month_first && texts && all_dates) return how;
   }
+  if (times && has(Encode::time)) return Encode::time;
   if (yes_no && has(Encode::yesno)) return Encode::yesno;
   if (units.size() == 1 && !units.begin()->empty() && has(Encode::unit)) return Encode::unit;
   const auto last = std::find_if(rules.rbegin(), rules.rend(), [](Encode how) { return !is_one_number(how); });
   return dates || !texts || last == rules.rend() ? Encode::none : *last;
-}
-
-/// The dates of a column, as far as they say whether the day or the month comes first.
-struct DatesFound {
-  std::int64_t rows = 0;
-  std::int64_t day_line = 0, month_line = 0;  // the first that only this order reads, counted from 1; 0: none
-  std::int64_t ambiguous_line = 0;            // that both orders read as different days, without points
-  std::string ambiguous = {};
-  bool has_points = false;  // in a date that both orders read as different days
-
-  void add(const std::string& text, std::int64_t line) {
-    const DateReadings found = date_readings(text);
-    rows += found.any() ? 1 : 0;
-    if (found.day_first && !found.month_first && day_line == 0) day_line = line;
-    if (found.month_first && !found.day_first && month_line == 0) month_line = line;
-    has_points = has_points || (found.is_ambiguous && found.has_points);
-    if (!found.is_ambiguous || found.has_points || ambiguous_line != 0) return;
-    ambiguous_line = line;
-    ambiguous = text;
-  }
-};
-
-/// The order of the dates in a column. Throws Error(data) if it is unclear.
-Encode order_of(const DatesFound& dates, const std::string& table, const TextHead& head, std::int64_t column) {
-  const std::string shown = show_column(head.names, column), option = option_text(head.names, column);
-  if (dates.day_line > 0 && dates.month_line > 0) {
-    refuse_input(table, fmt::format("expected one order of day and month in {}, found the day first in line {} and "
-                                    "the month first in line {}; correct one of them, or leave the column out with "
-                                    "--drop-columns {}",
-                                    shown, dates.day_line, dates.month_line, option));
-  }
-  if (dates.day_line > 0) return Encode::date_day_first;
-  if (dates.month_line > 0) return Encode::date_month_first;
-  if (dates.ambiguous_line > 0) {
-    refuse_input(table, fmt::format("line {}, {}: is the day or the month first in '{}'? No row of the column decides "
-                                    "it; say --encode {}=dmy (day first) or --encode {}=mdy (month first)",
-                                    dates.ambiguous_line, shown, quoted(dates.ambiguous), option, option));
-  }
-  return dates.has_points ? Encode::date_day_first : Encode::date;
 }
 
 }  // namespace
@@ -157,6 +120,10 @@ std::int64_t ColumnEncoding::place(std::string_view text) const {
 
 std::optional<double> ColumnEncoding::number(std::string_view text) const {
   if (how_ == Encode::yesno) return parse_yes_no(text);
+  if (how_ == Encode::time) {
+    const std::optional<TimeText> time = parse_time(text);
+    return time ? std::optional(time->hours) : std::nullopt;
+  }
   if (how_ == Encode::unit) {
     const UnitText found = split_unit(text);
     const std::string number = plain_number(found.number, numbers_);
@@ -212,7 +179,7 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
                                 rule.column == std::to_string(points[i] + 1);
         if (is_order && is_its_own && kind_of(how) == kind_of(rule.how)) how = rule.how;
       }
-      encodings.emplace_back(points[i], how, false, head.numbers).set_texts(column->texts);
+      encodings.emplace_back(points[i], how, false, head.numbers).give_texts(column->texts);
     }
     return encodings;
   }
@@ -247,7 +214,9 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
     const bool by_name = rule != chosen.end();
     const Encode how = by_name ? rule->second->how : encode_for(head, column, all);
     const bool keeps_missing = by_name ? rule->second->keeps_missing : all_keep_missing && how == Encode::onehot;
-    if (how != Encode::none) encodings.emplace_back(column, how, keeps_missing, head.numbers);
+    if (how == Encode::none) continue;
+    encodings.emplace_back(column, how, keeps_missing, head.numbers);
+    if (by_name) encodings.back().give_texts(rule->second->order);
   }
   return encodings;
 }
@@ -258,7 +227,7 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
   if (options.model) return;
   struct Found {
     std::set<std::string, std::less<>> texts;
-    DatesFound dates;
+    DatesFound dates;  // or times
     ColumnEncoding* encoding = nullptr;
   };
   std::unordered_set<std::string_view> encoded;
@@ -272,9 +241,8 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
     const auto column = static_cast<std::size_t>(encodings[i].column());
     all[i].encoding = &encodings[i];
     const Encode how = encodings[i].how();
-    const bool is_unit = how == Encode::unit;
-    if (is_one_number(how) && how != Encode::date && !is_unit) continue;
-    if (how != Encode::date && !is_unit)
+    if (is_one_number(how) && how != Encode::date && how != Encode::unit && how != Encode::time) continue;
+    if (!is_one_number(how) && encodings[i].texts().empty())
       encodings[i].set_texts(texts_of(given[names[column]], names[column].size() + 1, how));
     if (!encodings[i].texts().empty()) continue;
     of_column[column] = &all[i];
@@ -298,8 +266,8 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
         } else if (is_missing_category(head, text, options.missing)) {
           continue;
         }
-        if (found->encoding->how() == Encode::date) {
-          found->dates.add(text, line);
+        if (found->encoding->how() == Encode::date || found->encoding->how() == Encode::time) {
+          found->dates.add(found->encoding->how(), text, line);
           continue;
         }
         if (found->encoding->how() == Encode::unit) {
@@ -321,10 +289,11 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
     });
   }
   for (Found& found : all) {
-    if (found.encoding->how() == Encode::date) {
-      found.encoding->set_how(order_of(found.dates, input.name(), head, found.encoding->column()));
+    Encode how = found.encoding->how();
+    if (how == Encode::date || how == Encode::time) {
+      how = found.dates.settle(how, input.name(), head, found.encoding->column());
+      found.encoding->set_how(how);
     }
-    const Encode how = found.encoding->how();
     if ((is_one_number(how) && how != Encode::unit) || !found.encoding->texts().empty()) continue;
     if (found.texts.empty()) {
       const std::int64_t column = found.encoding->column();

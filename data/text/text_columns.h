@@ -37,6 +37,12 @@ class ColumnEncoding {
   /// The texts, in ascending order; the unit.
   const std::vector<std::string>& texts() const { return texts_; }
   void set_texts(std::vector<std::string> texts);
+  /// Whether an option or a model says which texts there are, in which order.
+  bool has_given_texts() const { return has_given_texts_; }
+  void give_texts(std::vector<std::string> texts) {
+    has_given_texts_ = !texts.empty();
+    set_texts(std::move(texts));
+  }
   /// Number of features.
   std::int64_t width() const { return how_ == Encode::onehot ? std::ssize(texts_) : 1; }
   /// The place of a text; -1 if it is not one of them.
@@ -50,7 +56,7 @@ class ColumnEncoding {
  private:
   std::int64_t column_;
   Encode how_;
-  bool keeps_missing_;
+  bool keeps_missing_, has_given_texts_ = false;
   NumberStyle numbers_;
   std::vector<std::string> texts_;
   std::unordered_map<std::string_view, std::int64_t> places_;  // of texts_
@@ -72,6 +78,22 @@ std::vector<ColumnEncoding> find_encodings(const TextHead& head, const std::vect
 void find_encoded_texts(const InputBytes& input, const TextHead& head, const TextIndex& index,
                         const std::vector<std::string>& names, const ReadOptions& options,
                         std::vector<ColumnEncoding>& encodings);
+
+/// The dates or times of a column, as far as they say in which order or parts they are. Lines are counted from 1; 0:
+/// none.
+class DatesFound {
+ public:
+  void add(Encode how, const std::string& text, std::int64_t line);
+  /// Encode::date with its order, or Encode::time. Throws Error(data) if that is unclear.
+  Encode settle(Encode how, const std::string& table, const TextHead& head, std::int64_t column) const;
+
+ private:
+  std::int64_t day_line_ = 0, month_line_ = 0;  // the first that only this order reads
+  bool has_points_ = false;                     // in a date that both orders read as different days
+  std::int64_t clear_line_ = 0;                 // of the first time with seconds, or with units
+  std::int64_t unclear_line_ = 0;  // of a date without points that both orders read, or a time of two numbers
+  std::string unclear_ = {};
+};
 
 /// `text` is a value of a column that the model of other points does not know. Throws Error(data) with the options that
 /// read this table if the whole column is written in another way than that of the model, which misreads some of its

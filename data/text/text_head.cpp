@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -19,6 +20,10 @@
 namespace kith::data {
 namespace {
 
+/// Line ends of Unicode, which editors show and programs do not: their bytes, name, and bytes as sed has them.
+constexpr std::array<const char*, 3> kOtherEnds[] = {{"\u2028", "U+2028", "\\xe2\\x80\\xa8"},
+                                                     {"\u2029", "U+2029", "\\xe2\\x80\\xa9"},
+                                                     {"\u0085", "U+0085", "\\xc2\\x85"}};
 constexpr std::int64_t kFirstBytes = std::int64_t{64} << 10;
 constexpr std::int64_t kMaxBytes = std::int64_t{64} << 20;
 
@@ -58,7 +63,14 @@ FirstRecords first_records(const InputBytes& input, const TextSyntax& syntax, st
       refuse_input(input.name(),
                    "expected lines that end with LF or CR LF, found CR only; convert it: tr '\\r' '\\n' < IN > OUT");
     }
-    const std::size_t bom_bytes = bytes.starts_with("\xef\xbb\xbf") ? 3 : 0;
+    for (const auto& [end, name, escaped] : kOtherEnds) {
+      const std::size_t line_end = std::min(bytes.find('\n'), bytes.size());
+      if (line_end + 1 < bytes.size() || bytes.find(end) == bytes.npos || bytes.rfind(end) < bytes.size() / 2) continue;
+      refuse_input(input.name(), fmt::format("expected lines that end with LF or CR LF, found {} only; convert it: "
+                                             "sed 's/{}/\\n/g' IN > OUT",
+                                             name, escaped));
+    }
+    const std::size_t bom_bytes = bytes.size() - without_byte_order_mark(bytes).size();
     const std::size_t start = std::max(bom_bytes, end_of_lines(bytes, skip_lines));
     if (start == bytes.npos && !last) continue;
     if (start == bytes.npos) {
@@ -195,8 +207,8 @@ std::vector<std::string> names_above(const FirstRecords& first, const TextHead& 
   line.erase(0, line.rfind('\n') + 1);  // npos + 1 is 0
   if (line.ends_with('\r')) line.pop_back();
   if (head.options.comment || !line.starts_with('#')) return {};
-  std::vector<std::string> names = fields_of(line, head.syntax);
-  if (names.size() == columns) names.front().erase(0, names.front().find_first_not_of("# "));
+  line.erase(0, line.find_first_not_of("# \t"));
+  const std::vector<std::string> names = fields_of(line, head.syntax);
   const auto is_name = [](const std::string& field) {
     return !field.empty() && !is_number_text(field) && !is_missing_marker(field);
   };
@@ -259,6 +271,7 @@ HeaderForm header_form(const std::vector<std::string>& first, const std::vector<
                    all_rows([&](const auto& row) { return width_of(row.fields) <= width; });
   if (form.end_empty) form.names.resize(width);
   if (form.is_shorter) form.names.insert(form.names.begin(), "");
+  for (std::string& name : form.names) name = std::string(without_blanks(name));
   return form;
 }
 
@@ -287,15 +300,18 @@ void require_row_names(const InputBytes& input, const std::vector<TextHead::Samp
                "expected rows of numbers, found nothing but blank lines and comments; give a file that holds some");
 }
 
-/// Whether the first line names the columns. Throws if that is unclear.
-bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderForm& form, TextHead& head,
-                 const std::vector<TextHead::Sample>& rows) {
-  const ReadOptions& options = head.options;
-  if (options.header != Header::automatic) return options.header == Header::yes;
+FirstLineChoice judge(const HeaderForm& form, const TextHead& head) {
   std::vector<const std::vector<std::string>*> below;
-  for (const TextHead::Sample& row : rows) below.push_back(&row.fields);
-  const FirstLineChoice choice =
-      judge_first_line({form.names, below, head.numbers, options.missing_texts, form.is_shorter});
+  for (const TextHead::Sample& row : head.samples) below.push_back(&row.fields);
+  return judge_first_line({form.names, below, head.numbers, head.options.missing_texts, form.is_shorter});
+}
+
+/// Whether the first line names the columns. Throws if that is unclear.
+bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderForm& form, TextHead& head) {
+  const ReadOptions& options = head.options;
+  const std::vector<TextHead::Sample>& rows = head.samples;
+  if (options.header != Header::automatic) return options.header == Header::yes;
+  const FirstLineChoice choice = judge(form, head);
   if (choice.is == FirstLine::row) return false;
   if (choice.is == FirstLine::names) {
     if (!choice.why.empty()) {
@@ -389,12 +405,12 @@ TextHead read_head(const InputBytes& input, const ReadOptions& options) {
   head.samples.erase(head.samples.begin());
   HeaderForm form = header_form(first, head.samples);
   std::vector<std::string> above;  // names, which --header yes means if the first record has none
-  if (options.header == Header::yes && std::all_of(first.begin(), first.end(), [](const std::string& field) {
-        return is_number_text(field) || is_missing_marker(field);
-      })) {
+  const auto is_value = [](const std::string& field) { return is_number_text(field) || is_missing_marker(field); };
+  if (options.header == Header::yes &&
+      (std::all_of(first.begin(), first.end(), is_value) || judge(form, head).is == FirstLine::row)) {
     above = names_above(first_lines, head, first.size());
   }
-  const bool header = above.empty() && find_header(input, line, form, head, head.samples);
+  const bool header = above.empty() && find_header(input, line, form, head);
   head.skipped = first_lines.skipped.front();
   head.rows_at = header ? line.end : line.begin;
   if (header) head.header_at = line.begin, head.header_bytes = std::ssize(line.text);

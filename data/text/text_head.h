@@ -94,6 +94,10 @@ struct FirstFields {
 /// is unclear if only some signs say so; and else a row.
 FirstLineChoice judge_first_line(const FirstFields& fields);
 
+/// What a column with a row of bits in each field holds, and the command that makes a file of bits of it; empty for
+/// others.
+std::string bits_in_column(const TextHead& head, std::int64_t column);
+
 /// What the text is and the command that converts it, "an ARFF file; convert it: ..."; empty if it may be a
 /// table. `begin`: the first bytes of the text, whole or at least a few lines.
 std::string foreign_text(std::string_view begin);

@@ -13,6 +13,7 @@
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"
 #include "data/text/text_refusal.h"
+#include "data/text/text_values.h"
 
 namespace kith::data {
 namespace {
@@ -349,6 +350,7 @@ namespace {
 constexpr std::size_t kSearchedLines = 200;     // lines of a narrow table that are searched
 constexpr std::size_t kSearchedFields = 20000;  // of a wide one, but at least as many lines as decide on its form
 constexpr std::ptrdiff_t kLeastRows = 2;        // at least, of the same form
+constexpr std::ptrdiff_t kMostNotes = 3;        // lines below the rows
 
 using Fields = std::vector<std::string>;
 
@@ -362,40 +364,43 @@ struct TableBehind {
   char delimiter = ',';
 };
 
-/// Whether a line has the form of a row: as many fields as the last one, and numbers where that has numbers.
+/// Whether a field is a number, perhaps with a unit, or a date.
+bool is_value(const TextHead& head, const std::string& field) {
+  return !is_text_field(head, field) || is_date_text(field) || !split_unit(field).unit.empty();
+}
+
+/// Whether a line has the form of a row: as many fields as the last one, and values where that has values.
 bool is_like_row(const TextHead& head, const Fields& fields, const Fields& last) {
   if (fields.size() != last.size()) return false;
-  bool numbers = false;
+  bool values = false;
   for (std::size_t j = 0; j < fields.size(); ++j) {
-    if (is_text_field(head, last[j]) || is_missing(head, last[j])) continue;
+    if (!is_value(head, last[j]) || is_missing(head, last[j])) continue;
     const bool absent = is_missing(head, fields[j]);
-    if (!absent && is_text_field(head, fields[j])) return false;
-    numbers = numbers || !absent;
+    if (!absent && !is_value(head, fields[j])) return false;
+    values = values || (!absent && (fields.size() > 1 || !is_text_field(head, fields[j])));
   }
-  return numbers;
+  return values;
 }
 
 std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& head, const TextSyntax& syntax) {
   const std::size_t lines_of_wide =
       21 + kSearchedFields / static_cast<std::size_t>(std::max<std::int64_t>(1, head.columns));
-  const std::vector<FirstRecord> lines =
-      first_records(input, syntax, head.options.skip_lines, std::min(kSearchedLines, lines_of_wide)).lines;
+  const std::size_t count = std::min(kSearchedLines, lines_of_wide);
+  const std::vector<FirstRecord> lines = first_records(input, syntax, head.options.skip_lines, count).lines;
   if (lines.empty()) return {};
   std::vector<Fields> fields;
   fields.reserve(lines.size());
   for (const FirstRecord& line : lines) fields.push_back(fields_of(line.text, syntax));
+  // Notes and counts below a short table have fewer fields.
+  const auto is_note = [&fields] {
+    const auto before = fields.end() - std::min<std::ptrdiff_t>(std::ssize(fields), kMostNotes + kLeastRows);
+    return std::any_of(before, fields.end(), [&](const Fields& row) { return row.size() > fields.back().size(); });
+  };
+  for (std::ptrdiff_t notes = 0; notes < kMostNotes && lines.size() < count && is_note(); ++notes) fields.pop_back();
   const auto like_last = [&](const Fields& line) { return is_like_row(head, line, fields.back()); };
   const auto rows = std::find_if_not(fields.rbegin(), fields.rend(), like_last).base();
   if (rows == fields.begin() || fields.end() - rows < kLeastRows || std::any_of(fields.begin(), rows, like_last))
     return {};
-  // A line below the first that has numbers where the rows have them is a row with words in other columns.
-  const auto is_faulty_row = [&](const Fields& line) {
-    for (std::size_t j = 0; line.size() == rows->size() && j < line.size(); ++j) {
-      if (is_number_text(line[j]) && is_number_text((*rows)[j])) return true;
-    }
-    return false;
-  };
-  if (std::any_of(fields.begin() + 1, rows, is_faulty_row)) return {};
   Fields above = rows[-1];
   const bool is_shorter = above.size() + 1 == rows->size();
   if (is_shorter) above.insert(above.begin(), "");
@@ -403,6 +408,15 @@ std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& h
   for (auto row = rows; row != fields.end(); ++row) below.push_back(&*row);
   const FirstFields lines_of_table{above, below, head.numbers, head.options.missing_texts, is_shorter};
   const bool is_header = above.size() == rows->size() && judge_first_line(lines_of_table).is == FirstLine::names;
+  // A line below the first that has numbers where the rows have them is a row with words in other columns, but above a
+  // line of names.
+  const auto is_faulty_row = [&](const Fields& line) {
+    for (std::size_t j = 0; line.size() == rows->size() && j < line.size(); ++j) {
+      if (is_number_text(line[j]) && is_number_text((*rows)[j])) return true;
+    }
+    return false;
+  };
+  if (!is_header && std::any_of(fields.begin() + 1, rows, is_faulty_row)) return {};
   const FirstRecord& first = lines[static_cast<std::size_t>(rows - fields.begin() - (is_header ? 1 : 0))];
   const FirstRecord& row = lines[static_cast<std::size_t>(rows - fields.begin())];
   return TableBehind{first.number, first.text, row.number, rows->size(), fields.end() - rows, syntax.delimiter};
@@ -450,15 +464,25 @@ std::int64_t lines_before(const InputBytes& input, const TextHead& head) {
 void refuse_lines_before(const InputBytes& input, const TextHead& head) {
   const std::optional<TableBehind> best = table_below(input, head);
   if (!best) return;
-  // One line below the names may hold units, or further names.
+  // Lines below the names may hold units, types, questions of a survey, or further names.
+  constexpr std::int64_t kMostBetween = 4;
+  const std::int64_t first = head.lines_before + 1, last = best->first_row - 1;
   const auto named = std::ssize(head.names) - std::ranges::count(head.names, "");
+  const auto may_be_names = [&](const TextHead::Sample& row) {
+    return row.line > last ||
+           (row.fields.size() == best->columns &&
+            std::ranges::none_of(row.fields, [&](const auto& f) { return is_value(head, f) && !is_missing(head, f); }));
+  };
   if (best->delimiter == head.syntax.delimiter && head.names.size() == best->columns && named > 1 &&
-      named + 1 >= head.columns && best->first_line == head.lines_before + 1 &&
-      best->first_row == head.lines_before + 2) {
-    refuse_input(input.name(), fmt::format("line {}, '{}', stands between the names of line {} and the rows; say "
-                                           "--skip-lines {} if it has the names, or leave it out: sed {}d IN > OUT",
-                                           best->first_row - 1, quoted(best->text, 40), head.first_line,
-                                           best->first_line - 1, best->first_row - 1));
+      named + 1 >= head.columns && best->first_line <= last && last < first + kMostBetween &&
+      std::ranges::all_of(head.samples, may_be_names)) {
+    const std::string lines = fmt::format("{}{}", first, last > first ? fmt::format(",{}", last) : "");
+    refuse_input(input.name(),
+                 fmt::format("line{} {}, '{}', stand{} between the names of line {} and the rows; say "
+                             "--skip-lines {} if line {} has the names, or leave {} out: sed {}d IN > OUT",
+                             last > first ? fmt::format("s {} to", first) : "", last, quoted(best->text, 40),
+                             last > first ? "" : "s", head.first_line, best->first_line - 1, best->first_line,
+                             last > first ? "them" : "it", lines));
   }
   refuse_input(input.name(), fmt::format("the table seems to begin in line {}, '{}', behind lines of another kind; say "
                                          "--skip-lines {}",

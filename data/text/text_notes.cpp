@@ -3,19 +3,61 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "data/format/column_choice.h"
 #include "data/io/quoted.h"
+#include "data/text/text_number.h"
 
 namespace kith::data {
 
-void TextNotes::add(Kind kind, std::int64_t line, std::int64_t column, std::string text) {
+std::vector<std::string> ColumnMarks::remarks(const TextHead& head, std::vector<std::int64_t> doubtful) const {
+  NumberMarks all;
+  for (std::int64_t j = 0; j < columns(); ++j) all.add(of(j));
+  // Where semicolons stand between columns, commas often stand before decimals.
+  const bool no_sign = head.syntax.delimiter == ';' && !all.is_settled();
+  for (std::int64_t j = 0; j < columns(); ++j) {
+    if (of(j).is_beside_digits('.') || (no_sign && of(j).has_either('.'))) doubtful.push_back(j);
+  }
+  if (doubtful.empty()) return {};
+  return {fmt::format(
+      "{} holds numbers such as 1.234, which were read as decimals; say --decimal comma --thousands point if "
+      "points separate thousands, or --decimal point",
+      show_column(head.names, doubtful.front()))};
+}
+
+TextNotes::TextNotes(const TextHead& head) {
+  for (std::size_t j = 0; j < static_cast<std::size_t>(head.columns); ++j) {
+    const auto rows = [&](const auto& test) {
+      return std::ranges::count_if(
+          head.samples, [&](const TextHead::Sample& row) { return j < row.fields.size() && test(row.fields[j]); });
+    };
+    // 1E3 and 4.00638E+12 may be identifiers that a spreadsheet has read as numbers; 4.1E-3 and 1.5 are none.
+    const auto fractions = rows([](const std::string& field) {
+      const std::size_t power = field.find('E');
+      return field.find("E-") != field.npos || (power == field.npos && field.find('.') != field.npos);
+    });
+    is_whole_.push_back(fractions == 0 &&
+                        rows([](const std::string& field) { return field.find('.') == field.npos; }) > 0);
+    is_number_.push_back(rows([](const std::string& field) { return field.size() > 1 && is_number_text(field); }) > 0);
+  }
+}
+
+void TextNotes::add(Kind kind, std::int64_t line, std::int64_t column, std::string_view text) {
+  Noted& first = first_[kind];
+  const auto of_column = [column](const std::vector<char>& flags) {
+    return flags[static_cast<std::size_t>(column)] != 0;
+  };
+  const std::int64_t noted = first.line;
+  if (kind != unknown && noted > 0 && noted < line) return;
+  if ((kind == exponent && !of_column(is_whole_)) || (kind == truth && !of_column(is_number_))) return;
   const std::lock_guard lock(mutex_);
   if (kind == unknown) unknown_lines_.insert(line);
-  Noted& first = first_[kind];
-  if (first.line > 0 && std::pair(first.line, first.column) <= std::pair(line, column)) return;
-  first = {line, column, std::move(text)};
+  if (first.line > 0 && std::pair(first.line.load(), first.column) <= std::pair(line, column)) return;
+  first.line = line;
+  first.column = column;
+  first.text = text;
 }
 
 std::int64_t TextNotes::unknown_rows() const {
@@ -30,7 +72,7 @@ std::vector<std::string> TextNotes::remarks(const TextHead& head, std::int64_t r
   const auto remark = [&](Kind kind, const auto& words) {
     const Noted& noted = first_[kind];
     if (noted.line == 0) return;
-    remarks.push_back(words(fmt::format("line {}, {}", noted.line, show_column(head.names, noted.column)),
+    remarks.push_back(words(fmt::format("line {}, {}", noted.line.load(), show_column(head.names, noted.column)),
                             quoted(noted.text, kShownBytes), option_text(head.names, noted.column)));
   };
   remark(open_end, [](const std::string& place, const std::string& text, const std::string&) {
@@ -47,6 +89,16 @@ std::vector<std::string> TextNotes::remarks(const TextHead& head, std::int64_t r
         "{}: float64 cannot hold the whole number {}, which was rounded; if such numbers identify rows, "
         "leave them out with --drop-columns {}",
         place, text, option);
+  });
+  remark(exponent, [](const std::string& place, const std::string& text, const std::string& option) {
+    return fmt::format(
+        "{}: {} was read as a number; spreadsheets write identifiers so, such as 1E3 or those of many digits: if the "
+        "column identifies rows, leave it out with --drop-columns {}",
+        place, text, option);
+  });
+  remark(truth, [](const std::string& place, const std::string& text, const std::string&) {
+    return fmt::format("{}: '{}' stands among numbers, and was read as {}; correct the line if it means something else",
+                       place, text, text.starts_with('T') || text.starts_with('t') ? 1 : 0);
   });
   remark(unknown, [&](const std::string& place, const std::string& text, const std::string&) {
     const bool is_one = unknown_lines_.size() == 1;

@@ -2,21 +2,53 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "data/text/number_marks.h"
 #include "data/text/text_head.h"
 
 namespace kith::data {
 
+/// NumberMarks of the columns of a file, and forms of their numbers, which several threads note. Empty: the user, or a
+/// model, says what marks mean.
+class ColumnMarks {
+ public:
+  explicit ColumnMarks(std::size_t columns) : seen_(columns) {}
+  std::int64_t columns() const { return std::ssize(seen_); }
+  NumberMarks of(std::int64_t column) const { return NumberMarks::of(seen_[static_cast<std::size_t>(column)]); }
+  /// Notes the marks of a number that was read as this value.
+  void add(std::int64_t column, const char* begin, const char* end, double value) {
+    if (seen_.empty()) return;
+    std::atomic<std::uint16_t>& seen = seen_[static_cast<std::size_t>(column)];
+    NumberMarks marks = NumberMarks::of(seen.load(std::memory_order_relaxed));
+    if (marks.knows(begin, end)) return;
+    marks.add_plain(begin, end, value);
+    seen.fetch_or(static_cast<std::uint16_t>(marks.bits()), std::memory_order_relaxed);
+  }
+  /// No sign of the column matters any more.
+  void settle(std::int64_t column) { seen_[static_cast<std::size_t>(column)] |= NumberMarks::all_bits; }
+  /// A remark if points of a column may separate thousands. `doubtful`: columns of which only others say that they do
+  /// not.
+  std::vector<std::string> remarks(const TextHead& head, std::vector<std::int64_t> doubtful) const;
+
+ private:
+  std::vector<std::atomic<std::uint16_t>> seen_;
+};
+
 /// The first value of each kind in the file, whatever the order in which threads read its rows, perhaps several times.
 class TextNotes {
  public:
-  enum Kind { open_end, of_accounts, rounded, unknown };
-  void add(Kind kind, std::int64_t line, std::int64_t column, std::string text);
+  enum Kind { open_end, of_accounts, rounded, exponent, truth, unknown };
+  explicit TextNotes(const TextHead& head);
+  /// exponent: only in columns whose first rows hold whole numbers and exponents alone; truth: only among numbers.
+  void add(Kind kind, std::int64_t line, std::int64_t column, std::string_view text);
   /// How many rows have a value that the model does not know.
   std::int64_t unknown_rows() const;
   /// A sentence for each kind. `rows`: of the table.
@@ -24,9 +56,11 @@ class TextNotes {
 
  private:
   struct Noted {
-    std::int64_t line = 0, column = 0;  // line 0: none
+    std::atomic<std::int64_t> line = 0;  // 0: none
+    std::int64_t column = 0;
     std::string text = {};
   };
+  std::vector<char> is_whole_, is_number_;  // the first rows of each column
   mutable std::mutex mutex_;
   std::array<Noted, unknown + 1> first_;
   std::set<std::int64_t> unknown_lines_;

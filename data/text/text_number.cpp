@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "data/io/utf8.h"
 #include "data/text/text_values.h"
 
 namespace kith::data {
@@ -98,6 +99,23 @@ std::string with_plain_exponent(std::string_view text) {
 
 }  // namespace
 
+std::size_t dashes_of_price(std::string_view text) {
+  constexpr std::string_view kDashes[] = {"-", "\u2013", "\u2014"};
+  std::size_t bytes = 0;
+  for (bool any = true; any;) {
+    any = false;
+    for (const std::string_view dash : kDashes) {
+      if (!text.ends_with(dash)) continue;
+      text.remove_suffix(dash.size());
+      bytes += dash.size();
+      any = true;
+    }
+  }
+  const bool has_mark =
+      text.size() > 1 && (text.back() == '.' || text.back() == ',') && is_digit(text[text.size() - 2]);
+  return has_mark ? bytes : 0;
+}
+
 std::string with_plain_marks(std::string_view text) {
   std::string plain;
   while (!text.empty()) {
@@ -112,16 +130,20 @@ std::string with_plain_marks(std::string_view text) {
 
 std::string with_sign_first(std::string_view text) {
   constexpr std::string_view kMinus[] = {"\xe2\x88\x92", "\xe2\x80\x93", "\xef\xbc\x8d"};
-  std::string_view digits;
+  std::string_view digits, sign = "-";
   for (const std::string_view minus : kMinus) {
     if (text.starts_with(minus)) digits = text.substr(minus.size());
   }
   if (is_in_parentheses(text)) digits = without_blanks(text.substr(1, text.size() - 2));
   const bool is_code = text.size() > 2 && text[0] == '0' && is_digit(text[1]);  // 001-
   if (text.ends_with('-') && !is_code) digits = without_blanks(text.substr(0, text.size() - 1));
+  if (const std::size_t dashes = dashes_of_price(text); dashes > 0) {
+    digits = text.substr(0, text.size() - dashes);
+    sign = "";
+  }
   const bool is_number =
       !digits.empty() && (is_digit(digits.front()) || digits.front() == '.' || digits.front() == ',');
-  return is_number ? "-" + std::string(digits) : "";
+  return is_number ? std::string(sign) + std::string(digits) : "";
 }
 
 char plain_mark(std::string_view text) {
@@ -202,21 +224,34 @@ bool is_date_text(std::string_view text) {
   return lengths[1] <= 2 && (year_first || year_last) && (at == text.size() || text[at] == 'T' || text[at] == ' ');
 }
 
+namespace {
+
+/// Whether the text is one blank of any width, also of none: a byte order mark, marks of the direction of writing, and
+/// the line ends of Unicode.
+bool is_any_blank(std::string_view character) {
+  if (character.size() == 1) return character[0] == ' ' || character[0] == '\t';
+  const std::uint32_t code = first_character(character).bytes == character.size() ? first_character(character).code : 0;
+  constexpr std::pair<std::uint32_t, std::uint32_t> kRanges[] = {{0x85, 0x85},     {0xa0, 0xa0},     {0x2000, 0x200f},
+                                                                 {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000},
+                                                                 {0xfeff, 0xfeff}};
+  return std::ranges::any_of(kRanges,
+                             [code](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
+}  // namespace
+
 std::string_view without_blanks(std::string_view text) {
-  // The last ones have no width: a byte order mark, a space of width 0, and marks of the direction of writing.
-  constexpr std::string_view kBlanks[] = {" ",      "\t",     "\u00a0", "\u202f", "\u2009",
-                                          "\ufeff", "\u200b", "\u200e", "\u200f"};
-  for (bool any = true; any;) {
-    any = false;
-    for (const std::string_view blank : kBlanks) {
-      if (text.starts_with(blank))
-        text.remove_prefix(blank.size());
-      else if (text.ends_with(blank))
-        text.remove_suffix(blank.size());
-      else
-        continue;
-      any = true;
+  constexpr std::string_view kSoftHyphen = "\u00ad";  // in front of a number it may be a minus
+  for (std::size_t bytes = 1; bytes <= std::min<std::size_t>(3, text.size());) {
+    if (is_any_blank(text.substr(0, bytes))) {
+      text.remove_prefix(bytes);
+    } else if (is_any_blank(text.substr(text.size() - bytes)) || (bytes == 2 && text.ends_with(kSoftHyphen))) {
+      text.remove_suffix(bytes);
+    } else {
+      ++bytes;
+      continue;
     }
+    bytes = 1;
   }
   return text;
 }
@@ -330,6 +365,7 @@ bool is_spreadsheet_error(std::string_view text) {
 }
 
 const MissingText* find(std::string_view text) {
+  while (text.find(".#") != text.npos && text.ends_with('0')) text.remove_suffix(1);  // 1.#INF00, with decimals
   return std::find_if(std::begin(kTexts), std::end(kTexts),
                       [text](const MissingText& known) { return known.text == text; });
 }

@@ -65,7 +65,7 @@ const char* parse_number(const char* begin, const char* end, double& value);
 /// Whether the whole text is one number.
 bool is_number_text(std::string_view text);
 
-/// Removes blanks at both ends, no-break, narrow and thin ones too.
+/// Removes blanks of any width at both ends, also of none, and soft hyphens at the end.
 std::string_view without_blanks(std::string_view text);
 
 /// The numbers among these texts.
@@ -98,8 +98,10 @@ bool is_date_text(std::string_view text);
 
 /// The text with spaces and apostrophes of all kinds as those of ASCII.
 std::string with_plain_marks(std::string_view text);
-/// A negative number with its sign in front: (1,200.00) of accounts, 1.200,00- of SAP, or behind a minus or a dash of
-/// typography, as locales of R and Excel write it. Empty for others.
+/// The bytes of the dashes that stand for no decimals behind a price, 10,- or 10.--; 0: there are none.
+std::size_t dashes_of_price(std::string_view text);
+/// A price without such dashes, or a negative number with its sign in front: (1,200.00) of accounts, 1.200,00- of SAP,
+/// or behind a minus or a dash of typography, as locales of R and Excel write it. Empty for others.
 std::string with_sign_first(std::string_view text);
 
 /// The mark of thousands that this text, one character in UTF-8, is written for: ' ' for all kinds of spaces within a

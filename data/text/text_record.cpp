@@ -83,9 +83,9 @@ bool RecordCursor::next(std::string_view& record) {
     at_ = stop < end_ ? stop + 1 : end_;
     line_ = next_line_;
     next_line_ += lines;
-    // A form feed begins a page, and 0x1a ends a file of DOS.
+    // A form feed begins a page, 0x1a ends a file of DOS, and zeros are what a logger without power leaves.
     const auto is_space = [this](char c) {
-      return c == ' ' || c == '\f' || c == '\x1a' || (c == '\t' && syntax_.delimiter != '\t');
+      return c == ' ' || c == '\f' || c == '\x1a' || c == '\0' || (c == '\t' && syntax_.delimiter != '\t');
     };
     if (comment || std::all_of(text.begin(), text.end(), is_space)) {
       ++(comment ? comments_ : blank_lines_);
@@ -300,7 +300,7 @@ NumberLines::NumberLines(InputBytes input, char comment)
     : input_(std::move(input)), syntax_{.delimiter = kBlanks, .quotes = false, .comment = comment} {
   TextHead head;
   head.syntax = syntax_;
-  if (input_.begin(3) == "\xef\xbb\xbf") head.rows_at = 3;
+  head.rows_at = input_.begin(kByteOrderMark.size()) == kByteOrderMark ? std::ssize(kByteOrderMark) : 0;
   index_ = index_text(input_, head);
 }
 

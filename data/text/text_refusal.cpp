@@ -83,23 +83,26 @@ std::string remedy_for_dates(const TextHead& head, std::int64_t column, const st
   return date_readings(text).any() ? option : "write them as 2024-12-31, and " + option;
 }
 
-/// Whether the first rows of a column hold numbers with one unit; `number`: the first that the style of the table does
-/// not read.
-bool has_unit(const TextHead& head, std::int64_t column, std::string& number) {
-  std::set<std::string> units;
+/// What --encode makes numbers of the first rows of a column with: "time" of times of day or durations, "unit" of
+/// numbers with one unit, of which `number` is the first that the style of the table does not read; empty for others.
+std::string number_rule(const TextHead& head, std::int64_t column, std::string& number) {
+  std::set<std::string> units;  // empty: of a value without one
+  bool times = true;
   for (const TextHead::Sample& row : head.samples) {
     const std::string text = column < std::ssize(row.fields) ? row.fields[static_cast<std::size_t>(column)] : "";
     if (is_missing(head, text)) continue;
+    times = times && parse_time(text, false);
     const UnitText unit = split_unit(text);
     const bool is_plain = !plain_number(unit.number, head.numbers).empty();
-    if (unit.unit.empty() || (!is_plain && style_options(unit.number).empty())) return false;
-    if (!is_plain && number.empty()) number = unit.number;
-    units.insert(unit.unit);
+    const bool has_unit = is_plain || !style_options(unit.number).empty();
+    if (has_unit && !is_plain && number.empty()) number = unit.number;
+    units.insert(has_unit ? unit.unit : "");
   }
-  return units.size() == 1;
+  const bool is_unit = units.size() == 1 && !units.begin()->empty();
+  return units.empty() ? "" : times ? "time" : is_unit ? "unit" : "";
 }
 
-/// The options that make numbers of those of the columns that hold numbers with a unit, "--encode price=unit
+/// The options that make numbers of those of the columns that hold times, or numbers with a unit, "--encode price=unit
 /// --thousands comma", and leave out the others; empty if none does.
 std::string unit_options(const TextHead& head, const std::vector<std::int64_t>& columns) {
   std::vector<std::string> encoded;
@@ -107,11 +110,12 @@ std::string unit_options(const TextHead& head, const std::vector<std::int64_t>& 
   std::string style;
   for (const std::int64_t column : columns) {
     std::string number;
-    if (!has_unit(head, column, number)) {
+    const std::string rule = number_rule(head, column, number);
+    if (rule.empty()) {
       others.push_back(column);
       continue;
     }
-    encoded.push_back(option_text(head.names, column) + "=unit");
+    encoded.push_back(option_text(head.names, column) + "=" + rule);
     if (!number.empty() && style.empty()) style = style_for(head, column, number);
   }
   if (encoded.empty()) return "";
@@ -186,8 +190,11 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
   const std::string leave_out = all ? ""
                                     : fmt::format("leave {} out with {}, {}", several ? "them" : "it",
                                                   drop_option(head, columns), !keeps || several ? "or " : "");
+  const auto bits = std::ranges::find_if(columns, [&](std::int64_t j) { return !bits_in_column(head, j).empty(); });
   const std::string others =
-      dates || date == columns.end()
+      bits != columns.end()
+          ? fmt::format("; {} may hold {}", show_column(head.names, *bits), bits_in_column(head, *bits))
+      : dates || date == columns.end()
           ? ""
           : fmt::format("; {} holds dates: {}", show_column(head.names, *date),
                         remedy_for_dates(head, *date, row.fields[static_cast<std::size_t>(*date)]));
@@ -204,27 +211,6 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
                     : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
                       "--id-column",
           others, or_header(head, row.line)));
-}
-
-std::string question_about(char mark, const std::string& text, const std::vector<std::string>& names,
-                           std::int64_t column) {
-  return fmt::format("does the {} in {} separate thousands or decimals{}? Other numbers do not decide it; say ",
-                     mark == '.' ? "point" : "comma", show_column(names, column),
-                     text.empty() ? "" : fmt::format(", as in '{}'", quoted(text, 40)));
-}
-
-std::string style_for(const TextHead& head, std::int64_t column, const std::string& text) {
-  if (style_options(text).empty()) return "";
-  StyleChoice styles;
-  styles.read(text, NumberStyle{}, true);
-  for (const TextHead::Sample& row : head.samples) {
-    if (column >= std::ssize(row.fields)) continue;
-    styles.read(row.fields[static_cast<std::size_t>(column)], NumberStyle{}, true);
-  }
-  const char unclear = settle_marks(styles, styles.marks(), head.syntax.delimiter);
-  if (unclear != '\0' && head.numbers.is_plain()) return options_for_either(unclear, "");
-  const std::string options = styles.options().empty() ? style_options(text) : styles.options();
-  return head.numbers.is_plain() || options.find(' ', options.find(' ') + 1) != options.npos ? options : "";
 }
 
 // Counts in every column what is not a finite number, and words the refusal.
@@ -287,8 +273,9 @@ void count(Faults& faults, const TextHead& head, const Field& field, std::int64_
   } else {
     if (faults.words++ == 0) faults.word_line = line;
     std::vector<std::string>& different = faults.different;
-    const bool is_new = std::find(different.begin(), different.end(), text) == different.end();
-    if (is_new && different.size() <= kMostWords) different.push_back(text);
+    const std::string_view word = without_blanks(text);
+    const bool is_new = std::find(different.begin(), different.end(), word) == different.end();
+    if (is_new && different.size() <= kMostWords) different.emplace_back(word);
   }
 }
 
@@ -389,6 +376,31 @@ std::string na_values(std::vector<std::string> marks) { return fmt::format("--na
                            may_be_marks(faults) ? "" : or_cut(input, head, index, faults.word_line)));
 }
 
+/// Throws if a row has a word in each of the columns, as a second table has, or the names of the columns once more.
+void refuse_second_header(const InputBytes& input, const TextHead& head, const std::vector<Faults>& all,
+                          std::size_t points) {
+  const auto is_name = [&head](const Faults& faults) {
+    return !head.names.empty() && faults.different.size() == 1 &&
+           faults.word() == head.names[static_cast<std::size_t>(faults.column)];
+  };
+  const std::int64_t line = all.empty() ? 0 : all.front().word_line;
+  const auto is_there = [line](const Faults& faults) { return faults.words > 0 && faults.word_line == line; };
+  if (all.size() != points || !std::ranges::all_of(all, is_there)) return;
+  if (std::ranges::all_of(all, is_name)) {
+    refuse_input(input.name(),
+                 fmt::format("line {0} repeats the names of line {1}; leave out such lines: awk 'NR == {1} "
+                             "{{names = $0}} NR == {1} || $0 != names' IN > OUT",
+                             line, head.first_line));
+  }
+  if (points < 2 || line == head.first_line || std::ranges::any_of(all, [](const Faults& f) { return f.words > 1; }))
+    return;
+  refuse_input(input.name(),
+               fmt::format("expected numbers, found words in all columns of line {0}; if another table "
+                           "begins there, cut it off with head -n {1} IN > OUT; if not, leave the line out: "
+                           "sed {0}d IN > OUT",
+                           line, line - 1));
+}
+
 }  // namespace
 
 std::vector<std::int64_t> columns_with_words(const InputBytes& input, const TextHead& head, const TextIndex& index,
@@ -442,6 +454,7 @@ void refuse_faulty_columns(const InputBytes& input, const TextHead& head, const 
     return (as_header && faults.first_line == head.first_line && faults.styled == 0) || is_number_text(faults.word());
   });
   if (all.empty() || named_all || misread) return;
+  refuse_second_header(input, head, all, points.size());
   if (all.size() == 1) {
     const Faults& faults = all.front();
     if (faults.words > 0 && faults.styled == 0) refuse_words(input, head, index, points, faults, options);

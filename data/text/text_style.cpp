@@ -66,12 +66,78 @@ std::vector<Style> styles_of(const TextHead& head, const ColumnEncoding* encodin
 
 }  // namespace
 
+void DatesFound::add(Encode how, const std::string& text, std::int64_t line) {
+  const auto note = [line](std::int64_t& first) { first = first == 0 ? line : first; };
+  bool is_unclear = false;
+  if (how == Encode::time) {
+    const std::optional<TimeText> time = parse_time(text);
+    if (!time) return;  // reading the rows refuses it
+    if (time->is_clear) note(clear_line_);
+    is_unclear = !time->is_clear;
+  } else {
+    const DateReadings found = date_readings(text);
+    if (found.day_first && !found.month_first) note(day_line_);
+    if (found.month_first && !found.day_first) note(month_line_);
+    has_points_ = has_points_ || (found.is_ambiguous && found.has_points);
+    is_unclear = found.is_ambiguous && !found.has_points;
+  }
+  if (!is_unclear || unclear_line_ > 0) return;
+  unclear_line_ = line;
+  unclear_ = text;
+}
+
+Encode DatesFound::settle(Encode how, const std::string& table, const TextHead& head, std::int64_t column) const {
+  const std::string shown = show_column(head.names, column), option = option_text(head.names, column);
+  if (how == Encode::time) {
+    if (clear_line_ == 0 || unclear_line_ == 0) return how;
+    refuse_input(table, fmt::format("line {0}, {1}: is '{2}' hours and minutes, or minutes and seconds? Line {3} has "
+                                    "more than these; write it as {2}:00 or as 0:{2}, or leave the column out with "
+                                    "--drop-columns {4}",
+                                    unclear_line_, shown, quoted(unclear_), clear_line_, option));
+  }
+  if (day_line_ > 0 && month_line_ > 0) {
+    refuse_input(table, fmt::format("expected one order of day and month in {}, found the day first in line {} and "
+                                    "the month first in line {}; correct one of them, or leave the column out with "
+                                    "--drop-columns {}",
+                                    shown, day_line_, month_line_, option));
+  }
+  if (day_line_ > 0) return Encode::date_day_first;
+  if (month_line_ > 0) return Encode::date_month_first;
+  if (unclear_line_ > 0) {
+    refuse_input(table, fmt::format("line {}, {}: is the day or the month first in '{}'? No row of the column decides "
+                                    "it; say --encode {}=dmy (day first) or --encode {}=mdy (month first)",
+                                    unclear_line_, shown, quoted(unclear_), option, option));
+  }
+  return has_points_ ? Encode::date_day_first : Encode::date;
+}
+
+std::string question_about(char mark, const std::string& text, const std::vector<std::string>& names,
+                           std::int64_t column) {
+  return fmt::format("does the {} in {} separate thousands or decimals{}? Other numbers do not decide it; say ",
+                     mark == '.' ? "point" : "comma", show_column(names, column),
+                     text.empty() ? "" : fmt::format(", as in '{}'", quoted(text, 40)));
+}
+
+std::string style_for(const TextHead& head, std::int64_t column, const std::string& text) {
+  if (style_options(text).empty()) return "";
+  StyleChoice styles;
+  styles.read(text, NumberStyle{}, true);
+  for (const TextHead::Sample& row : head.samples) {
+    if (column >= std::ssize(row.fields)) continue;
+    styles.read(row.fields[static_cast<std::size_t>(column)], NumberStyle{}, true);
+  }
+  const char unclear = settle_marks(styles, styles.marks(), head.syntax.delimiter);
+  if (unclear != '\0' && head.numbers.is_plain()) return options_for_either(unclear, "");
+  const std::string options = styles.options().empty() ? style_options(text) : styles.options();
+  return head.numbers.is_plain() || options.find(' ', options.find(' ') + 1) != options.npos ? options : "";
+}
+
 bool refuse_other_style(const InputBytes& input, const TextHead& head, const TextIndex& index,
                         const std::vector<std::int64_t>& points, const std::vector<ColumnEncoding>& encodings,
                         std::int64_t judged_column, const std::string& text_found) {
   const auto found = std::ranges::find(encodings, judged_column, &ColumnEncoding::column);
   const ColumnEncoding* of_judged = found == encodings.end() ? nullptr : &*found;
-  const bool is_date = of_judged != nullptr && of_judged->how() != Encode::unit;
+  const bool is_date = of_judged != nullptr && kind_of(of_judged->how()) == std::string_view("date");
   const std::vector<Style> possible = styles_of(head, of_judged, judged_column);
   if (std::ranges::none_of(possible, [&](const Style& style) { return style.read(text_found).has_value(); })) {
     return false;

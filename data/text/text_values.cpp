@@ -68,6 +68,11 @@ class Scanner {
     if (!letters.empty()) take('.');
     return letters;
   }
+  std::string letter() {
+    const std::string_view taken = text_.substr(0, 1);
+    text_.remove_prefix(taken.size());
+    return std::string(taken);
+  }
   bool take(std::string_view text) {
     if (!text_.starts_with(text)) return false;
     text_.remove_prefix(text.size());
@@ -329,6 +334,118 @@ std::optional<double> parse_date(std::string_view text, DateOrder order) {
   return is_one ? found.day_first : std::nullopt;
 }
 
+namespace {
+
+/// How many hours the unit of a duration is, in English, German, French, Spanish and Italian; 0: it is none.
+double hours_of(std::string_view unit) {
+  constexpr double kMinute = 1.0 / 60.0, kSecond = kMinute / 60.0;
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"weeks", 168},
+                                                            {"week", 168},
+                                                            {"w", 168},
+                                                            {"days", 24},
+                                                            {"day", 24},
+                                                            {"d", 24},
+                                                            {"tage", 24},
+                                                            {"tag", 24},
+                                                            {"jours", 24},
+                                                            {"jour", 24},
+                                                            {"j", 24},
+                                                            {"hours", 1},
+                                                            {"hour", 1},
+                                                            {"hrs", 1},
+                                                            {"hr", 1},
+                                                            {"h", 1},
+                                                            {"stunden", 1},
+                                                            {"stunde", 1},
+                                                            {"std", 1},
+                                                            {"heures", 1},
+                                                            {"heure", 1},
+                                                            {"horas", 1},
+                                                            {"ore", 1},
+                                                            {"min", kMinute},
+                                                            {"minutes", kMinute},
+                                                            {"minute", kMinute},
+                                                            {"mins", kMinute},
+                                                            {"minuten", kMinute},
+                                                            {"m", kMinute},
+                                                            {"minutos", kMinute},
+                                                            {"minuti", kMinute},
+                                                            {"sec", kSecond},
+                                                            {"seconds", kSecond},
+                                                            {"second", kSecond},
+                                                            {"secs", kSecond},
+                                                            {"s", kSecond},
+                                                            {"sek", kSecond},
+                                                            {"sekunden", kSecond},
+                                                            {"ms", kSecond / 1000}};
+  const auto* found = std::ranges::find(kUnits, unit, [](const auto& entry) { return entry.first; });
+  return found == std::end(kUnits) ? 0.0 : found->second;
+}
+
+/// The part of a time of day or of a duration behind its first number and a colon; nothing if it is none.
+std::optional<TimeText> take_clock(Scanner& scanner, int first) {
+  const auto second = scanner.number(2, 2);
+  if (!second || *second > 59) return std::nullopt;
+  TimeText time{first + *second / 60.0, false};
+  if (scanner.take(':')) {
+    const auto third = scanner.number(2, 2);
+    if (!third || *third > 60) return std::nullopt;
+    time = {time.hours + (*third + scanner.fraction()) / 3600.0, true};
+  } else if (scanner.next() == '.' || scanner.next() == ',') {
+    time = {(time.hours + scanner.fraction() / 60.0) / 60.0, true};
+  }
+  scanner.skip_blanks();
+  if (const auto half = scanner.half_of_day()) {
+    if (first < 1 || first > 12) return std::nullopt;
+    time = {time.hours + *half - (first == 12 ? 12 : 0), true};
+  }
+  if (scanner.take("uhr")) time.is_clear = true;
+  return scanner.at_end() ? std::optional(time) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TimeText> parse_time(std::string_view text, bool with_unit) {
+  constexpr std::size_t kLongest = 40;
+  if (text.size() > kLongest || text.find_first_of("0123456789") == text.npos) return std::nullopt;
+  const std::string lower = lower_case(without_blanks(text));
+  Scanner scanner(lower);
+  double sign = scanner.take('-') ? -1.0 : 1.0, last = 0.0;
+  const bool is_iso = scanner.take('p');
+  bool has_time = !is_iso;  // behind the T
+  TimeText time;
+  for (int parts = 0; !scanner.at_end(); ++parts) {
+    if (is_iso && scanner.take('t')) has_time = true;
+    const bool is_plus = scanner.take('+'), is_signed = is_plus || (parts > 0 && scanner.take('-'));
+    const auto number = scanner.number(1, 6);
+    if (!number) return std::nullopt;
+    if (scanner.take(':')) {  // behind days, it has a sign of its own: Python writes -1 day, 23:59:00
+      const auto clock = is_iso || (parts > 0 && last != 24.0) ? std::nullopt : take_clock(scanner, *number);
+      if (!clock) return std::nullopt;
+      return TimeText{time.hours + (parts > 0 ? is_signed && !is_plus ? -1.0 : 1.0 : sign) * clock->hours,
+                      parts > 0 || clock->is_clear};
+    }
+    const double value = *number + scanner.fraction();
+    scanner.skip_blanks();
+    if (const auto half = parts == 0 && !is_iso ? scanner.half_of_day() : std::nullopt) {  // 8 pm
+      if (value < 1 || value > 12 || !scanner.at_end()) return std::nullopt;
+      return TimeText{value + *half - (value == 12 ? 12 : 0)};
+    }
+    const std::string unit = is_iso ? scanner.letter() : scanner.word();
+    double hours = hours_of(unit);
+    if (unit.empty() && last == 1.0 && scanner.at_end()) hours = 1.0 / 60.0;  // 8h30
+    if (hours == 0.0 || (last > 0.0 && hours >= last) || (has_time && is_iso && hours >= 24) ||
+        (!has_time && hours < 24) || (!with_unit && parts == 0 && scanner.at_end() && !is_iso)) {
+      return std::nullopt;
+    }
+    time.hours += sign * value * hours;
+    last = hours;
+    scanner.skip_blanks();
+    if (scanner.take(',')) scanner.skip_blanks();
+  }
+  return last > 0.0 ? std::optional(time) : std::nullopt;
+}
+
 std::optional<double> parse_yes_no(std::string_view text) {
   constexpr std::string_view kYes[] = {"yes",       "true",      "y",         "t",    "ja",   "oui", "wahr", "si",
                                        "s\xc3\xad", "s\xc3\xac", "verdadero", "vero", "vrai", "on",  "1",    "1.0"};
@@ -371,17 +488,29 @@ UnitText split_unit(std::string_view text) {
     sign = from.front() == '-' ? "-" : "";
     from = without_blanks(from.substr(1));
   };
-  const bool in_parentheses = text.starts_with('(') && text.ends_with(')');  // ($12.50) of accounts is negative
+  bool in_parentheses = text.starts_with('(') && text.ends_with(')');  // ($12.50) of accounts is negative
   if (in_parentheses) text = without_blanks(text.substr(1, text.size() - 2));
   take_sign(text);
-  const std::size_t first = text.find_first_of(kDigits), last = text.find_last_of(kDigits);
-  if (first == text.npos) return {};
+  const std::size_t first = text.find_first_of(kDigits);
+  if (first == text.npos) {  // "$ -" of accounts is zero
+    const std::string_view currency = without_blanks(text.substr(0, text.size() - (text.ends_with('-') ? 1 : 0)));
+    return text.ends_with('-') && is_currency(currency) ? UnitText{"0", std::string(currency)} : UnitText{};
+  }
+  std::size_t last = text.find_last_of(kDigits);
+  for (std::size_t end = text.size(); end > last + 2; --end) {  // 10.- CHF
+    if (dashes_of_price(text.substr(0, end)) == end - last - 2) last = end - 1;
+  }
   std::string_view before = without_blanks(text.substr(0, first));
   if (sign.empty() && (before.ends_with('-') || before.ends_with('+'))) {
     sign = before.back() == '-' ? "-" : "";
     before = without_blanks(before.substr(0, before.size() - 1));
   }
-  const std::string_view behind = without_blanks(text.substr(last + 1));
+  std::string_view behind = without_blanks(text.substr(last + 1));
+  if (before.ends_with('(') && behind.starts_with(')')) {  // $ (12.50)
+    in_parentheses = true;
+    before = without_blanks(before.substr(0, before.size() - 1));
+    behind = without_blanks(behind.substr(1));
+  }
   if (before.empty() == behind.empty()) return {};
   const std::string_view unit = before.empty() ? behind : before;
   const bool is_unit = before.empty() ? unit.size() <= kLongest && unit.find_first_of(" \t,;\"'()=") == unit.npos &&
@@ -411,8 +540,10 @@ MissingWord missing_word(std::string_view text) {
 }
 
 bool says_total(std::string_view text) {
-  constexpr std::string_view kWords[] = {"total",       "totals", "grand total", "sum",    "summe",   "gesamt",
-                                         "gesamtsumme", "somme",  "suma",        "totale", "totales", "total general"};
+  constexpr std::string_view kWords[] = {
+      "total",       "totals",       "grand total",   "subtotal", "sum",      "summe",   "gesamt",        "somme",
+      "gesamtsumme", "suma",         "zwischensumme", "totale",   "totales",  "average", "total general", "mean",
+      "mittelwert",  "durchschnitt", "moyenne",       "media",    "promedio", "median"};
   const std::string word = lower_case(text.substr(0, text.find_last_not_of(" :") + 1));
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }

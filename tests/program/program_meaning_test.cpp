@@ -6,6 +6,7 @@
 #include "tests/support/program.h"
 #include "tests/support/proposals.h"
 #include "tests/support/result_values.h"
+#include "tests/support/table_runs.h"
 
 using namespace kith;
 using namespace kith::testing;
@@ -186,30 +187,6 @@ TEST_CASE("numbers of new rows with other marks than the model's are refused wit
   CHECK(none.out == "-1\n-1\n");
   CHECK(!none.says("imbalance"));
 }
-
-namespace {
-
-/// The mean of the rows, by a run with these options.
-std::vector<double> mean_of(const std::string& file, const Setting& there, const Words& more = {}) {
-  Words words{"cluster", file, "-k", "1", "-q", "-f", "-o", "mean.h5"};
-  words.insert(words.end(), more.begin(), more.end());
-  done(words, there);
-  return values(there.folder + "mean.h5:/centroids");
-}
-
-/// Runs the command of a shell at the end of a message, which makes OUT of IN.
-void convert(const Outcome& refused, const std::string& in, const Setting& there) {
-  const std::size_t at = refused.err.rfind("\n  ");
-  REQUIRE(at != std::string::npos);
-  std::string command = refused.err.substr(at + 3);
-  INFO(command);
-  REQUIRE(command.find(" IN ") != std::string::npos);
-  command.replace(command.find(" IN "), 4, " " + in + " ");
-  command.replace(command.find("> OUT"), std::string::npos, "> OUT");
-  REQUIRE(std::system(("cd '" + there.folder + "' && " + command).c_str()) == 0);
-}
-
-}  // namespace
 
 TEST_CASE("negative numbers of accounts, of SAP and of typography, exponents of Fortran and ='12' are read") {
   const Scratch folder;
@@ -492,7 +469,10 @@ TEST_CASE("a total, a note below the table and whole numbers that were rounded a
   const std::string rows = "name,x\na,1\nb,2\nc,3\nd,4\n";
   write_bytes(folder / "t.csv", rows + "Total,10\n");
   CHECK(done({"cluster", "t.csv", "-k", "1", "--drop-columns", "name"}, there)
-            .says("the last row has 'Total' in column 1 ('name'); if it holds the sums of the rows above it"));
+            .says("the last row has 'Total' in column 1 ('name'); if it holds sums or means of other rows"));
+  CHECK(done({"info", "t.csv"}, there).out.find("the last row has 'Total'") != std::string::npos);
+  write_bytes(folder / "t.csv", "name,x\nTotal,10\n" + rows.substr(7));
+  CHECK(done({"cluster", "t.csv", "-k", "1", "--drop-columns", "name"}, there).says("leave it out: sed 2d IN > OUT"));
   write_bytes(folder / "t.csv", rows + "e,5\n");
   CHECK(!done({"cluster", "t.csv", "-k", "1", "--drop-columns", "name"}, there).says("the last row"));
   write_bytes(folder / "t.csv", "n,x\n1,1\n2,2\n3,3\n4,4\nSource: an office,2024\n");
@@ -502,4 +482,94 @@ TEST_CASE("a total, a note below the table and whole numbers that were rounded a
   CHECK(done({"cluster", "t.csv", "-k", "1"}, there).says("line 2, column 1 ('x'): float64 cannot hold"));
   write_bytes(folder / "t.csv", "x,y\n9007199254740992,1\n100000000000000000000,2\n");
   CHECK(!done({"cluster", "t.csv", "-k", "1"}, there).says("float64 cannot hold"));
+}
+
+TEST_CASE("values of Unicode, of accounts and of shops mean what people mean by them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const struct {
+    std::string table;
+    Words options;
+    std::vector<double> mean;
+  } cases[] = {{"x;y\n10,-;1\n20,--;3\n", {"--decimal", "comma"}, {15, 2}},
+               {"x;y\n10.-;1\n20.\u2014;3\n", {}, {15, 2}},
+               {"x;y\nCHF 10.-;1\nCHF 20.50;3\n", {"--encode", "x=unit"}, {15.25, 2}},
+               {"x;y\n $ (1.50) ;1\n $ 7.50 ;3\n $ -   ;2\n", {"--encode", "x=unit"}, {2, 2}},
+               {"\u200bx,y\n\u20281,2\u2029\n\u30003\u00ad,4\u0085\n", {"--columns", "x,y"}, {2, 3}},
+               {"x,y\n\u202a1\u202c,2\n\u20033,\u20604\n\0\0\0\0"s, {}, {2, 3}},
+               {"#x\ty\n1\ta\n3\tb\n", {"--header", "yes", "--columns", "x"}, {2}},
+               {"x,y\n1,2\n1.#INF00,3\n3,4\n-1.#IND000,5\n", {"--nan", "drop"}, {2, 3}}};
+  for (const auto& [table, options, mean] : cases) {
+    INFO(table);
+    write_bytes(folder / "t.csv", table);
+    CHECK(mean_of("t.csv", there, options) == mean);
+  }
+  for (const auto& [name, bytes] : {std::pair{"m.mtx", "\ufeff%%MatrixMarket matrix array real general\n2 1\n1\n3\n"},
+                                    std::pair{"f.fps", "\ufeff#FPS1\n#num_bits=8\n01\ta\n01\tb\n"}}) {
+    write_bytes(folder / name, bytes);
+    CHECK(mean_of(name, there).front() == (name[0] == 'm' ? 2 : 1));
+  }
+}
+
+TEST_CASE("rows that are none are refused with the command that leaves them out") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const std::string rows = "1,2\n3,4\n1,2\n3,4\n";
+  for (const std::string& table : {"x,y\n1,2\nx,y\n3,4\nx,y\n1,2\n3,4\n"s, "x,y\n" + rows + "\nerror,error\n1,2\n3,4\n",
+                                   "x,y\u20281,2\u20283,4\u2028"s, "x,y\u00851,2\u00853,4\u0085"s,
+                                   "\"TOA5\",\"a\"\n\"x\",\"y\"\n\"RN\",\"m\"\n\"\",\"Avg\"\n1,2\n3,4\n"s}) {
+    INFO(table);
+    write_bytes(folder / "t.csv", table);
+    const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
+    CHECK(refused.code == 3);
+    convert(refused, "t.csv", there);
+    CHECK(mean_of("OUT", there) == std::vector<double>{2, 3});
+  }
+  write_bytes(folder / "t.csv", "x,y\n" + rows + "\nv,w\n7,8\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"if another table begins there, cut it off with head -n 6 IN > OUT"},
+          there);
+  // Lines before a table that hold numbers, dates and amounts; notes below it.
+  for (const std::string& table :
+       {"Length,2500,Points\nStep,1,s\n,,\nx,y,z\n1,2,5\n3,4,5\n"s,
+        "Account;DE1;\nBalance:;1.234,56 EUR;\n\nday;x;text\n01.03.24;5,50 EUR;a\n02.03.24;6,50 EUR;b\n"s,
+        "Table: 12411\nname;x;y\na;1;2\nb;3;4\nc;3;4\n______\nan office\n"s}) {
+    INFO(table);
+    write_bytes(folder / "t.csv", table);
+    const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
+    CHECK(refused.code == 3);
+    CHECK(refused.says("--skip-lines " + std::string(table[0] == 'T' ? "1" : "3")));
+  }
+}
+
+TEST_CASE("rows of bits in one column are refused with what makes columns or an FPS file of them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "id,bits\na,01100011\nb,11100000\nc,00000011\n");
+  const Outcome bits = run_kith({"cluster", "t.csv", "-k", "1", "--id-column", "id"}, there);
+  CHECK(bits.code == 3);
+  convert(bits, "t.csv", there);
+  CHECK(mean_of("OUT", there).size() == 8);
+  write_bytes(folder / "t.csv", "id,fp\na,00000000000000ff\nb,000000000000000f\nc,00000000000000f0\n");
+  const Outcome digits = run_kith({"cluster", "t.csv", "-k", "1"}, there);
+  CHECK(digits.code == 3);
+  convert(digits, "t.csv", there);
+  CHECK(mean_of("OUT", there).size() == 64);
+}
+
+TEST_CASE("identifiers that look like powers of ten, and truth among numbers, are warned of") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto warns = [&](const std::string& column, const char* words) {
+    write_bytes(folder / "t.csv", "v\n" + column);
+    return done({"cluster", "t.csv", "-k", "1"}, there).says(words);
+  };
+  const char* power = "spreadsheets write identifiers so";
+  CHECK(warns("101\n1E3\n103\n", power));
+  CHECK(warns("1E3\n2E5\n", power));
+  CHECK(warns("4006381333931\n4.00638E+12\n", power));
+  for (const char* column : {"1E3\n2.5\n", "1E3\n5E-1\n", "4.006E+12\n3.1E+12\n", "1e+03\n12\n", "1.5E2\n1.5E3\n"}) {
+    CHECK(!warns(column, power));
+  }
+  CHECK(warns("12\nTRUE\n14\n", "'TRUE' stands among numbers, and was read as 1"));
+  CHECK(!warns("1\nTRUE\n0\n", "stands among numbers"));
 }

@@ -1,12 +1,15 @@
 // Text tables whose first line, quotes or number of fields have two meanings: each is read as meant, or asked about.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <regex>
 #include <sstream>
 
 #include "app/cli/words.h"
 #include "tests/support/program.h"
+#include "tests/support/proposals.h"
+#include "tests/support/table_runs.h"
 
 using namespace kith::testing;
 using namespace std::string_literals;
@@ -425,4 +428,63 @@ TEST_CASE("thousands are separated by any blank") {
     write_bytes(file, "x;y\n1" + mark + "234.5;1\n1" + mark + "234" + mark + "567;2\n3;4\n");
     proposes(cluster(file, {"--init", "first"}), "--thousands apostrophe", "found", 3);
   }
+}
+
+TEST_CASE("times of day and durations become hours, and unclear ones are asked about") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const std::pair<const char*, double> cases[] = {{"08:30", 8.5},
+                                                  {"8:30 PM", 20.5},
+                                                  {"12:15 am", 0.25},
+                                                  {"8pm", 20},
+                                                  {"08:30 Uhr", 8.5},
+                                                  {"8h30", 8.5},
+                                                  {"1:30:00", 1.5},
+                                                  {"26:00:36", 26.01},
+                                                  {"1:30.6", 90.6 / 3600},
+                                                  {"1 h 30 min", 1.5},
+                                                  {"1h30m", 1.5},
+                                                  {"2 days 01:30:00", 49.5},
+                                                  {"-1 days +23:00:00", -1},
+                                                  {"-1 day, 23:00:00", -1},
+                                                  {"-1:30", -1.5},
+                                                  {"PT5M", 5.0 / 60},
+                                                  {"P1DT2H", 26},
+                                                  {"PT1.5H", 1.5},
+                                                  {"90 min", 1.5},
+                                                  {"1d 2h", 26}};
+  for (const auto& [text, hours] : cases) {
+    INFO(text);
+    write_bytes(folder / "t.csv", "t\n\"" + std::string(text) + "\"\n");
+    CHECK(std::abs(mean_of("t.csv", there, {"--encode", "t=time"}).front() - hours) < 1e-12);
+  }
+  for (const char* text : {"8:3", "8:60", "13:00 PM", "P3M", "30", "1:2:3:4", "5 km", "2024-01-01", "1 min 2 h"}) {
+    INFO(text);
+    write_bytes(folder / "t.csv", "t\n" + std::string(text) + "\n");
+    refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "t=time"}, {"expected a time or a duration"}, there);
+  }
+  // What is proposed for them works; 59:30 beside 1:02:03 may mean minutes.
+  write_bytes(folder / "t.csv", "t,v,when\n8:30 AM,1,08:30\n9:00 PM,2,10:30\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"--encode t=time,when=time"}, there);
+  proposes_what_works({"cluster", "t.csv", "-k", "1"}, 3, there);
+  CHECK(mean_of("t.csv", there, {"--encode", "time"}) == std::vector<double>{14.75, 1.5, 9.5});
+  CHECK(done({"info", "t.csv"}, there).out.find("time") != std::string::npos);
+  write_bytes(folder / "t.csv", "t,v\n59:30,1\n1:02:03,2\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "t=time"}, {"is '59:30' hours and minutes", "0:59:30"}, there);
+}
+
+TEST_CASE("texts have the order that --encode gives them, in models too; that of the alphabet is said") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "q,v\nnever,1\noften,2\nat times,3\nnever,1\n");
+  const std::string order = "q=never<at times<often";
+  CHECK(mean_of("t.csv", there, {"--encode", order}) == std::vector<double>{0.75, 1.75});
+  CHECK(done({"cluster", "t.csv", "-k", "1", "--encode", "q=ordinal"}, there)
+            .says("the places of its texts are those of the alphabet, at times, never, often"));
+  CHECK(!done({"cluster", "t.csv", "-k", "2", "--encode", order, "-f", "-o", "m.h5"}, there).says("alphabet"));
+  write_bytes(folder / "u.csv", "q,v\noften,2\nalways,1\n");
+  CHECK(done({"assign", "u.csv", "--centroids", "m.h5", "-o", "-"}, there).says("'always'"));
+  refuses(3, {"cluster", "u.csv", "-k", "1", "--encode", order}, {"never, at times, often", "found 'always'"}, there);
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "q=never<never"}, {"different texts in ascending order"},
+          there);
 }

@@ -15,8 +15,9 @@ namespace kith {
 
 /// A column of the points that a model was made of.
 struct ModelColumn {
-  std::string name;                // "city"; empty: the points had no names
-  std::string kind;                // "number", "date" (days since 1970), "yesno" (1 and 0), "ordinal" or "onehot"
+  std::string name;  // "city"; empty: the points had no names
+  /// "number", "date" (days since 1970), "time" (hours), "yesno" (1 and 0), "ordinal" or "onehot".
+  std::string kind;
   std::vector<std::string> texts;  // of ordinal and onehot: the values 0, 1, ..., or a column of 0 and 1 for each
 };
 
