@@ -141,6 +141,12 @@ class ColumnCount {
   /// The first number in which the mark may be either.
   std::string text_with_either(char mark) const;
 
+  /// The row of the only word, if it is not `name`; -1: there is none, or several.
+  std::int64_t row_of_word(const std::string& name) const {
+    const auto found = std::ranges::find_if(
+        values_, [&](const auto& entry) { return entry.second.kinds == bit(word) && entry.second.text != name; });
+    return counts_[word] != 1 || found == values_.end() ? -1 : found->second.first_row;
+  }
   /// The words that stand for missing values among numbers, dates, or yes and no; ascending.
   std::vector<std::string> marks() const;
 
@@ -233,13 +239,14 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
   }
   if (dates.is_ambiguous) kinds |= bit(two_days);
   if (dates.has_points) kinds |= bit(points);
-  if (const auto time = kinds == 0 ? parse_time(text, false) : std::nullopt) {
+  const auto time = kinds == 0 ? parse_time(text) : std::nullopt;
+  if (time) {
     hours_.add(time->hours);
     kinds = bit(time->is_clear ? clear_time : other_time);
   }
-  if (kinds == 0 && !read.unit.empty()) {
+  if ((kinds == 0 || time) && !read.unit.empty()) {
     if (!read.is_styled) unit_numbers_.add(value);
-    kinds = bit(read.is_styled ? with_styled_unit : with_unit);
+    kinds |= bit(read.is_styled ? with_styled_unit : with_unit);
     if (units_.size() < 2) units_.insert(read.unit);
   }
   if (kinds == 0) {
@@ -254,9 +261,7 @@ Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
 
 std::vector<std::string> ColumnCount::marks() const {
   // In percent of the values: more of them may be a kind of value of their own, as sizes among numbers (S, M, L, 42).
-  constexpr std::int64_t kMostPercent = 15, kMostUsual = 50;
-  const bool usual =
-      std::ranges::all_of(different_, [](const std::string& text) { return missing_word(text) == MissingWord::usual; });
+  constexpr std::int64_t kMostPercent = 15;
   const std::int64_t read = present() - counts_[word];
   const bool dates = are_dates(day_first) || are_dates(month_first) || are_times(read);
   const auto no_dates = [&] {
@@ -264,8 +269,7 @@ std::vector<std::string> ColumnCount::marks() const {
     return some ? std::vector<std::string>(no_dates_.begin(), no_dates_.end()) : std::vector<std::string>();
   };
   if (counts_[word] == 0) return no_dates();
-  if (different_.size() > kMostMarks || 100 * counts_[word] > (usual ? kMostUsual : kMostPercent) * present())
-    return {};
+  if (different_.size() > kMostMarks || 100 * counts_[word] > kMostPercent * present()) return {};
   const bool numbers = counts_[number] + counts_[styled] == read || has_unit(read);
   if (!numbers && !dates && counts_[yes_no] != read) return {};
   for (const std::string& text : different_) {
@@ -353,7 +357,7 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     return;
   }
   if (set_date(column)) return;
-  if (are_times(present)) {
+  if (are_times(present) && !has_unit(present)) {
     column.type = ColumnType::time;
     column.minimum = hours_.least;
     column.maximum = hours_.most;
@@ -487,6 +491,16 @@ TableProfile profile_of(const InputBytes& input, const TextHead& head, const Tex
     table.columns.back().column = static_cast<std::int64_t>(j);
   }
   if (signs == nullptr) return table;
+  std::set<std::int64_t> rows;
+  for (std::size_t j = 0; j < counts.size(); ++j) rows.insert(counts[j].row_of_word(table.columns[j].name));
+  if (rows.size() == 1 && *rows.begin() >= 0) {  // which another table has
+    Matrix<std::byte> buffer;
+    for (const TextBlock& block : index.blocks) {
+      for_records(input, head.syntax, block, buffer, [&](std::string_view, std::int64_t row, std::int64_t line) {
+        if (row == *rows.begin()) refuse_row_of_words(input.name(), line);
+      });
+    }
+  }
   NumberMarks marks;
   for (const ColumnCount& count : counts) {
     if (count.holds_numbers()) marks.add(count.styles().marks());

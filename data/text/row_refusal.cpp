@@ -87,6 +87,13 @@ void refuse_length(const InputBytes& input, const TextHead& head, std::string_vi
                                  or_cut(input, head, index_text(input, head), line));
 }
 
+void refuse_row_of_words(const std::string& name, std::int64_t line) {
+  refuse_input(name, fmt::format("expected numbers, found words in all columns of line {0}; if another table begins "
+                                 "there, cut it off with head -n {1} IN > OUT; if not, leave the line out: sed {0}d IN "
+                                 "> OUT",
+                                 line, line - 1));
+}
+
 void remark_on_total(const InputBytes& input, TextHead& head, const TextIndex& index) {
   constexpr std::int64_t kLeastRows = 5;
   if (index.rows < kLeastRows) return;

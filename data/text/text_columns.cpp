@@ -90,7 +90,7 @@ Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<E
     dates = dates || is_date_text(field);
     all_dates = all_dates && date_readings(field).any();
     yes_no = yes_no && parse_yes_no(field);
-    times = times && parse_time(field, false);
+    times = times && parse_time(field);
     units.insert(split_unit(field).unit);
     if (!texts && !yes_no) return Encode::none;
   }
@@ -98,9 +98,9 @@ Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<E
   for (const Encode how : rules) {
     if (how >= Encode::date && how <= Encode::date_month_first && texts && all_dates) return how;
   }
-  if (times && has(Encode::time)) return Encode::time;
   if (yes_no && has(Encode::yesno)) return Encode::yesno;
   if (units.size() == 1 && !units.begin()->empty() && has(Encode::unit)) return Encode::unit;
+  if (times && has(Encode::time)) return Encode::time;
   const auto last = std::find_if(rules.rbegin(), rules.rend(), [](Encode how) { return !is_one_number(how); });
   return dates || !texts || last == rules.rend() ? Encode::none : *last;
 }

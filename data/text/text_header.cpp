@@ -416,7 +416,8 @@ std::optional<TableBehind> find_table(const InputBytes& input, const TextHead& h
     }
     return false;
   };
-  if (!is_header && std::any_of(fields.begin() + 1, rows, is_faulty_row)) return {};
+  const bool has_numbers = std::ranges::any_of(above, [](const std::string& field) { return is_number_text(field); });
+  if ((!is_header || has_numbers) && std::any_of(fields.begin() + 1, rows, is_faulty_row)) return {};
   const FirstRecord& first = lines[static_cast<std::size_t>(rows - fields.begin() - (is_header ? 1 : 0))];
   const FirstRecord& row = lines[static_cast<std::size_t>(rows - fields.begin())];
   return TableBehind{first.number, first.text, row.number, rows->size(), fields.end() - rows, syntax.delimiter};

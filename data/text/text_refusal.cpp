@@ -91,7 +91,7 @@ std::string number_rule(const TextHead& head, std::int64_t column, std::string& 
   for (const TextHead::Sample& row : head.samples) {
     const std::string text = column < std::ssize(row.fields) ? row.fields[static_cast<std::size_t>(column)] : "";
     if (is_missing(head, text)) continue;
-    times = times && parse_time(text, false);
+    times = times && parse_time(text);
     const UnitText unit = split_unit(text);
     const bool is_plain = !plain_number(unit.number, head.numbers).empty();
     const bool has_unit = is_plain || !style_options(unit.number).empty();
@@ -99,7 +99,7 @@ std::string number_rule(const TextHead& head, std::int64_t column, std::string& 
     units.insert(has_unit ? unit.unit : "");
   }
   const bool is_unit = units.size() == 1 && !units.begin()->empty();
-  return units.empty() ? "" : times ? "time" : is_unit ? "unit" : "";
+  return units.empty() ? "" : is_unit ? "unit" : times ? "time" : "";
 }
 
 /// The options that make numbers of those of the columns that hold times, or numbers with a unit, "--encode price=unit
@@ -394,11 +394,7 @@ void refuse_second_header(const InputBytes& input, const TextHead& head, const s
   }
   if (points < 2 || line == head.first_line || std::ranges::any_of(all, [](const Faults& f) { return f.words > 1; }))
     return;
-  refuse_input(input.name(),
-               fmt::format("expected numbers, found words in all columns of line {0}; if another table "
-                           "begins there, cut it off with head -n {1} IN > OUT; if not, leave the line out: "
-                           "sed {0}d IN > OUT",
-                           line, line - 1));
+  refuse_row_of_words(input.name(), line);
 }
 
 }  // namespace

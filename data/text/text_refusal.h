@@ -74,6 +74,9 @@ inline bool ends_empty(const TextHead& head, FieldCursor cursor) {
 /// The record without empty fields at its end that the header lacks.
 std::string_view without_surplus(const TextHead& head, std::string_view record);
 
+/// Throws Error(data) about a row with a word in each column, which may begin another table. `line` is counted from 1.
+[[noreturn]] void refuse_row_of_words(const std::string& name, std::int64_t line);
+
 /// Throws Error(data) about a record with another number of fields than the head. `line` is counted from 1.
 [[noreturn]] void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record,
                                 std::int64_t line);

@@ -405,7 +405,7 @@ std::optional<TimeText> take_clock(Scanner& scanner, int first) {
 
 }  // namespace
 
-std::optional<TimeText> parse_time(std::string_view text, bool with_unit) {
+std::optional<TimeText> parse_time(std::string_view text) {
   constexpr std::size_t kLongest = 40;
   if (text.size() > kLongest || text.find_first_of("0123456789") == text.npos) return std::nullopt;
   const std::string lower = lower_case(without_blanks(text));
@@ -435,7 +435,7 @@ std::optional<TimeText> parse_time(std::string_view text, bool with_unit) {
     double hours = hours_of(unit);
     if (unit.empty() && last == 1.0 && scanner.at_end()) hours = 1.0 / 60.0;  // 8h30
     if (hours == 0.0 || (last > 0.0 && hours >= last) || (has_time && is_iso && hours >= 24) ||
-        (!has_time && hours < 24) || (!with_unit && parts == 0 && scanner.at_end() && !is_iso)) {
+        (!has_time && hours < 24)) {
       return std::nullopt;
     }
     time.hours += sign * value * hours;
@@ -513,9 +513,11 @@ UnitText split_unit(std::string_view text) {
   }
   if (before.empty() == behind.empty()) return {};
   const std::string_view unit = before.empty() ? behind : before;
-  const bool is_unit = before.empty() ? unit.size() <= kLongest && unit.find_first_of(" \t,;\"'()=") == unit.npos &&
-                                            std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
-                                      : is_currency(unit);
+  const bool is_half = lower_case(unit) == "am" || lower_case(unit) == "pm";  // of a day
+  const bool is_unit = before.empty()
+                           ? !is_half && unit.size() <= kLongest && unit.find_first_of(" \t,;\"'()=") == unit.npos &&
+                                 std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
+                           : is_currency(unit);
   if (!is_unit || (in_parentheses && (!sign.empty() || !(is_currency(unit) || unit == "%")))) return {};
   if (in_parentheses) sign = "-";
   return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};

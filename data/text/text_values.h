@@ -32,12 +32,12 @@ std::optional<double> parse_yes_no(std::string_view text);
 
 /// Hours, of a time of day or a duration: 08:30, 8:30 PM, 08:30 Uhr, 26:10:05.5, 8h30, 1 h 30 min, PT5M, P1DT2H, 2 days
 /// 01:30:00, -1 days +23:00:00. Two numbers are hours and minutes, or minutes and seconds if the last one has a
-/// fraction: 1:20.05. Nothing for others, for dates, and for numbers with one unit, as in "90 min", unless `with_unit`.
+/// fraction: 1:20.05. Nothing for others, and for dates.
 struct TimeText {
   double hours = 0.0;
   bool is_clear = true;  // false: of two numbers, such as 59:30, which are minutes and seconds beside 1:02:03
 };
-std::optional<TimeText> parse_time(std::string_view text, bool with_unit = true);
+std::optional<TimeText> parse_time(std::string_view text);
 
 /// A number with a unit behind it, or a currency before or behind it: "-1.435,43 kg" is "-1.435,43" and "kg". Both are
 /// empty if the text is none. Whether the number is one depends on the style of the table.

@@ -526,8 +526,10 @@ TEST_CASE("rows that are none are refused with the command that leaves them out"
     CHECK(mean_of("OUT", there) == std::vector<double>{2, 3});
   }
   write_bytes(folder / "t.csv", "x,y\n" + rows + "\nv,w\n7,8\n");
-  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"if another table begins there, cut it off with head -n 6 IN > OUT"},
-          there);
+  for (const Words& words :
+       {Words{"cluster", "t.csv", "-k", "1"}, Words{"cluster", "t.csv", "-k", "1", "--prepare", "auto"}}) {
+    refuses(3, words, {"if another table begins there, cut it off with head -n 6 IN > OUT"}, there);
+  }
   // Lines before a table that hold numbers, dates and amounts; notes below it.
   for (const std::string& table :
        {"Length,2500,Points\nStep,1,s\n,,\nx,y,z\n1,2,5\n3,4,5\n"s,
