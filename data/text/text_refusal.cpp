@@ -373,7 +373,10 @@ std::string na_values(std::vector<std::string> marks) { return fmt::format("--na
   }
   refuse_value(fmt::format("{}: line {}, {}", input.name(), faults.word_line, show_column(head.names, faults.column)),
                fmt::format("expected a number, found '{}'; {}{}", quoted(faults.word(), 40), remedy,
-                           may_be_marks(faults) ? "" : or_cut(input, head, index, faults.word_line)));
+                           may_be_marks(faults) ? ""
+                           : split_unit(faults.word()).unit == "%"
+                               ? "; if 12% and 12 mean the same here, remove the sign: sed 's/ *%//g' IN > OUT"
+                               : or_cut(input, head, index, faults.word_line)));
 }
 
 /// Throws if a row has a word in each of the columns, as a second table has, or the names of the columns once more.

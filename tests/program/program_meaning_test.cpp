@@ -515,9 +515,10 @@ TEST_CASE("rows that are none are refused with the command that leaves them out"
   const Scratch folder;
   const Setting there{.folder = folder / ""};
   const std::string rows = "1,2\n3,4\n1,2\n3,4\n";
-  for (const std::string& table : {"x,y\n1,2\nx,y\n3,4\nx,y\n1,2\n3,4\n"s, "x,y\n" + rows + "\nerror,error\n1,2\n3,4\n",
-                                   "x,y\u20281,2\u20283,4\u2028"s, "x,y\u00851,2\u00853,4\u0085"s,
-                                   "\"TOA5\",\"a\"\n\"x\",\"y\"\n\"RN\",\"m\"\n\"\",\"Avg\"\n1,2\n3,4\n"s}) {
+  for (const std::string& table :
+       {"x,y\n1,2\nx,y\n3,4\nx,y\n1,2\n3,4\n"s, "x,y\n" + rows + "\nerror,error\n1,2\n3,4\n",
+        "x,y\n1,2\n3 %,4\n1%,2\n3,4\n"s, "x,y\u20281,2\u20283,4\u2028"s, "x,y\u00851,2\u00853,4\u0085"s,
+        "\"TOA5\",\"a\"\n\"x\",\"y\"\n\"RN\",\"m\"\n\"\",\"Avg\"\n1,2\n3,4\n"s}) {
     INFO(table);
     write_bytes(folder / "t.csv", table);
     const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
