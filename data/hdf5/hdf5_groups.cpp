@@ -246,7 +246,8 @@ std::vector<FrameColumn> columns_of_blocks(const Hdf5InputFile& file, const std:
   std::vector<FrameColumn> stored, columns;
   for (int block = 0; exists(file, fmt::format("{}/block{}_values", path, block)); ++block) {
     const std::string begin = fmt::format("{}/block{}_", path, block);
-    FrameColumn column{.values = begin + "values"};
+    FrameColumn column;
+    column.values = begin + "values";
     const Handle dataset = open_dataset(file, column.values);
     const DatasetFacts facts = inspect(file, dataset.get(), column.values);
     const std::string kind = text_attribute(dataset.get(), "value_type");  // of dates
