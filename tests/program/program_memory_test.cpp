@@ -41,7 +41,7 @@ std::string zeros_npz(std::int64_t rows) {
   deflateEnd(&stream);
   const auto number = [](std::uint64_t value, int bytes) {
     std::string out;
-    for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+    for (int i = 0; i < bytes; ++i) out += static_cast<char>(i < 8 ? value >> (8 * i) & 0xff : 0);
     return out;
   };
   const std::uint64_t sum = crc32(0, reinterpret_cast<const Bytef*>(array.data()), static_cast<uInt>(array.size()));
