@@ -86,9 +86,11 @@ constexpr MarkForm kMarkForms[] = {
     {"\xa0", ' '},           // no-break space in ISO 8859-1; no digit precedes this byte in UTF-8
 };
 
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+
 /// A number with an exponent of Fortran, 1.5D+03, with that of other languages; empty for others.
 std::string with_plain_exponent(std::string_view text) {
-  const std::size_t at = text.find_first_of("Dd");
+  const std::size_t at = std::min(text.find('D'), text.find('d'));
   const bool has_one =
       at != text.npos && at > 0 && at + 2 < text.size() && (text[at + 1] == '+' || text[at + 1] == '-');
   if (!has_one) return "";
@@ -119,6 +121,11 @@ std::size_t dashes_of_price(std::string_view text) {
 std::string with_plain_marks(std::string_view text) {
   std::string plain;
   while (!text.empty()) {
+    if (is_ascii(text[0])) {
+      plain += text[0];
+      text.remove_prefix(1);
+      continue;
+    }
     const auto* known = std::find_if(std::begin(kMarkForms), std::end(kMarkForms),
                                      [text](const MarkForm& entry) { return text.starts_with(entry.form); });
     const bool is_known = known != std::end(kMarkForms);
@@ -131,6 +138,9 @@ std::string with_plain_marks(std::string_view text) {
 std::string with_sign_first(std::string_view text) {
   constexpr std::string_view kMinus[] = {"\xe2\x88\x92", "\xe2\x80\x93", "\xef\xbc\x8d"};
   std::string_view digits, sign = "-";
+  const bool is_usual =
+      text.empty() || (is_ascii(text[0]) && text[0] != '(' && is_ascii(text.back()) && text.back() != '-');
+  if (is_usual) return "";
   for (const std::string_view minus : kMinus) {
     if (text.starts_with(minus)) digits = text.substr(minus.size());
   }
@@ -242,6 +252,8 @@ bool is_any_blank(std::string_view character) {
 
 std::string_view without_blanks(std::string_view text) {
   constexpr std::string_view kSoftHyphen = "\u00ad";  // in front of a number it may be a minus
+  const auto is_shown = [](char c) { return c > ' ' && is_ascii(c); };
+  if (text.empty() || (is_shown(text.front()) && is_shown(text.back()))) return text;
   for (std::size_t bytes = 1; bytes <= std::min<std::size_t>(3, text.size());) {
     if (is_any_blank(text.substr(0, bytes))) {
       text.remove_prefix(bytes);
@@ -256,18 +268,27 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
+std::string usual_number(std::string_view text) {
+  std::string usual(without_blanks(text));
+  for (std::string next;; usual = without_blanks(next)) {
+    next = with_sign_first(usual);
+    if (next.empty()) next = with_plain_exponent(usual);
+    if (next.empty()) return usual;
+  }
+}
+
 std::string plain_number(std::string_view text, const NumberStyle& style) {
-  text = without_blanks(text);
-  for (const std::string& usual : {with_sign_first(text), with_plain_exponent(text)}) {
-    if (!usual.empty()) return plain_number(usual, style);
+  return number_of_style(usual_number(text), style);
+}
+
+std::string number_of_style(std::string_view usual, const NumberStyle& style) {
+  if (!usual.empty() && std::string_view("TtFf").find(usual[0]) != std::string_view::npos) {
+    if (usual == "True" || usual == "TRUE" || usual == "true") return "1";
+    if (usual == "False" || usual == "FALSE" || usual == "false") return "0";
   }
-  if (!text.empty() && std::string_view("TtFf").find(text[0]) != std::string_view::npos) {
-    if (text == "True" || text == "TRUE" || text == "true") return "1";
-    if (text == "False" || text == "FALSE" || text == "false") return "0";
-  }
-  if (style.is_plain()) return is_number_text(text) ? std::string(text) : "";
+  if (style.is_plain()) return is_number_text(usual) ? std::string(usual) : "";
   const bool has_forms = style.thousands == ' ' || style.thousands == '\'';
-  const std::string plain = has_forms ? with_plain_marks(text) : std::string(text);
+  const std::string plain = has_forms ? with_plain_marks(usual) : std::string(usual);
   std::string number;
   std::size_t digits = 0, first = 0, middle = 0;  // of the group, the first one, and those between first and last
   bool grouped = false, whole = true;
@@ -365,9 +386,9 @@ bool is_spreadsheet_error(std::string_view text) {
 }
 
 const MissingText* find(std::string_view text) {
-  while (text.find(".#") != text.npos && text.ends_with('0')) text.remove_suffix(1);  // 1.#INF00, with decimals
-  return std::find_if(std::begin(kTexts), std::end(kTexts),
-                      [text](const MissingText& known) { return known.text == text; });
+  while (text.ends_with('0') && text.find(".#") != text.npos) text.remove_suffix(1);  // 1.#INF00, with decimals
+  const auto is_it = [text](const MissingText& known) { return text[0] == known.text[0] && text == known.text; };
+  return text.empty() ? std::end(kTexts) : std::find_if(std::begin(kTexts), std::end(kTexts), is_it);
 }
 
 }  // namespace

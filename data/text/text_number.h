@@ -92,6 +92,10 @@ inline bool is_in_parentheses(std::string_view text) {
 /// this style. True and False, TRUE and FALSE, true and false are 1 and 0; (12), 12- and a minus of typography are
 /// negative. Where commas separate thousands, groups may be those of India: 1,23,456.
 std::string plain_number(std::string_view text, const NumberStyle& style);
+/// Its two steps, for several styles: the text without blanks, with its sign in front and a plain exponent; and the
+/// number of one style.
+std::string usual_number(std::string_view text);
+std::string number_of_style(std::string_view usual, const NumberStyle& style);
 
 /// Whether the text begins with a date of three numbers, such as 2026-11-23, 23.11.2026 or 11/23/26.
 bool is_date_text(std::string_view text);
