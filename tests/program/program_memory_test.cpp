@@ -117,6 +117,7 @@ void refuses_within(std::int64_t megabytes, Words words, const std::string& mess
 }  // namespace
 
 TEST_CASE("compressed and long text, archives, labels, weights and starts stay within --memory") {
+  if (is_sanitized()) return skipped("a sanitizer takes much memory");
   const Scratch folder;
   const std::string gzip = folder / "b.csv.gz", archive = folder / "b.npz", labels = folder / "labels.csv",
                     weights = folder / "w.npy", wide = folder / "wide.csv", line = folder / "line.csv";
@@ -149,6 +150,7 @@ TEST_CASE("compressed and long text, archives, labels, weights and starts stay w
 }
 
 TEST_CASE("compressed text and archives larger than the memory are read from --scratch") {
+  if (is_sanitized()) return skipped("a sanitizer takes much memory");
   const Scratch folder, spool;
   write_gzip(folder / "b.csv.gz", "1,2\n3,4.5\n", 800'000);
   write_bytes(folder / "b.npz", zeros_npz(12'000'000));
@@ -182,6 +184,7 @@ TEST_CASE("errors of the arithmetic name the file") {
 }
 
 TEST_CASE("a search of rows that tie stays within --memory") {
+  if (is_sanitized()) return skipped("a sanitizer takes much memory");
   constexpr std::int64_t kRows = 4'000'000, kQueries = 40, kMegabytes = 160;
   const Scratch folder;
   for (const auto& [name, rows] : {std::pair("x.npy", kRows), {"q.npy", kQueries}}) {
