@@ -169,7 +169,7 @@ struct Report {
   std::optional<EvaluationReport> evaluation{};
   std::optional<SweepReport> sweep{};
   std::int64_t device_memory = 0;  // bytes
-  std::int64_t host_memory = 0;    // the same at the end of the run; 0: not at its end yet
+  std::int64_t host_memory = 0;    // bytes at the peak of the run; 0 until its end
   std::string output{};
   std::vector<std::pair<std::string, std::string>> beside{};  // what else was written, and the file: "labels"
   std::vector<std::string> warnings{};

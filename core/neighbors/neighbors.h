@@ -45,7 +45,7 @@ void check_queries(const Points& base, const PointsView& queries, Measure measur
 struct JoinedRows {
   std::int64_t first_row = 0;  // the number of the first row of all
   std::int64_t columns = 0;
-  Shard own;  // the rows whose lists are looked at
+  Shard own;  // the rows whose lists may be empty
   std::function<void(std::span<const std::int64_t> numbers, MatrixView<double> out)> copy;  // of rows of `own`
   std::function<void(const Queries&, NeighborLists&)> search;                               // among all rows
 };

@@ -114,10 +114,8 @@ NumberText StyleChoice::read(std::string_view text, const NumberStyle& style, bo
 bool StyleChoice::add(std::string_view text) {
   std::uint32_t read_by = 0, bit = 1;
   const std::string usual = usual_number(text);
-  const auto is_of_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
-  };
-  if (usual.empty() || is_of_word(usual.front()) || is_of_word(usual.back())) return false;  // of no style
+  const auto is_of_word = [](char c) { return is_letter(c) || !is_ascii(c); };
+  if (usual.empty() || is_of_word(usual.front()) || is_of_word(usual.back())) return false;  // a word in every style
   for (const auto& [style, options] : kStyles) {
     if (!number_of_style(usual, style).empty()) read_by |= bit;
     bit <<= 1;

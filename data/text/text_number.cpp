@@ -86,8 +86,6 @@ constexpr MarkForm kMarkForms[] = {
     {"\xa0", ' '},           // no-break space in ISO 8859-1; no digit precedes this byte in UTF-8
 };
 
-bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
-
 /// A number with an exponent of Fortran, 1.5D+03, with that of other languages; empty for others.
 std::string with_plain_exponent(std::string_view text) {
   const std::size_t at = std::min(text.find('D'), text.find('d'));
@@ -240,12 +238,13 @@ namespace {
 /// the line ends of Unicode.
 bool is_any_blank(std::string_view character) {
   if (character.size() == 1) return character[0] == ' ' || character[0] == '\t';
-  const std::uint32_t code = first_character(character).bytes == character.size() ? first_character(character).code : 0;
+  const auto [code, bytes] = first_character(character);
+  if (bytes != character.size()) return false;
   constexpr std::pair<std::uint32_t, std::uint32_t> kRanges[] = {{0x85, 0x85},     {0xa0, 0xa0},     {0x2000, 0x200f},
                                                                  {0x2028, 0x202f}, {0x205f, 0x206f}, {0x3000, 0x3000},
                                                                  {0xfeff, 0xfeff}};
   return std::ranges::any_of(kRanges,
-                             [code](const auto& range) { return code >= range.first && code <= range.second; });
+                             [code = code](const auto& range) { return code >= range.first && code <= range.second; });
 }
 
 }  // namespace
@@ -363,8 +362,6 @@ constexpr MissingText kTexts[] = {
     {"1.#INF", "Microsoft's C library"},
     {"-1.#INF", "Microsoft's C library"},
 };
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// .a to .z and ._, the further missing values of Stata and SAS.
 bool is_extended_missing(std::string_view text) {

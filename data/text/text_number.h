@@ -83,6 +83,10 @@ struct NumberStyle {
   bool is_plain() const { return decimal == '.' && thousands == '\0'; }
 };
 
+inline bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+/// A letter of ASCII.
+inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 /// Whether the text may be a negative number of accounts: (1,200.00).
 inline bool is_in_parentheses(std::string_view text) {
   return text.size() > 2 && text.front() == '(' && text.back() == ')';

@@ -424,12 +424,7 @@ TEST_CASE("what is said of tables of terminals, of Python and with foreign quote
         "3\xe2\x80\x9d\t\xe2\x80\x9c"
         "4\xe2\x80\x9d\n",
         "x,y\r1,2\r\n3,4\n", "x,y\ns,m\n1,2\n3,4\n", "x,y\n2,3\n2,3\n2,3\n2,3\n2,3\n(5 rows)\n"}) {
-    INFO(table);
-    write_bytes(folder / "t.csv", table);
-    const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
-    CHECK(refused.code == 3);
-    convert(refused, "t.csv", there);
-    CHECK(mean_of("OUT", there) == std::vector<double>{2, 3});
+    check_conversion(table, there);
   }
 }
 
@@ -519,12 +514,7 @@ TEST_CASE("rows that are none are refused with the command that leaves them out"
        {"x,y\n1,2\nx,y\n3,4\nx,y\n1,2\n3,4\n"s, "x,y\n" + rows + "\nerror,error\n1,2\n3,4\n",
         "x,y\n1,2\n3 %,4\n1%,2\n3,4\n"s, "x,y\u20281,2\u20283,4\u2028"s, "x,y\u00851,2\u00853,4\u0085"s,
         "\"TOA5\",\"a\"\n\"x\",\"y\"\n\"RN\",\"m\"\n\"\",\"Avg\"\n1,2\n3,4\n"s}) {
-    INFO(table);
-    write_bytes(folder / "t.csv", table);
-    const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
-    CHECK(refused.code == 3);
-    convert(refused, "t.csv", there);
-    CHECK(mean_of("OUT", there) == std::vector<double>{2, 3});
+    check_conversion(table, there);
   }
   write_bytes(folder / "t.csv", "x,y\n" + rows + "\nv,w\n7,8\n");
   for (const Words& words :

@@ -30,4 +30,14 @@ inline void convert(const Outcome& refused, const std::string& in, const Setting
   REQUIRE(std::system(("cd '" + there.folder + "' && " + command).c_str()) == 0);
 }
 
+/// A table that is refused with a command that makes one of it, whose rows have the mean (2, 3).
+inline void check_conversion(const std::string& table, const Setting& there) {
+  INFO(table);
+  write_bytes(there.folder + "t.csv", table);
+  const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
+  CHECK(refused.code == 3);
+  convert(refused, "t.csv", there);
+  CHECK(mean_of("OUT", there) == std::vector<double>{2, 3});
+}
+
 }  // namespace kith::testing
