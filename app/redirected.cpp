@@ -108,7 +108,7 @@ int run_plan(const Arguments& arguments) {
   std::string command;
   OptionSet set({.command = "plan",
                  .summary =
-                     "where the rows of a run will be, its passes over them, memory and time, from headers alone. "
+                     "where the rows of a run will be, its passes over them, memory and time, before it computes. "
                      "The same as COMMAND with --dry-run.",
                  .usage = "COMMAND ARGUMENTS",
                  .examples = {"kith plan cluster points.h5:/train -k 256 --memory 300MB",

@@ -118,9 +118,9 @@ void add_metric_option(OptionSet& set, CommonOptions& common) {
   set.choice({.names = "--metric",
               .value = "NAME",
               .help = "euclidean; cosine: Euclidean distance between rows scaled to length 1; correlation: the same of "
-                      "rows less their mean. knn and distances also support inner-product (largest first), manhattan, "
-                      "chebyshev, haversine (km between places, latitude and longitude in degrees) and, of rows of "
-                      "bits, hamming (how many differ) and jaccard (1 - Tanimoto similarity).",
+                      "rows less their mean. knn, distances and dbscan also support manhattan, chebyshev, haversine "
+                      "(km between places, latitude and longitude in degrees) and, of rows of bits, hamming (how many "
+                      "differ) and jaccard (1 - Tanimoto similarity); knn and distances inner-product (largest first).",
               .stored = {Stored::if_changed_and_used, position::kMetric},
               .refused = {when([&common] { return transforms_places(common); }, kTransformedPlaces)}},
              metric_names(), common.metric);
@@ -181,7 +181,8 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
   common.set = &set;
   set.choice({.names = "--backend",
               .value = "NAME",
-              .help = "Where to compute: auto (the best one that works), cpu or cuda. Results do not depend on it.",
+              .help = "Where to compute: auto (where the run is expected to be the fastest), cpu or cuda. Results do "
+                      "not depend on it.",
               .section = Section::machine},
              {"auto", "cpu", "cuda"}, common.backend);
   set.integer({.names = "--device",
@@ -220,7 +221,9 @@ void add_backend_options(OptionSet& set, CommonOptions& common) {
 void add_message_options(OptionSet& set, CommonOptions& common) {
   set.flag({.names = "-q,--quiet", .help = "Print only warnings and errors.", .section = Section::messages},
            common.quiet);
-  set.flag({.names = "-v,--verbose", .help = "Print every phase and iteration.", .section = Section::messages},
+  set.flag({.names = "-v,--verbose",
+            .help = "Print every phase and iteration; of runs over points also the plan and the chosen methods.",
+            .section = Section::messages},
            common.verbose);
   set.flag({.names = "--json",
             .help = "Print the report of the run on standard output as one JSON object.",
