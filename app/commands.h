@@ -44,7 +44,7 @@ Arguments resumed(const Arguments& words);
 /// The words of `COMMAND ARGUMENTS --dry-run` for `plan COMMAND ARGUMENTS`, those of resumed() for others.
 Arguments planned(const Arguments& words);
 
-/// In the order of the help.
+/// All commands, in the order of the help.
 std::span<const Command> commands();
 
 /// Runs `kith WORDS...`: a command, --help or --version. Returns the exit code; throws Error(usage) for an unknown

@@ -26,7 +26,7 @@
 namespace kith::app {
 namespace {
 
-/// Of rows at a time: enough for speed, and a part of the memory.
+/// Bytes of the rows that are read at a time: enough for speed, and a part of the memory.
 std::int64_t block_bytes() {
   constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{64} << 20, kShare = 8;
   return std::clamp(data::memory_limit() / kShare, kLeast, kMost);

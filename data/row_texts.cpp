@@ -29,7 +29,7 @@ bool is_table_by_name(std::string file) {
   return has_ending(file, ".csv") || has_ending(file, ".tsv");
 }
 
-/// Of texts as they are, with nothing that separates, quotes or explains.
+/// Options that read lines as they are, with nothing that separates, quotes or explains.
 ReadOptions line_options(const ReadOptions& options) {
   ReadOptions lines;
   lines.delimiter = "\x1f";  // of ASCII's separators, which text does not contain
@@ -107,7 +107,7 @@ class NamedRows final : public SourceFilter {
   void read(std::int64_t first, MatrixView<std::int8_t> out) override { inner_->read(first, out); }
 
  private:
-  /// Without the name of a column: the only one, or "id". If columns are joined, the file may have neither.
+  /// Reads the only column, or "id", where no name is given. If columns are joined, the file may have neither.
   void read_default() {
     try {
       Location location = location_;

@@ -93,7 +93,7 @@ void add_metric_option(OptionSet& set, CommonOptions& common);
 void add_bits_option(OptionSet& set, CommonOptions& common);
 void add_seed_option(OptionSet& set, CommonOptions& common);
 void add_thread_option(OptionSet& set, CommonOptions& common);
-/// Of commands that read points in passes.
+/// The help of --memory of commands that read points in passes.
 inline constexpr const char* kStreamingHelp =
     "Maximum memory of the run, as in 4GB or 512MiB. Points that do not fit are read again in each pass, from their "
     "file "

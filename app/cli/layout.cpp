@@ -165,7 +165,7 @@ struct ColumnWidths {
       }
     }
   }
-  /// Of the table, whose wrapped columns are as narrow as `widest`, where they can be.
+  /// The width of the table if its wrapped columns are as narrow as `widest`, where they can be.
   std::size_t total(const TextTable& table, std::size_t widest) const {
     std::size_t sum = table.indent + kSeparation * (most.size() - 1);
     for (std::size_t j = 0; j < most.size(); ++j) sum += std::min(most[j], std::max(least[j], widest));

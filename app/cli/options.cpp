@@ -17,7 +17,7 @@
 namespace kith::app {
 namespace {
 
-/// In the order of the enumeration.
+/// The sections of the help and their headings, in the order of the enumeration.
 constexpr std::pair<Section, const char*> kSections[] = {
     {Section::command, "Options"},         {Section::points, "Points"}, {Section::text, "Points in text files"},
     {Section::preparation, "Preparation"}, {Section::output, "Output"}, {Section::machine, "Machine"},

@@ -185,7 +185,7 @@ struct ClusterInputs {
   std::int64_t clusters = 0;            // -k, or those of the start
 };
 
-/// Without -k: as many as the start has, and the frozen ones unless they are among them.
+/// The number of -k; without it that of the start, and the frozen ones unless they are among them.
 std::int64_t number_of_clusters(const ClusterOptions& options, const ClusterInputs& inputs) {
   const Start& start = inputs.start;
   if (options.clusters > 0 || start.clusters() == 0) return options.clusters;

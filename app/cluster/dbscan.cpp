@@ -125,7 +125,7 @@ struct RadiusSuggestion {
   double radius = 0.0;
 };
 
-/// From a sample of the points.
+/// Suggests a radius from a sample of the points.
 RadiusSuggestion suggest(const DbscanCommand& options, PointsRun& run) {
   check_min_points(options, run.held.plan.rows, run);
   const PointsView values = run.held.values->values();

@@ -37,7 +37,7 @@
 namespace kith::app {
 namespace {
 
-/// Of files that hold labels alone.
+/// The endings of files that hold labels alone.
 constexpr const char* kLabelEndings[] = {".csv", ".npy", ".parquet", ".arrow", ".ibin"};
 
 /// Roots in the type of the class.

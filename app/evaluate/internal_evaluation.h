@@ -24,7 +24,7 @@ struct InternalOptions {
 
 /// --points, --silhouette, --sample, --save-silhouette
 void add_internal_options(OptionSet& set, InternalOptions& options, const CommonOptions& common);
-/// Of these --silhouette and --sample, at a position of the stored command.
+/// Declares --silhouette and --sample alone, at a position of the stored command.
 void add_silhouette_options(OptionSet& set, const std::vector<std::string>& kinds, const char* help, int position,
                             std::string& silhouette, std::int64_t& sample);
 
@@ -63,9 +63,9 @@ struct ScoreShape {
 };
 /// Host bytes of the distances of all rows to some centroids.
 std::int64_t mean_distance_bytes(const ScoreShape& shape);
-/// Of exact silhouettes.
+/// Bytes that exact silhouettes take.
 std::int64_t exact_silhouette_bytes(const ScoreShape& shape);
-/// Of all scores, besides the points: also distances, silhouettes and labels of each row.
+/// Bytes that all scores take besides the points: also distances, silhouettes and labels of each row.
 std::int64_t internal_score_bytes(const std::string& silhouette, const ScoreShape& shape);
 
 /// Computes the scores of held points. The codes of rows that are not held are ignored. Throws Error(data) unless 2 to

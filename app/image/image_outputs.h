@@ -35,7 +35,7 @@ void write_reduced(const std::string& path, const data::OutputOptions& options, 
 /// Collects what the page shows while the pictures are in memory.
 class ImagePage {
  public:
-  /// Of a page with so many pictures, each with its own palette or all with one.
+  /// A page with so many pictures, each with its own palette or all with one.
   ImagePage(std::size_t pictures, bool has_common_palette) : pictures_(pictures), is_common_(has_common_palette) {}
 
   /// A picture whose pixels have these labels. error: in CIELAB, the root of the mean square.

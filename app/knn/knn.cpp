@@ -177,7 +177,7 @@ MemoryUse memory_use(std::int64_t bytes, const KnnOptions& options, const KnnInp
           "by how many rows are neighbours of each other"};
 }
 
-/// With few columns, trees make searches faster.
+/// What the run does with all rows; with few columns, trees make searches faster.
 std::vector<Work> work_of(const KnnOptions& options, const KnnInputs& inputs, bool only_searches) {
   const std::int64_t count = inputs.queries.rows();
   const cpu::SearchShape search = planned_search(options, inputs.base, inputs.queries);

@@ -70,7 +70,7 @@ class AnnBenchmarks final : public NeighborOutput {
   void finish() override { file_.finish(); }
 
  private:
-  /// In the class of the run: directions of float32 rows, which are held as float64, are rounded.
+  /// Writes rows in the class of the run: directions of float32 rows, which are held as float64, are rounded.
   void write_points(const std::string& name, const PointsView& values) {
     value_class_ == ValueClass::f32 ? write_as<float>(name, values) : write_as<double>(name, values);
   }

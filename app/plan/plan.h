@@ -47,9 +47,9 @@ Work preparing();
 /// Distances to all means of so many clusters.
 Work simplified_silhouettes(std::int64_t clusters);
 
-/// Of a computation of k-means.
+/// The work of a computation of k-means.
 std::vector<Work> kmeans_work(const KMeansOptions& options);
-/// With k-means|| in place of k-means++.
+/// The same work with k-means|| in place of k-means++.
 std::vector<Work> with_parallel_seeding(const std::vector<Work>& work);
 
 /// A place where rows are kept during the run.

@@ -228,7 +228,7 @@ pictures::CentroidMap map_of(const Profile& profile) {
   return map;
 }
 
-/// Without the points: centroids minus the mean of all, in standard deviations of the centroids.
+/// The map of a report without the points: centroids minus the mean of all, in standard deviations of the centroids.
 pictures::CentroidMap map_of(const Clustering& clustering) {
   const std::int64_t clusters = clustering.centroids.rows(), columns = clustering.centroids.columns();
   pictures::CentroidMap map{Matrix<double>(clusters, columns), clustering.names,

@@ -21,7 +21,7 @@ constexpr std::int64_t kLeastRows = 1024;  // of a device; smaller blocks of row
 constexpr std::int64_t kMostGpus = 16;     // that a run takes without --devices
 constexpr double kFirstOpening = 0.2;      // seconds for which a process initialises CUDA, besides opening each device
 
-/// Of a limit of iterations, those that most runs take.
+/// How often the work is done: of a limit of iterations, as many as most runs take.
 std::int64_t expected_times(const Work& work) {
   constexpr std::int64_t kLeast = 10, kShare = 10;
   if (work.operation != Operation::iterate || !work.at_most) return work.times;
@@ -32,7 +32,7 @@ double sending_seconds(const RunShape& shape, const Machine& gpu) {
   return seconds({{.sent = static_cast<double>(shape.bytes)}}, gpu);
 }
 
-/// As given, else those that this process may use; processes that may use the same ones divide them.
+/// The threads that are given, else those that this process may use; processes that share threads divide them.
 int threads_of(const CommonOptions& common) {
   if (common.threads > 0 || sharing().threads == 1) return static_cast<int>(common.threads);
   return std::max(usable_threads() / sharing().threads, 1);

@@ -24,7 +24,7 @@ struct RunShape {
 
 RunShape shape_of(const data::PointSource& points, const std::vector<Work>& work);
 
-/// Of the run on a machine that holds its rows, with as many iterations as most runs take.
+/// Seconds of the run on a machine that holds its rows, with as many iterations as most runs take.
 double expected_seconds(const RunShape& shape, const Machine& machine);
 
 /// The processor or a GPU: opening a GPU and sending the rows there takes longer than small problems take a processor.

@@ -28,7 +28,7 @@ struct Given {
 /// Sets the metric to that of the results among the arguments, and prints it if it is not the default. Throws
 /// Error(usage) if a result has another metric than --metric or an earlier result, Error(data) for an unknown metric.
 /// Other matrices and labels have no metric.
-/// Without such results, as take_file_metric() does.
+/// Without such results, sets it as take_file_metric() does for the points.
 void take_metric(const std::vector<Given>& given, const std::vector<std::string>& points, const OptionSet& set,
                  CommonOptions& common);
 

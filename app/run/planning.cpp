@@ -130,7 +130,7 @@ class Estimate {
   }
   /// Whether the first search reads the rows, and the next ones only if they do not fit on the device.
   bool searches_file() const { return is_direct() && request_.stream->only_searched; }
-  /// Of each of several GPUs.
+  /// The memory of each of several GPUs.
   cuda::DeviceUse device_use() const {
     const std::int64_t gpus = device().devices;
     return cuda::device_use({.rows = (rows() + gpus - 1) / gpus,

@@ -195,7 +195,7 @@ void leave_to_system(HeldPoints&& held) {
   kept.push_back(std::move(held));
 }
 
-void say(const CommonOptions& common, const std::string& text) {
+void print_advice(const CommonOptions& common, const std::string& text) {
   if (!common.no_advice) Terminal::instance().say("advice: " + text + " (--no-advice omits this)");
 }
 
@@ -256,15 +256,17 @@ void advise_on_points(const HeldPoints& held, const data::PointSource& source, c
     }
     if (identifier >= 0) {
       const std::string option = data::option_text(names, identifier);
-      say(common, fmt::format("{} looks like an identifier (whole numbers in ascending order), but distances use "
-                              "it; leave it out with --drop-columns {}",
-                              data::show_column(names, identifier), option));
+      print_advice(common,
+                   fmt::format("{} looks like an identifier (whole numbers in ascending order), but distances use "
+                               "it; leave it out with --drop-columns {}",
+                               data::show_column(names, identifier), option));
     }
     const auto [most, share] = largest_variance(rows, held.plan.mean);
     if (share > 0.99 && most != identifier) {
-      say(common, fmt::format("columns differ in scale: {} has {:.1f} % of the variance, so that distances hardly use "
-                              "the others; --scale zscore gives all columns the same",
-                              data::show_column(names, most), std::floor(1000.0 * share) / 10.0));
+      print_advice(common,
+                   fmt::format("columns differ in scale: {} has {:.1f} % of the variance, so that distances hardly use "
+                               "the others; --scale zscore gives all columns the same",
+                               data::show_column(names, most), std::floor(1000.0 * share) / 10.0));
     }
   };
   std::visit(look, held.rows());
@@ -553,15 +555,15 @@ void check_counted(std::int64_t clusters, const PointsRun& run) {
                     clusters, run.source->name(), rows, ignored, ignored == 1 ? "is" : "are", counted));
   }
   if (counted < kFewRows || 2 * clusters <= counted) return;
-  say(run.common,
-      fmt::format("{} clusters of {} rows: most clusters have one row; give a smaller -k", clusters, counted));
+  print_advice(run.common,
+               fmt::format("{} clusters of {} rows: most clusters have one row; give a smaller -k", clusters, counted));
 }
 
 void advise_on_starts(std::int64_t runs, const CommonOptions& common) {
   if (runs > 1) return;
-  say(common,
-      "one start for each number of clusters, so that a bad start looks like a bad number; --n-init 10 keeps "
-      "the best of ten");
+  print_advice(common,
+               "one start for each number of clusters, so that a bad start looks like a bad number; --n-init 10 keeps "
+               "the best of ten");
 }
 
 }  // namespace kith::app

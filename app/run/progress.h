@@ -71,7 +71,7 @@ class Progress : public Observer {
 
   void end_stage();
   void watch();
-  /// By a run in passes, so far.
+  /// Bytes that a run in passes has read so far.
   std::int64_t bytes_read() const;
   std::string describe(Clock::time_point now) const;
   /// The share of a phase that is done, by its steps; negative if it has none that are known.
@@ -79,10 +79,10 @@ class Progress : public Observer {
   /// Seconds until the current phase, of which a share is done, has ended, if it goes on as it does now.
   double seconds_left(double share, Clock::time_point now) const;
   double seconds_of(const std::string& name, Clock::time_point now) const;
-  /// Of the current phase, from its last seconds: the first steps of many phases take longer than the others.
+  /// Seconds of a step of the current phase, from its last ones: the first steps of many phases take longer.
   double seconds_of_step(Clock::time_point now) const;
   void set_mark(Clock::time_point now);
-  /// Of the whole run, as "at most 25.0 s left"; of the current phase if there is no plan; empty if it is not known.
+  /// The time left of the whole run, "at most 25.0 s left"; of the current phase without a plan; empty if not known.
   std::string time_left(Clock::time_point now) const;
   /// "2 of 3, iterate 77 of at most 300", and shorter forms of it, the longest first.
   std::vector<std::string> places() const;

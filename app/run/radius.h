@@ -15,7 +15,7 @@ struct RadiusChoice {
   double min_cosine = std::numeric_limits<double>::quiet_NaN();
 
   bool given() const;
-  /// In the unit of displayed distances. NaN if none is given.
+  /// The radius in the unit of displayed distances. NaN if none is given.
   double value() const;
   /// D of the farthest row. Throws Error(usage) as limit_of_radius() does.
   double limit(Metric metric) const;

@@ -54,7 +54,7 @@ double in_unit(double d, Unit unit) {
 
 constexpr const char* kNamesChecksum = "_crc32";
 
-/// Of the names one after another, each with a zero byte.
+/// The checksum of the names one after another, each with a zero byte.
 std::int64_t names_checksum(const std::vector<std::string>& names) {
   data::Checksum sum;
   for (const std::string& name : names) sum.add(name.c_str(), name.size() + 1);

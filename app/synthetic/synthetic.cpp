@@ -33,7 +33,7 @@ std::int64_t draw_below(std::uint64_t seed, DrawStream stream, std::int64_t draw
   return random_below(seed, static_cast<std::uint64_t>(stream), static_cast<std::uint64_t>(draw), total);
 }
 
-/// In [0, 1).
+/// A uniform number in [0, 1).
 double uniform(std::uint64_t seed, DrawStream stream, std::uint64_t draw) {
   return static_cast<double>(random_bits(seed, static_cast<std::uint64_t>(stream), draw) >> 11) * 0x1p-53;
 }

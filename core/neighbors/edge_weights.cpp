@@ -161,7 +161,7 @@ class WeightedEdges {
     return beyond <= 0.0 || width == 0.0 ? 1.0 : exponential(-(beyond / width));
   }
 
-  /// Of all lists with their rows themselves; their sums are added one after another.
+  /// The mean distance of all lists, in which each row counts itself, too; sums are added one after another.
   double mean_distance(Threads& threads) const {
     std::vector<double> sums(static_cast<std::size_t>(lists_.rows()));
     for_rows(threads, [&](std::int64_t row) {

@@ -23,8 +23,8 @@ inline constexpr std::int64_t kPlaceColumns = 3;
 struct SineCosine {
   double sine, cosine;
 };
-/// Of an angle in degrees, |degrees| <= 2^20. Both are within 0.5 + 2^-40 units in the last place of the exact value,
-/// and exact for multiples of 90.
+/// The sine and cosine of an angle in degrees, |degrees| <= 2^20. Both are within 0.5 + 2^-40 units in the last place
+/// of the exact value, and exact for multiples of 90.
 SineCosine sine_cosine(double degrees);
 
 /// Writes the points (n, 3) of places (n, 2), latitude and longitude in degrees. Throws Error(data) naming the first

@@ -54,7 +54,7 @@ void ComposedPoints::search(const Queries& queries, NeighborLists& lists) const 
   }
 }
 
-/// In one process only.
+/// Only one process joins: several hold different rows.
 std::optional<NeighborLists> ComposedPoints::self_join(const SelfJoin& join) const {
   if (!processes_.is_alone() || shards_.empty()) return std::nullopt;
   std::vector<const Points*> shards;

@@ -96,7 +96,7 @@ class ComposedPoints final : public Points {
 
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
-  /// By one device: rows that are tried one after another would wait for several at each step.
+  /// Rows are held by one device: rows that are tried one after another would wait for several at each step.
   std::unique_ptr<Points> hold(const PointBlock& block) const override {
     return shards_.empty() ? backend_.hold(block) : shards_.front()->hold(block);
   }

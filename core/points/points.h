@@ -49,7 +49,7 @@ class FarthestRows {
     kept_.push_back(row);
     std::push_heap(kept_.begin(), kept_.end(), is_farther);
   }
-  /// By (distance descending, row ascending). Leaves nothing.
+  /// The kept rows by (distance descending, row ascending). Leaves nothing.
   std::vector<FarRow> take() {
     std::sort_heap(kept_.begin(), kept_.end(), is_farther);
     return std::exchange(kept_, {});

@@ -32,7 +32,7 @@ class StreamedPoints final : public Points {
   /// The backend, the reader and the memory of the rows must outlive the points.
   StreamedPoints(Backend& backend, const StreamedRows& rows);
 
-  /// Of all rows, as it was given; of the rows that are held, if the points are only searched.
+  /// The plan of all rows, as it was given; of the rows that are held, if the points are only searched.
   const DataPlan& plan() const { return plan_; }
   std::int64_t rows() const override { return reader_.rows(); }
   std::int64_t columns() const override { return reader_.columns(); }

@@ -202,7 +202,7 @@ namespace {
 constexpr std::int64_t kVectors = 4;  // two that are requested, and two that speed up convergence
 constexpr int kMaxRounds = 60;
 
-/// From the first product to the last.
+/// The sum of products, from the first to the last.
 double dot(std::span<const double> a, std::span<const double> b) {
   double sum = 0.0;
   for (std::size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];

@@ -127,7 +127,7 @@ void Threads::run_on_each(const std::function<void(std::size_t)>& work) {
   finish_round();
 }
 
-/// With the lock.
+/// Called with the lock held.
 void Threads::start_round() {
   failure_ = nullptr;
   busy_ = static_cast<int>(workers_.size());

@@ -60,7 +60,7 @@ struct Classification {
   double accuracy() const { return static_cast<double>(right) / static_cast<double>(rows); }
 };
 
-/// Of a table of known classes (`clusters`) and the classes that were found (`classes`), both numbered in the same way.
+/// Scores of a table of known classes (`clusters`) and found ones (`classes`), both numbered in the same way.
 Classification classification(const Contingency& table);
 
 /// The scores of a table. Pairs of rows are counted in integers; the rest is computed in long double and rounded once.

@@ -60,7 +60,7 @@ const char* name_of_class(std::int64_t code) {
   return code >= 1 && code <= 4 ? kNames[code] : "an object";
 }
 
-/// With what to do in MATLAB.
+/// The refusal of a class of MATLAB, with what to do there.
 std::string refusal_of_class(const std::string& type) {
   return fmt::format(
       "expected numbers, found {}; in MATLAB take {}, then save('FILE.mat', 'x')", type,
@@ -201,7 +201,7 @@ class MatlabFile {
     std::string fault;
     try {
       if (compressed) {
-        // Of most variables this is not all, so sizes of parts are checked when the variable is opened.
+        // The head holds a part of most variables, so sizes of parts are checked when the variable is opened.
         const InputBytes head = inflate_zlib(input_, at, stored, kHeadBytes, name);
         if (head.size() < kTagBytes || number(head, 0) != kMatrix) fail(name, "it does not begin with a matrix");
         variable = parse(head, kTagBytes, head.size(), name);

@@ -353,7 +353,7 @@ class SparseNpz {
     if (has("fill_value")) require_zero_fill();
   }
 
-  /// Of PyData: the value of the entries that are not stored.
+  /// Refuses an archive of PyData whose entries that are not stored have another value than 0.
   void require_zero_fill() const {
     const NumpyHeader& header = *header_of("fill_value");
     const std::vector<double> fill =

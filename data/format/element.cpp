@@ -179,7 +179,7 @@ Conversion convert_from(ElementType type, const std::byte* raw, std::int64_t cou
 template <class Out>
 using ConvertFrom = Conversion (*)(ElementType, const std::byte*, std::int64_t, Out*, Missing);
 
-/// In the order of Number.
+/// The conversions, in the order of Number.
 template <class Out>
 constexpr ConvertFrom<Out> kConvert[] = {
     convert_from<Fp16>,          convert_from<float>,        convert_from<double>,        convert_from<std::int8_t>,
@@ -192,7 +192,7 @@ struct NumberProperties {
   ValueClass natural_class;
 };
 
-/// In the order of Number.
+/// What each type is called and holds, in the order of Number.
 constexpr NumberProperties kProperties[] = {
     {"float16", 2, ValueClass::f32}, {"float32", 4, ValueClass::f32}, {"float64", 8, ValueClass::f64},
     {"int8", 1, ValueClass::f32},    {"uint8", 1, ValueClass::f32},   {"int16", 2, ValueClass::f32},

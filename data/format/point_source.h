@@ -165,7 +165,7 @@ class PointSource {
   virtual Number held_as() const { return value_class() == ValueClass::f32 ? Number::float32 : Number::float64; }
   /// Places have fewer than columns(), which are those of points of the sphere.
   virtual std::int64_t columns_in_file() const { return columns(); }
-  /// With RowForm::bits, whose columns() are bytes.
+  /// The bits of a row with RowForm::bits, whose columns() are bytes.
   virtual RowBits row_bits() const { return {}; }
   /// Reads rows first .. first + out.rows - 1. The overload must match value_class() or held_as(). Throws Error(data)
   /// for the first NaN or infinity unless they are kept, for values that the class cannot hold (both with row and
@@ -196,7 +196,7 @@ class PointSource {
   virtual bool is_shared() const { return false; }
   /// One name for each column, or none.
   virtual std::vector<std::string> column_names() const { return {}; }
-  /// Of the file, whichever columns are chosen, if its columns have indices.
+  /// The columns of the file, whichever are chosen, if its columns have indices.
   virtual std::optional<IndexedColumns> indexed_columns() const { return std::nullopt; }
   /// Whether the options about columns have been applied.
   virtual bool has_chosen_columns() const { return false; }

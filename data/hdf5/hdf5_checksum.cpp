@@ -121,7 +121,7 @@ std::uint32_t checksum_of_attributes(hid_t object, const std::string& except) {
   return sum.value();
 }
 
-/// Of a vector of texts, or of numbers that no filter has changed.
+/// The checksum of a vector of texts, or of numbers that no filter has changed.
 std::optional<std::int64_t> checksum_of_values(hid_t dataset, const std::string& place) {
   const Handle type(H5Dget_type(dataset)), creation(H5Dget_create_plist(dataset));
   if (H5Dget_storage_size(dataset) == 0 || H5Pget_external_count(creation.get()) > 0) return std::nullopt;
@@ -135,7 +135,7 @@ std::optional<std::int64_t> checksum_of_values(hid_t dataset, const std::string&
   return sum.value();
 }
 
-/// Of all objects of a file, by their paths without the slash at the beginning; those up to a damaged one.
+/// Facts of all objects of a file, by their paths without the slash in front; those up to a damaged one.
 std::map<std::string, ObjectFacts> facts_of(hid_t file, const std::map<std::string, std::int64_t>& extended,
                                             const std::string& attribute) {
   Visited visited;

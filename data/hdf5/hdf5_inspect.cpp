@@ -452,7 +452,7 @@ std::string refusal_of_storage(const DatasetFacts& facts, std::int64_t file_byte
 
 namespace {
 
-/// As h5py, PyTables and MATLAB store them.
+/// Whether the records are complex numbers as h5py, PyTables and MATLAB store them.
 bool are_complex(const Records& records) {
   const auto& fields = records.fields;
   return fields.size() == 2 && fields[0].name.starts_with("r") && fields[1].name.starts_with("i") &&

@@ -35,7 +35,7 @@ struct DatasetFacts {
   bool reversed = false;            // MATLAB and R write matrices by columns: HDF5 shows their dimensions reversed
 
   bool has_records() const { return !records.fields.empty(); }
-  /// Of a number or a record.
+  /// Bytes of a number or a record.
   std::int64_t element_bytes() const { return has_records() ? records.bytes : size_of(element->number); }
   /// For rank 2, or rank 1 as one column.
   std::int64_t rows() const { return info.shape.at(0); }

@@ -377,7 +377,7 @@ std::string ending_without_streams(const std::string& file) {
   return "";
 }
 
-/// Of an archive without a kind of its own: the command that passes its table on.
+/// The command that passes on the table of an archive without a kind of its own.
 std::string unzip_command(const std::string& file) {
   const std::vector<std::string> names = member_names(file);
   const auto is_plain = [](const std::string& name) {
@@ -399,7 +399,7 @@ std::string inflated_name(const std::string& file) {
   return "OUT" + ending_without_streams(std::filesystem::path(file).stem().string());
 }
 
-/// Of a compressed file whose content is of another kind.
+/// The command that inflates a compressed file whose content is of another kind.
 std::string inflating_command(const std::string& file, const std::string& compression, std::string_view content) {
   const Kind kind = kind_of(content);
   if (std::string_view(kind.convert).find("pyreadr") != std::string_view::npos) return kind.convert;
@@ -450,7 +450,7 @@ std::string describe_foreign_folder(const std::string& folder) {
 
 namespace {
 
-/// Of a file of two numbers and as many values, as vector files without one of their names are; empty for others.
+/// The command that converts a file of two numbers and as many values, a vector file by another name; else empty.
 std::string command_for_values(const std::string& file, std::string_view bytes) {
   constexpr std::uintmax_t kHeader = 2 * sizeof(std::uint32_t);
   std::error_code failed;

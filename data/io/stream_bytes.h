@@ -51,7 +51,7 @@ struct ZipMember {
   std::string obstacle;  // why it cannot be read: encrypted, or another compression; else empty
 };
 
-/// In the order of the archive. Throws Error(data) if the archive is damaged.
+/// The members in the order of the archive. Throws Error(data) if the archive is damaged.
 std::vector<ZipMember> zip_members(const InputBytes& input);
 
 /// The first bytes of a member, at most `count`.

@@ -108,7 +108,7 @@ int orientation_of(const jpeg_decompress_struct& jpeg) {
   return 1;
 }
 
-/// Of the first part of a profile, which has its name; a profile of more than 64 KB has several.
+/// The note on a colour profile, by its first part, which has its name; one of more than 64 KB has several.
 std::string note_of(const jpeg_decompress_struct& jpeg) {
   constexpr std::size_t kHead = 14;  // "ICC_PROFILE", a zero, the number of the part, the number of parts
   if (jpeg.out_color_space == JCS_CMYK) {

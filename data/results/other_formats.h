@@ -22,7 +22,7 @@ enum class LabelFormat { none, csv, numpy, lines, table, vectors };
 /// The text in quotes if it would otherwise not be read back as one field.
 std::string csv_field(const std::string& text);
 
-/// From the ending of the name; lines for "-", standard output.
+/// The format by the ending of the name; lines for "-", standard output.
 LabelFormat label_format(const std::string& path);
 
 /// A row of the table for each row: its id or its number from 0, its label, and the columns that are not empty. A row

@@ -84,7 +84,7 @@ class StyleChoice {
   /// Leaves those in which the mark has this meaning.
   void require(char mark, NumberMarks::Meaning meaning);
   const NumberMarks& marks() const { return marks_; }
-  /// Of the first of them, such as "--decimal comma --thousands point"; empty if there is none.
+  /// The options of the first of them, such as "--decimal comma --thousands point"; empty if there is none.
   std::string options() const;
   /// The first of them; the plain one if there is none.
   NumberStyle style() const;

@@ -93,7 +93,7 @@ TEST_CASE("rows that are no places are refused with their number, or dropped if 
   const double rows[] = {90.0, 12.0, 90.0, -77.0, 10.0, 180.0, 10.0, -180.0};
   std::copy(std::begin(rows), std::end(rows), places.data());
   write_places(std::as_const(places).view(), points.view(), {"places.csv", 0});
-  for (std::int64_t j = 0; j < kPlaceColumns; ++j) {  // the pole, and the line of the date
+  for (std::int64_t j = 0; j < kPlaceColumns; ++j) {  // the pole, and the date line
     CHECK(points(0, j) == points(1, j));
     CHECK(points(2, j) == points(3, j));
   }

@@ -20,7 +20,7 @@ struct Place {
   double latitude, longitude;
 };
 
-/// Places everywhere: some at the poles, on both sides of the line of the date, opposite to and on each other.
+/// Places everywhere: some at the poles, on both sides of the date line, opposite to and on each other.
 std::vector<Place> places(std::size_t count) {
   std::mt19937 engine(3);
   std::uniform_real_distribution<double> share(0.0, 1.0);

@@ -188,7 +188,7 @@ class Assigner {
   // The bound of a row (core/kmeans/bounds.h), from an upper bound of its squared distance to its centroid (own) and a
   // lower bound of the difference to any other. A score s stands for |x'|^2 + 2 s (core/numbers/screen.h).
 
-  /// For a row that the screening pass certified.
+  /// The bound of a row that the screening pass certified.
   float screened_bound(const Screening& screening, int lane) const {
     if (!bounds_) return 0.0F;
     const double own = screening.best_lower[lane];

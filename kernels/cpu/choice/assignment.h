@@ -40,19 +40,19 @@ bool guesses_pay(const HeldRows<T>& held, MatrixView<const double> centroids, co
 
 // What an assignment showed.
 
-/// Of a screen of all rows against all centroids. guesses: it left ambiguous rows to the local screen.
+/// Notes what a screen of all rows against all centroids has cost. guesses: it left ambiguous rows to the local screen.
 template <class T>
 void note_screen(HeldRows<T>& held, std::int64_t clusters, const Assignment& result, bool guesses);
-/// Of a local screen.
+/// Notes what a local screen has cost.
 template <class T>
 void note_local_screen(HeldRows<T>& held, const Assignment& result);
-/// Of the narrow screen with products, or with differences in their place.
+/// Notes what the narrow screen with products has cost, or with differences in their place.
 template <class T>
 void note_narrow_scores(HeldRows<T>& held, const IterationRecord& record, std::int64_t clusters);
-/// Of an assignment of all rows by the narrow screen.
+/// Notes what an assignment of all rows by the narrow screen has cost.
 template <class T>
 void note_narrow_screen(HeldRows<T>& held, const IterationRecord& record, std::int64_t clusters);
-/// Of any assignment to other centroids.
+/// Notes how many labels an assignment to other centroids has changed: if they are few, bounds may pay.
 template <class T>
 void note_labels(HeldRows<T>& held, std::int64_t changed) {
   held.observed.few_change = held.observed.few_change || changed < held.rows() / 8;
