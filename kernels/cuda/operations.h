@@ -16,7 +16,7 @@
 namespace kith::cuda {
 
 // assign/find_nearest.cu
-/// What to do with a block of rows. Queues only.
+/// What to do with a block of rows. Does not wait.
 template <class T>
 using BlockWork = std::function<void(const Block<T>&)>;
 /// Labels all rows by centroids (k, d) on the device, and ADDS its counts to the record. after: work on each block once

@@ -384,8 +384,8 @@ struct TreeGroup {
   std::int64_t seed_count;
   void (*on_full)(void* owner);  // called when the log is full; empties it and may lower limits
   void* owner;
-  std::int64_t distances;  // ADDED: rows that were compared with the group
-  std::int64_t visited;    // ADDED: nodes that were compared with the group
+  std::int64_t distances;  // increased by the rows that were compared with the group
+  std::int64_t visited;    // increased by the nodes that were compared with the group
 };
 
 struct TreeKernels {

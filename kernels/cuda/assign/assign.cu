@@ -57,9 +57,9 @@ class LabelCounts {
   Word* counts() const { return counts_.data(); }               // (k) rows of each label
   Word* changed() const { return counts_.data() + clusters_; }  // (1) rows whose label is not the one in the sums
 
-  /// Queues only.
+  /// Does not wait.
   void add(const Context& context, const LabelSpan& rows) const;
-  /// Restores the state before add() except for the changed labels. Queues only.
+  /// Restores the state before add() except for the changed labels. Does not wait.
   void forget_counts(const Stream& stream) const { stream.fill(counts_.data(), 0, clusters_); }
   /// ADDS the counts to the assignment, and returns the number of changed labels. Waits.
   std::int64_t download(const Stream& stream, Assignment& assignment) const;

@@ -20,7 +20,7 @@ class BoundWorkspace {
   explicit operator bool() const { return shift_.size() > 0; }
 
   /// Computes how far the centroids (k, d) on the device shifted since held.bounds were stored. Call it before the
-  /// screening pass; held.bounds is invalid until finish(). Queues only.
+  /// screening pass; held.bounds is invalid until finish(). Does not wait.
   template <class T>
   void begin(HeldRows<T>& held, const double* centroids);
   /// Whether there are bounds of an earlier assignment.
@@ -35,12 +35,12 @@ class BoundWorkspace {
     return {uncertified_.data() + block.first, static_cast<std::int64_t>(counts_[block.first / held.block_rows])};
   }
 
-  /// Gathers rows of a block, at most Fp16Screen::kBatch, for the screening pass. Queues only.
+  /// Gathers rows of a block, at most Fp16Screen::kBatch, for the screening pass. Does not wait.
   template <class T>
   ScreeningInput gather(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                         const RowChoice& rows) const;
   /// Scatters labels and bounds of the gathered rows to the block, and replaces the indices of ambiguous rows by
-  /// positions in the block. Queues only.
+  /// positions in the block. Does not wait.
   template <class T>
   void scatter(HeldRows<T>& held, const Block<T>& block, const ScreeningInput& input, const AmbiguousRows& ambiguous,
                std::int64_t ambiguous_rows) const;

@@ -29,7 +29,7 @@ class CentroidLists {
   /// For `clusters` centroids, at least 2.
   CentroidLists(Pool& pool, std::int64_t clusters);
 
-  /// Makes the lists of centroids (clusters, d) on the device; distances are in units of 1 / unit. Queues only.
+  /// Makes the lists of centroids (clusters, d) on the device; distances are in units of 1 / unit. Does not wait.
   void make(const Context& context, const double* centroids, std::int64_t d, double unit);
 
   CentroidListsView view() const { return {entries_.data(), length_, length_ == clusters_ - 1}; }
@@ -82,9 +82,9 @@ class MergedGuesses {
   MergedGuesses(Pool& pool, std::int64_t clusters) : clusters_(clusters), standing_(pool, clusters) {}
 
   /// (clusters) The guess that stands for each: the lowest of those that it is merged with. lists: the same in every
-  /// call. Queues only.
+  /// call. Does not wait.
   const std::int32_t* standing(const Context& context, const CentroidListsView& lists);
-  /// Replaces the labels of chosen rows by the guesses that stand for them. Queues only.
+  /// Replaces the labels of chosen rows by the guesses that stand for them. Does not wait.
   void replace(const Context& context, const CentroidListsView& lists, const RowChoice& rows, std::int32_t* label);
 
  private:

@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
 }
 
 /// Decides the rows of all bins, as nearest_in_groups() specifies. An entry of groups.order is a row of the block, with
-/// kTwoGroupsFlag if it is in two groups; listed rows get kListed. Queues only.
+/// kTwoGroupsFlag if it is in two groups; listed rows get kListed. Does not wait.
 template <class T>
 void multiply_bins(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
                    const GroupWorkspace& groups, const RefinementWorkspace& workspace, const BinList& bins,

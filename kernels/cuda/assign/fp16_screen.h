@@ -61,12 +61,12 @@ struct GroupWorkspace {
 
 /// Decides the rows in `groups`: rows.nearest[i] is the only column within the row's limit. Rows with several such
 /// columns become listed: the columns are candidates with place i in the workspace. If bounds are requested, those of
-/// rows in one group contain a lower bound of the scores of all other groups on entry. Queues only.
+/// rows in one group contain a lower bound of the scores of all other groups on entry. Does not wait.
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
                        const GroupWorkspace& groups, const RefinementWorkspace& workspace, ScreeningCounts* counts);
 
-/// Appends the listed rows and their limits to `ambiguous`. Queues only.
+/// Appends the listed rows and their limits to `ambiguous`. Does not wait.
 template <class T>
 void append_listed_rows(const HeldRows<T>& held, const ScreeningInput& rows, const GroupWorkspace& groups,
                         const AmbiguousRows& ambiguous);
@@ -114,25 +114,26 @@ class Fp16Screen {
 template <class T>
 ScreeningInput whole_block(const HeldRows<T>& held, const Block<T>& block, bool bounds);
 
-/// Gathers the fp16 rows at `chosen` positions of a block (at most kBatch) in screen.gathered(). Queues only.
+/// Gathers the fp16 rows at `chosen` positions of a block (at most kBatch) in screen.gathered(). Does not wait.
 template <class T>
 void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                       const std::int32_t* chosen, Count count);
 
 /// The screening pass over rows of a block. Sets rows.nearest[i] of decided rows; listed rows get kListed, and their
-/// candidates, with place i, are in the workspace. screen.counts(block) counts listed and ambiguous rows. Queues only.
+/// candidates, with place i, are in the workspace. screen.counts(block) counts listed and ambiguous rows. Does not
+/// wait.
 template <class T>
 void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block, const ScreeningInput& rows,
                  const RefinementWorkspace& workspace);
 
 /// Appends the listed rows of the most recent block to its ambiguous rows, if their candidates overflowed the list or
-/// their values are not on the device. Queues only.
+/// their values are not on the device. Does not wait.
 template <class T>
 void append_listed_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                         const ScreeningInput& rows);
 
 /// The refinement pass over rows first .. first + count - 1 of `ambiguous`, at most kBatch: lists their candidates by
-/// place. Queues only.
+/// place. Does not wait.
 template <class T>
 void collect_fp16_candidates(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
                              const AmbiguousRows& ambiguous, const CandidateOutput& candidates, std::int64_t first,

@@ -21,14 +21,14 @@ struct LocalRequest {
   const float* limit = nullptr;     // (count) passed on with rows that are not decided; null: none
   std::int32_t* nearest = nullptr;  // (rows of the block) in: guesses; out: labels, or better guesses
   float* bound = nullptr;           // (rows of the block) out (core/kmeans/bounds.h); null: not requested
-  Word* distances = nullptr;        // ADDS the distances computed by the definition
+  Word* distances = nullptr;        // increased by the distances computed by the definition
 };
 
 /// Device memory of the screen of one assignment.
 class LocalScreen {
  public:
   LocalScreen() = default;
-  /// For the `length` nearest entries of lists of centroids. rows: of a block, at most. Queues only. Throws
+  /// For the `length` nearest entries of lists of centroids. rows: of a block, at most. Does not wait. Throws
   /// OutOfMemory.
   template <class T>
   LocalScreen(const HeldRows<T>& held, std::int64_t clusters, std::int64_t length, std::int64_t rows);
@@ -40,7 +40,7 @@ class LocalScreen {
 
   /// nearest[position] = argmin of D, ties to the lowest, for rows that the screen certifies or leaves a few centroids
   /// to compare by the definition. Other rows are appended to rest(). Rounds the lists of the guesses that have rows,
-  /// unless a call before did. values: of the block. Queues only.
+  /// unless a call before did. values: of the block. Does not wait.
   template <class T>
   void decide(const HeldRows<T>& held, const T* values, const double* centroids, const CentroidListsView& lists,
               const LocalRequest& rows);

@@ -24,8 +24,8 @@ class LongerRows {
   AmbiguousRows of(const HeldRows<T>& held, const Block<T>& block, std::int64_t& count) const;
 
   /// Decides those of a block on the device among centroids (k, d). workspace: its list of ambiguous rows and
-  /// its candidates are used, whose number is ADDED to counts->longer_candidates. If that is above the capacity, the
-  /// labels are undefined. Queues only.
+  /// its candidates are used, whose number is added to counts->longer_candidates. If that is above the capacity, the
+  /// labels are undefined. Does not wait.
   template <class T>
   void queue(const HeldRows<T>& held, const Block<T>& block, Float32Screen& float32,
              const RefinementWorkspace& workspace, const double* centroids, ScreeningCounts* counts) const;

@@ -20,9 +20,9 @@ template <class T>
 class Measurement {
  public:
   Measurement(const HeldRows<T>& held, const MeasureRequest& request);
-  /// Measures a block. Queues only.
+  /// Measures a block. Does not wait.
   void add(HeldRows<T>& held, const Block<T>& block) const;
-  /// Restores the state before add(). Queues only.
+  /// Restores the state before add(). Does not wait.
   void forget(const HeldRows<T>& held) const;
   /// ADDS the sums, once. inertia: (k). Waits.
   void add_to(const HeldRows<T>& held, std::span<Limbs> inertia) const;
@@ -35,7 +35,7 @@ class Measurement {
 };
 
 /// Sets the kept distance of every row of a block to that from the centroid of its label. centroids: (k, d) on the
-/// device. Queues only.
+/// device. Does not wait.
 template <class T>
 void measure_distances(HeldRows<T>& held, const Block<T>& block, const double* centroids);
 

@@ -33,12 +33,12 @@ class NarrowScreen {
   template <class T>
   NarrowScreen(const HeldRows<T>& held, std::int64_t clusters);
 
-  /// Packs the centroids (clusters, d), which must outlive the calls of assign(). Queues only.
+  /// Packs the centroids (clusters, d), which must outlive the calls of assign(). Does not wait.
   template <class T>
   void begin(const HeldRows<T>& held, const double* centroids);
 
   /// Sets nearest[position] of all rows of a block; its lists of ambiguous rows need memory for all of them. Call it
-  /// once for each block, in order. Queues only.
+  /// once for each block, in order. Does not wait.
   template <class T>
   void assign(const HeldRows<T>& held, const PointOperand<T>& rows, AmbiguousRows ambiguous, std::int32_t* nearest);
 

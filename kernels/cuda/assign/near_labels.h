@@ -49,7 +49,7 @@ struct NearCounts {
 class NearAssignment {
  public:
   NearAssignment() = default;
-  /// Allocates, and makes the lists of centroids (clusters, d) on the device. Queues only. Throws OutOfMemory.
+  /// Allocates, and makes the lists of centroids (clusters, d) on the device. Does not wait. Throws OutOfMemory.
   template <class T>
   NearAssignment(const HeldRows<T>& held, const double* centroids, std::int64_t clusters);
   explicit operator bool() const { return lists_.view().length > 0; }
@@ -65,7 +65,7 @@ class NearAssignment {
   }
 
   /// Decides rows of a block: nearest[position] = argmin of D, ties to the lowest. values: of the block. Rows with too
-  /// many candidates are appended to rest() instead. Queues only.
+  /// many candidates are appended to rest() instead. Does not wait.
   template <class T>
   void decide(const HeldRows<T>& held, const T* values, const double* centroids, const NearTask& rows);
 
@@ -92,7 +92,7 @@ class NearAssignment {
 };
 
 /// Replaces labels that are no guesses (guess_of) by the best column of the row's best group, by the fp16 rows. groups:
-/// of kGroupColumns columns. Queues only.
+/// of kGroupColumns columns. Does not wait.
 template <class T>
 void guess_in_groups(const HeldRows<T>& held, const Block<T>& block, const Fp16Columns& columns, const RowChoice& rows,
                      const RowGroups& groups, std::int32_t* nearest);

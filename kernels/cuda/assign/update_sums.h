@@ -49,7 +49,7 @@ class SumUpdater {
   SumUpdater(const HeldRows<T>& held, std::int64_t clusters);
 
   /// Adds the rows of the block whose label is not the one in the sums to their cluster, subtracts them from the
-  /// cluster before, and stores their label as summed. Queues only.
+  /// cluster before, and stores their label as summed. Does not wait.
   void update(HeldRows<T>& held, const Block<T>& block, const ClusterTotals& totals);
 
  private:

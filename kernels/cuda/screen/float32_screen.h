@@ -35,14 +35,14 @@ template <class T>
 void screen_and_measure(const HeldRows<T>& held, const double* rows, std::int64_t count, ScreenedCopies& out,
                         Word* largest);
 /// The norms of rows (count, d) of the held points on the device. norm, half_sq_norm: (count) out. largest: (2) raised
-/// to the bits of the largest |x'|^2 and |x' - x^|^2. Queues only.
+/// to the bits of the largest |x'|^2 and |x' - x^|^2. Does not wait.
 template <class T>
 void screen_norms(const HeldRows<T>& held, const T* rows, std::int64_t count, float* norm, float* half_sq_norm,
                   Word* largest);
 
 /// The margin of the tiled product (device/tile.h) against rows with these norms.
 ScreenMargin tile_margin(LargestNorms largest, std::int64_t columns, int exponent);
-/// The same to `margin` (1), where the norms are on the device as screen_and_measure() has left them. Queues only.
+/// The same to `margin` (1), where the norms are on the device as screen_and_measure() has left them. Does not wait.
 void queue_tile_margin(const Stream& stream, const Word* largest, std::int64_t columns, int exponent,
                        ScreenMargin* margin);
 
@@ -67,7 +67,7 @@ class Float32Screen {
         largest_norms_(held.pool(), 2),
         margin_(held.pool(), 1) {}
 
-  /// Transforms and rounds the centroids (count, d) unless that is done. Queues only.
+  /// Transforms and rounds the centroids (count, d) unless that is done. Does not wait.
   template <class T>
   void prepare(const HeldRows<T>& held, const double* centroids) {
     if (ready_) return;
@@ -88,7 +88,7 @@ class Float32Screen {
 };
 
 /// The screening pass of chosen rows of a block. Writes nearest[position] of every row it decides, and appends the
-/// others to `ambiguous`, whose count is 0 before. norm: (rows of the block). Queues only.
+/// others to `ambiguous`, whose count is 0 before. norm: (rows of the block). Does not wait.
 template <class T>
 void screen_float32(const HeldRows<T>& held, const Float32Screen& screen, PointOperand<T> rows, const RowChoice& which,
                     const float* norm, std::int32_t* nearest, const AmbiguousRows& ambiguous);

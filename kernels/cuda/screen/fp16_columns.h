@@ -89,7 +89,7 @@ __device__ inline const float* base_of_lane(const float* score_base, unsigned ti
 Fp16Columns allocate_fp16_columns(Pool& pool, std::int64_t count, std::int64_t columns);
 
 /// Fills `out` from centroids (count, d) on the device. If some rows are too long to be screened, columns that are too
-/// long to be nearest to the others are left out: they score 10^37. Requires held.fp16. Queues only.
+/// long to be nearest to the others are left out: they score 10^37. Requires held.fp16. Does not wait.
 template <class T>
 void make_fp16_columns(const HeldRows<T>& held, const double* centroids, Fp16Columns& out);
 

@@ -68,20 +68,20 @@ LargestNorms norms_of_bits(const Word* bits);
 void include_largest(const LargestNorms& norms, Fp16Rows& out);
 
 /// The tiles of a block of the held rows, which have fp16 rows. Makes them where memory has space for one block only.
-/// Valid until the next call; queues only.
+/// Valid until the next call; does not wait.
 template <class T>
 const uint4* fp16_tiles(const HeldRows<T>& held, const Block<T>& block);
 
-/// Tiles of gathered rows (count, d) of the held rows, to `tiles`. Queues only.
+/// Tiles of gathered rows (count, d) of the held rows, to `tiles`. Does not wait.
 template <class T>
 void queue_fp16_tiles(const HeldRows<T>& held, const T* rows, std::int64_t count, uint4* tiles);
 
-/// Row i of `to` = row chosen[i] of `from`; the last pair of groups is padded with zeros. Queues only.
+/// Row i of `to` = row chosen[i] of `from`; the last pair of groups is padded with zeros. Does not wait.
 void gather_fp16_tiles(const Context& context, const uint4* from, const std::int32_t* chosen, Count count,
                        Fp16Layout shape, uint4* to);
 
 /// Fills rows 0 .. count - 1 of `out` from rows (count, d) on the device, and `largest` (2) with the bits of the
-/// largest |x'|^2 and |x' - x^|^2. Queues only.
+/// largest |x'|^2 and |x' - x^|^2. Does not wait.
 template <class T>
 void queue_fp16(const HeldRows<T>& held, const double* rows, std::int64_t count, const Fp16Rows& out, Word* largest);
 

@@ -138,7 +138,7 @@ RefinementCounts refine(const HeldRows<T>& held, const Block<T>& block, const Re
                         const RefinementWork& work, const double* centroids, std::int32_t* nearest);
 
 /// Decides rows by `count` candidates in the workspace whose places are positions in the block. Before the call, the
-/// rows' workspace.smallest() is all ones and `nearest` above every column. Queues only.
+/// rows' workspace.smallest() is all ones and `nearest` above every column. Does not wait.
 template <class T>
 void decide_listed(const HeldRows<T>& held, const RefinementWorkspace& workspace, const PointOperand<T>& rows,
                    const double* centroids, Count count, std::int32_t* nearest);
@@ -152,7 +152,7 @@ struct ListedBatch {
   Count candidates;
 };
 
-/// Decides the rows of a batch. Queues only.
+/// Decides the rows of a batch. Does not wait.
 template <class T>
 void decide_batch(const HeldRows<T>& held, const RefinementWorkspace& workspace, const ListedBatch<T>& batch,
                   const double* centroids, std::int32_t* nearest);

@@ -163,7 +163,7 @@ struct ChosenQueries {
 struct QueryLists {
   DeviceLists lists;
   std::int64_t k = 0;
-  Word* candidates = nullptr;  // (1) ADDED to, as in ListOutput
+  Word* candidates = nullptr;  // (1) increased as in ListOutput
 };
 
 /// Stores the nearest rows of a cell as the lists of the chosen queries if they are new, and merges them into these if

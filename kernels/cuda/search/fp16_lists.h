@@ -30,7 +30,7 @@ struct SearchQueries {
 struct ListOutput {
   double* distance = nullptr;     // (queries, k)
   std::int64_t* index = nullptr;  // (queries, k)
-  Word* candidates = nullptr;     // (1) ADDED to: number of base rows whose distances were computed
+  Word* candidates = nullptr;     // (1) increased by the base rows whose distances were computed
 };
 
 /// Whether the group minima of `rows` base rows give a useful bound for lists of `neighbors`, an excluded row included,

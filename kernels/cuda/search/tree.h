@@ -50,8 +50,8 @@ struct TreeQueries {
 struct TreeOutcome {
   DeviceLists lists;                  // in and out: merged into
   unsigned char* given_up = nullptr;  // (count) 1: the query needed more leaves; or null
-  Word* measured = nullptr;           // (1) ADDED to: distances computed
-  Word* bounded = nullptr;            // (1) ADDED to: boxes of which a bound was computed; or null
+  Word* measured = nullptr;           // (1) increased by the distances computed
+  Word* bounded = nullptr;            // (1) increased by the boxes of which a bound was computed; or null
 };
 
 /// Bytes of device memory of a tree over `count` rows, and while it is built.
