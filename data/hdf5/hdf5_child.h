@@ -66,7 +66,7 @@ class Hdf5Child {
   std::string run(const std::string& place, ChildFunction function, const std::string& request);
   std::string run_once(const std::string& place, ChildFunction function, const std::string& request);
   void start();
-  /// For a child that nobody uses.
+  /// Turns a child that nobody uses to another file.
   void turn_to(const std::string& file);
   [[noreturn]] static void refuse_reply(const std::string& place);
 
