@@ -344,7 +344,7 @@ Weights weights_of(Holding& h, std::int64_t rows) {
   return h.held.weighed->weights();
 }
 
-/// Of these, the weights of the rows of this process.
+/// The weights of the rows of this process.
 std::span<const double> own_weights(const Weights& weights, const Holding& h) {
   if (!weights.given() || !h.held.own) return weights.rows;
   const Shard share = own_rows(h.rows_of_all);

@@ -52,7 +52,7 @@ std::int64_t value_bytes(const data::PointSource& source);
 std::int64_t own_value_bytes(const data::PointSource& source);
 /// Host bytes that a backend keeps for the rows besides their values: two labels and a distance each.
 std::int64_t row_state_bytes(const data::PointSource& source);
-/// Of the plan of the data (core/points/data_plan.h) and what passes over the columns keep.
+/// Bytes of the plan of the data (core/points/data_plan.h) and of what passes over the columns keep.
 std::int64_t column_state_bytes(std::int64_t columns);
 /// Host bytes of all values and of what their source holds besides while it is read.
 std::int64_t points_bytes(const data::PointSource& source);

@@ -103,13 +103,13 @@ struct AssignmentMemory {
   std::int64_t threads = 1;  // of the processor
 };
 std::int64_t assignment_bytes(const data::PointSource& points, const AssignmentMemory& memory);
-/// Of threads that share `tasks`, each with so many bytes, beyond what plans count for any thread
+/// Bytes of threads that share `tasks`, each with so many, beyond what plans count for any thread
 /// (app/run/planning.cpp).
 std::int64_t thread_bytes(std::int64_t tasks, std::int64_t bytes);
-/// Of these, of threads that assign rows and add them up: two panels of rows, centred centroids and sums. It counts for
+/// Bytes of threads that assign rows and add them up: two panels of rows, centred centroids and sums. Large with
 /// many columns.
 std::int64_t long_row_bytes(std::int64_t rows, std::int64_t columns, std::int64_t clusters, std::int64_t threads);
-/// Of these the bytes for each row of lists and orders of ambiguous rows, which only some data need, such as outliers.
+/// Bytes of the lists and orders of ambiguous rows, which only some data need, such as outliers.
 std::int64_t listed_row_bytes(const data::PointSource& points, std::int64_t clusters);
 
 /// Bytes of labels, and of distances, in a result.

@@ -31,7 +31,7 @@ struct PointBlock {
   Arrival* arrival = nullptr;            // null: all values are in memory. They are when hold() returns.
   std::span<const double> weights = {};  // (n) above 0, those of DataPlan::weights; empty: every row weighs 1
   /// Not null: the rows are read from here, by several threads, whenever they are needed, and `values` has no memory.
-  /// Only for backends with memory of their own.
+  /// Only backends with memory of their own take it.
   RowReader* reader = nullptr;
   /// These points are only searched, by search() and search_radius(), and prepare() is not called: a backend may read
   /// the rows of a reader when they are searched, block by block, and plan each block for itself. copy_rows() works

@@ -56,7 +56,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
 template <class T>
 void find_nearest_retrying(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record,
                            const BlockWork<T>& after, const std::function<void()>& restart);
-/// For rows that are sent.
+/// Serves rows that are sent to the device.
 template <class T>
 void sweep(HeldRows<T>& held, const SweepRequest& request, Assignment& assignment);
 

@@ -191,7 +191,7 @@ class SearchChoice {
     return estimate_cells();
   }
 
-  /// From the distances of a sample of queries to a sample of rows.
+  /// Estimates cells and ranges from the distances of a sample of queries to a sample of rows.
   SearchMethod estimate_cells() {
     constexpr std::int64_t kMaxSample = 1024, kQueries = 32, kLeastClustered = 8 * kMaxSample;
     constexpr double kGain = 0.8;  // cells must be expected to cost at most this share

@@ -131,7 +131,7 @@ struct TileScores {
     }
   }
 
-  /// By bisection.
+  /// The limit is found by bisection.
   static void kth_limit(const float* minima, std::int64_t column_blocks, std::int64_t k, float* limit) {
     constexpr int kBisections = 12;
     float low[kLanes], middle[kLanes];

@@ -61,7 +61,7 @@ struct Plain {
     for (int i = 0; i < 4; ++i) v[i] = centred_one(x[i], scale, center[i]);
     return v;
   }
-  /// In float64: the product is exact, and the difference is rounded once before the conversion to float.
+  /// Computed in float64: the product is exact, and the difference is rounded once before the conversion to float.
   template <class T>
   static float centred_one(T x, double scale, float center) {
     return static_cast<float>(static_cast<double>(x) * scale - static_cast<double>(center));

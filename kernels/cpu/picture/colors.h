@@ -25,7 +25,7 @@ struct ColorCounts {
   void add(const ColorCounts& other);
 };
 
-/// Of the labels (all.size()) of the colours of several pictures, those of the colours of one of them; -1 for a colour
+/// The labels of the colours of one picture, from the labels (all.size()) of the colours of several; -1 for a colour
 /// that `all` lacks.
 std::vector<std::int32_t> labels_of(const ColorCounts& part, const ColorCounts& all,
                                     std::span<const std::int32_t> labels);

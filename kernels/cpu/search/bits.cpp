@@ -80,7 +80,7 @@ class BitQueries {
   const std::uint8_t* bytes(std::int64_t q) const {
     return reinterpret_cast<const std::uint8_t*>(packed_.data() + q * words_);
   }
-  /// From query q on, as the kernels take them.
+  /// The queries from q on, as the kernels take them.
   const void* from(std::int64_t q) const {
     if (kernels_.expanded_bytes == nullptr) return packed_.data() + q * words_;
     return expanded_.data() + q * kernels_.expanded_bytes(words_);

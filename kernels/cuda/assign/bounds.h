@@ -14,7 +14,7 @@ namespace kith::cuda {
 class BoundWorkspace {
  public:
   BoundWorkspace() = default;
-  /// For `clusters` centroids; requires held.fp16. Also allocates held.bounds. Empty if memory is short.
+  /// A workspace for `clusters` centroids; requires held.fp16. Also allocates held.bounds. Empty if memory is short.
   template <class T>
   BoundWorkspace(HeldRows<T>& held, std::int64_t clusters);
   explicit operator bool() const { return shift_.size() > 0; }

@@ -34,7 +34,7 @@ struct SampleTask {
   }
 };
 
-/// Of a row of the sample.
+/// What is known of a row of the sample.
 struct SampledRow {
   std::int32_t candidates, guess;                // of the guess
   std::int32_t merged_candidates, merged_guess;  // of the guess that stands for it

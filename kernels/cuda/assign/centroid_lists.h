@@ -26,7 +26,7 @@ struct CentroidListsView {
 class CentroidLists {
  public:
   CentroidLists() = default;
-  /// For `clusters` centroids, at least 2.
+  /// Lists for `clusters` centroids, at least 2.
   CentroidLists(Pool& pool, std::int64_t clusters);
 
   /// Makes the lists of centroids (clusters, d) on the device; distances are in units of 1 / unit. Does not wait.
@@ -54,7 +54,7 @@ __device__ inline std::int32_t guess_of(std::int32_t label, std::int64_t cluster
 class RowsByGuess {
  public:
   RowsByGuess() = default;
-  /// For up to `rows` rows.
+  /// Allocates for up to `rows` rows.
   RowsByGuess(Pool& pool, std::int64_t rows, std::int64_t clusters)
       : clusters_(clusters), order_(pool, rows), next_(pool, clusters) {}
 

@@ -77,7 +77,7 @@ class Fp16Screen {
   static constexpr std::int64_t kBatch = 1 << 17;  // most ambiguous rows in one refinement pass
 
   Fp16Screen() = default;
-  /// For `count` centroids, in one step, or in two by groups of them. Requires held.fp16.
+  /// A screen for `count` centroids, in one step, or in two by groups of them. Requires held.fp16.
   template <class T>
   Fp16Screen(const HeldRows<T>& held, std::int64_t count, bool in_groups);
 

@@ -28,7 +28,7 @@ struct LocalRequest {
 class LocalScreen {
  public:
   LocalScreen() = default;
-  /// For the `length` nearest entries of lists of centroids. rows: of a block, at most. Does not wait. Throws
+  /// A screen for the `length` nearest entries of lists of centroids. rows: of a block, at most. Does not wait. Throws
   /// OutOfMemory.
   template <class T>
   LocalScreen(const HeldRows<T>& held, std::int64_t clusters, std::int64_t length, std::int64_t rows);

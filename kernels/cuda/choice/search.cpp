@@ -65,7 +65,7 @@ double number(std::int64_t count) { return static_cast<double>(count); }
 double pairs_of(const SearchSize& size) { return number(size.queries) * number(size.rows); }
 double columns_of(const SearchSize& size) { return number(size.columns); }
 
-/// Of `pairs` scores in fp16.
+/// The cost of `pairs` scores in fp16.
 Cost fp16_cost(double pairs, double columns) {
   Cost cost;
   cost.fp16 = pairs * columns;
@@ -95,7 +95,7 @@ Cost tree_cost(const SearchSize& size, double share) {
   return cost;
 }
 
-/// Of building the tree, whose leaves have more rows than 32 with many columns.
+/// The cost of building the tree, whose leaves have more rows than 32 with many columns.
 Cost tree_build_cost(const SearchSize& size) {
   const auto levels = number(std::bit_width(static_cast<std::uint64_t>(size.rows / (4 * size.columns + 32))));
   Cost cost;
@@ -115,7 +115,7 @@ Cost cells_cost(const SearchSize& size, const CellsShape& cells) {
   return cost;
 }
 
-/// Of finding out whether cells pay, and of making them.
+/// The cost of finding out whether cells pay, and of making them.
 Cost cells_build_cost(const SearchSize& size) {
   Cost cost;
   cost.copied = number(size.rows) * columns_of(size) * kCellBytes;

@@ -62,7 +62,7 @@ template <class T, class X>
 void queue_fp16_rows(const HeldRows<T>& held, const X* rows, std::int64_t count, Fp16Rows& out, std::int64_t first,
                      Word* largest);
 
-/// From the bits of the largest |x'|^2 and |x' - x^|^2.
+/// The norms of which the words are the bits: the largest |x'|^2 and |x' - x^|^2.
 LargestNorms norms_of_bits(const Word* bits);
 /// Includes norms in out.largest.
 void include_largest(const LargestNorms& norms, Fp16Rows& out);

@@ -129,7 +129,7 @@ class RowsSearch {
 
 constexpr double kNormRounding = 1 + 0x1p-8;  // covers that of fp16, in norms
 
-/// Of RowsSearch.
+/// The reach of a query in RowsSearch.
 template <class T>
 QueryReach query_reach(const HeldRows<T>& rows, std::int64_t neighbors) {
   if (!can_search_fp16(rows, Measure::squared_euclidean, neighbors + 1)) return {};

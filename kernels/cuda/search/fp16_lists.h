@@ -43,7 +43,7 @@ std::int64_t candidate_capacity(std::int64_t neighbors);
 /// What a query may take; one that needs more stays unfilled.
 struct ListLimits {
   std::int64_t candidates = 0;  // a power of two
-  /// Of base rows that are multiplied again; more than twice the candidates are too many in any case.
+  /// Groups of base rows that are multiplied again; more than twice the candidates are too many in any case.
   std::int64_t groups = std::numeric_limits<std::int64_t>::max();
 };
 
