@@ -100,7 +100,7 @@ void agree(PointsRun& run) {
   std::string reason = run.needs.all_rows;
   if (reason.empty()) reason = why_not_streamed(run.weighting);
   if (reason.empty()) reason = why_counted(run.common);
-  if (reason.empty() && run.common.dry_run) reason = "a plan is that of one process";
+  if (reason.empty() && run.common.dry_run) reason = "a plan is made for one process";
   if (!reason.empty()) {
     throw Error(ExitCode::usage, fmt::format("the rows cannot be divided among {} processes: {}; run kith in one "
                                              "process",
