@@ -192,10 +192,13 @@ CellPurposes worthwhile_cells(const Machine& machine, const SearchSize& size, co
   return {prunes, !known.tried_precision && ambiguous > cost};
 }
 
-SearchChoice choose_method(const Machine& machine, const SearchSize& size, const SearchKnowledge& known,
+SearchChoice choose_method(const Machine& machine, const SearchSize& size, const SearchKnowledge& known, bool has_tree,
                            const std::optional<CellsShape>& cells) {
+  // Building is counted once for all searches: what they have taken so far is off its price.
+  const double build =
+      has_tree ? 0.0 : std::max(seconds(tree_build_cost(size), machine) - known.requested_seconds, 0.0);
   std::vector<Option> considered{option(SearchMethod::products, products_seconds(machine, size, known.ambiguous)),
-                                 option(SearchMethod::tree, seconds(tree_cost(size, known.share), machine))};
+                                 option(SearchMethod::tree, seconds(tree_cost(size, known.share), machine) + build)};
   // Of equal ones the tree: it computes no more than the products.
   SearchMethod method = considered[1].seconds > considered[0].seconds ? SearchMethod::products : SearchMethod::tree;
   std::string reason = fmt::format("a query compares {:.3g} % of the rows in a tree", 100 * known.share);

@@ -70,8 +70,8 @@ struct CellPurposes {
 };
 CellPurposes worthwhile_cells(const Machine& machine, const SearchSize& size, const SearchKnowledge& known);
 
-/// Requires that the share is known. cells: those that the rows have.
-SearchChoice choose_method(const Machine& machine, const SearchSize& size, const SearchKnowledge& known,
+/// Requires that the share is known. has_tree: a tree need not be built; cells: those that the rows have.
+SearchChoice choose_method(const Machine& machine, const SearchSize& size, const SearchKnowledge& known, bool has_tree,
                            const std::optional<CellsShape>& cells);
 
 /// The share of some queries that products leave ambiguous: `left` of them have no list, the others measured

@@ -153,9 +153,11 @@ SearchChoice choose_by_sample(const HeldRows<T>& held, const Queries& queries, c
     return only_products(machine, size, index, "so few pairs that finding another method would take longer");
   const bool tries_cells = index.cells == nullptr && worthwhile_cells(machine, size, index).any();
   if (!knows_share(index, size.neighbors) || tries_cells) sample_tree(held, queries, size);
-  if (index.cells == nullptr) return choose_method(machine, size, index, {});
+  const bool has_tree = !index.tree.is_empty();
+  if (index.cells == nullptr) return choose_method(machine, size, index, has_tree, {});
   if (forced.cells) return forced_method(SearchMethod::cells);
-  return choose_method(machine, size, index, CellsShape{std::ssize(index.cells->cells), index.cells->share});
+  return choose_method(machine, size, index, has_tree,
+                       CellsShape{std::ssize(index.cells->cells), index.cells->share});
 }
 
 }  // namespace
