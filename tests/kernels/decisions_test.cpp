@@ -220,11 +220,28 @@ TEST_CASE("a tree is built once it is worth it", "[decisions]") {
     known.neighbors = 10;
     known.share = share;
     known.requested_seconds = requested;
-    return cuda::choose_method(large_gpu(), {kMillion, 128, 2000, 10, false, true}, known, has_tree, {}).decision.method;
+    return cuda::choose_method(large_gpu(), {kMillion, 128, 2000, 10, false, true}, known, has_tree, {})
+        .decision.method;
   };
   CHECK(method(0.01, 0.0, true) == "tree");
   CHECK(method(0.01, 0.0, false) == "products");
   CHECK(method(0.01, 1.0, false) == "tree");  // so many searches before it
+}
+
+TEST_CASE("cells are found once what they save is worth it", "[decisions]") {
+  const auto finds = [](std::int64_t queries, double share, double ambiguous, double requested) {
+    cuda::SearchKnowledge known;
+    known.neighbors = 10;
+    known.share = share;
+    known.ambiguous = ambiguous;
+    known.too_dense = cuda::is_too_dense(ambiguous);
+    known.requested_seconds = requested;
+    return cuda::worthwhile_cells(large_gpu(), {kMillion, 128, queries, 10, false, true}, known, false).precision;
+  };
+  CHECK(!finds(2000, 0.12, 0.15, 0.0));  // clusters of unequal size
+  CHECK(finds(2000, 0.12, 0.15, 1.0));   // so many searches before it
+  CHECK(finds(kMillion, 0.12, 0.15, 0.0));
+  CHECK(!finds(2000, 0.0005, 0.43, 0.0));  // a table with a time stamp: the tree serves them
 }
 
 TEST_CASE("a query that visits many leaves of a tree is not waited for", "[decisions]") {
