@@ -10,6 +10,7 @@
 #include "data/format/column_choice.h"
 #include "data/io/utf8.h"
 #include "data/text/text_head.h"
+#include "data/text/text_number.h"
 #include "data/text/text_record.h"
 
 namespace kith::data {
@@ -174,50 +175,187 @@ std::string bits_in_column(const TextHead& head, std::int64_t column) {
                         : "$1");
 }
 
+namespace {
+
+/// The second line, of letters alone, as sequences of proteins and genes have them; empty if it is none.
+std::string_view sequence_below(std::string_view begin) {
+  take_until(begin, "\n");
+  std::string_view line = take_until(begin, "\n");
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  const bool is_one =
+      std::ranges::all_of(line, [](char c) { return is_letter(c) || c == '*' || c == '-' || c == '.'; });
+  return is_one ? line : std::string_view();
+}
+
+bool is_fasta(std::string_view begin) { return begin.starts_with('>') && !sequence_below(begin).empty(); }
+
+bool is_fastq(std::string_view begin) {
+  if (!begin.starts_with('@') || sequence_below(begin).empty()) return false;
+  take_until(begin, "\n");
+  take_until(begin, "\n");
+  return begin.starts_with('+');
+}
+
+/// Lines of fixed columns, of which the first words are known: coordinates stand from the 31st character on.
+bool is_pdb(std::string_view begin) {
+  constexpr std::string_view kRecords[] = {"HEADER    ", "TITLE     ", "REMARK ", "CRYST1",
+                                           "MODEL ",     "ATOM  ",     "HETATM"};
+  for (int line = 0; line < 1000 && !begin.empty(); ++line) {
+    const std::string_view record = take_until(begin, "\n");
+    const bool is_atom = record.starts_with("ATOM  ") || record.starts_with("HETATM");
+    if (is_atom) return record.size() >= 54 && record[34] == '.' && record[42] == '.' && record[50] == '.';
+    if (line == 0 && std::ranges::none_of(kRecords, [&](std::string_view r) { return record.starts_with(r); }))
+      return false;
+  }
+  return false;
+}
+
+/// Statements of accounts in the format of SWIFT: lines :20:, :25:, :61:.
+bool is_mt940(std::string_view begin) {
+  return (begin.starts_with(":20:") || begin.starts_with("{1:")) && begin.find("\n:61:") != begin.npos;
+}
+
+/// Molecules: the fourth line ends with the version of the format.
+bool is_molfile(std::string_view begin) {
+  for (int line = 0; line < 3; ++line) take_until(begin, "\n");
+  const std::string_view counts = take_until(begin, "\r\n");
+  return counts.ends_with("V2000") || counts.ends_with("V3000");
+}
+
+/// $GPGGA,123519,...
+bool is_nmea(std::string_view begin) { return begin.size() > 6 && begin[6] == ','; }
+bool is_cif(std::string_view begin) { return begin.find("\nloop_") != begin.npos; }
+bool is_ascii_ply(std::string_view begin) { return begin.find("\nformat ascii") != begin.npos; }
+bool is_stl(std::string_view begin) { return begin.find("facet normal") != begin.npos; }
+bool is_grid(std::string_view begin) {
+  return begin.find("\nnrows") != begin.npos || begin.find("\nNROWS") != begin.npos;
+}
+
+/// A text that begins like this in any case, or that `recognises` knows; with both, that fulfils both.
+struct TextKind {
+  std::string_view start = {};
+  bool (*recognises)(std::string_view begin) = nullptr;
+  const char* what = "";
+};
+
+constexpr const char* kPickle = "a Python pickle, which may run any program when it is loaded; save its arrays as .npy";
+constexpr const char* kToa5 =
+    "a TOA5 file of a Campbell logger, with lines above and below the names of its columns; leave them out: sed -e 1d "
+    "-e 3,4d IN > OUT.csv";
+constexpr const char* kSql = "a script of SQL; run it in a database, and export the table as CSV";
+constexpr const char* kMarkup = "an HTML or XML page; download or export the table itself, as CSV";
+constexpr const char* kQif =
+    "accounts in the format of Quicken (QIF); make a table of dates and amounts: awk 'BEGIN {print \"date,amount\"} "
+    "{sub(/\\r$/, \"\")} /^D/ {d = substr($0, 2); gsub(/ /, \"\", d); gsub(/\\047/, \"/\", d)} /^T/ {t = substr($0, "
+    "2); gsub(/,/, \"\", "
+    "t)} /^\\^/ {print d \",\" t}' IN > OUT.csv";
+constexpr const char* kSam =
+    "alignments of sequences (SAM); make a table of their places, qualities and lengths: sed '/^@/d' IN | cut -f 4,5,9 "
+    "> OUT";
+constexpr const char* kNmea =
+    "what a GPS receiver sends (NMEA); make a table of it: gpsbabel -t -i nmea -f IN -o unicsv -F OUT.csv";
+constexpr const char* kGff =
+    "places in a genome (GFF); make a table of where they begin and end: awk -F'\\t' '!/^#/ && NF > 8 {print $4 \",\" "
+    "$5}' IN > OUT.csv";
+constexpr const char* kPhone = "contacts or dates of a calendar; export them as CSV";
+
+constexpr TextKind kTextKinds[] = {
+    {.recognises = is_arff,
+     .what = "an ARFF file (--label-column names its class later); convert it: python3 -c \"import pandas, "
+             "scipy.io.arff as a; pandas.DataFrame(a.loadarff('IN')[0]).to_csv('OUT.csv', index=False)\""},
+    {.start = "(dp0\n", .what = kPickle},
+    {.start = "(lp0\n", .what = kPickle},
+    {.start = "ccopy_reg\n", .what = kPickle},
+    {.start = "cnumpy", .what = kPickle},
+    {.recognises = is_printed,
+     .what = "rows in brackets, as Python prints them; convert it: sed -e 's/array(//' -e 's/[][()]//g' -e 's/[,;] "
+             "*$//' IN > OUT"},
+    {.start = "\"TOA5\"", .what = kToa5},
+    {.start = "TOA5,", .what = kToa5},
+    {.recognises = is_word2vec,
+     .what = "vectors of word2vec below a line with their sizes; say --skip-lines 1 --id-column 1 --quote none"},
+    {.recognises = is_ruled,
+     .what =
+         "a table of Markdown or of a terminal, with rules; convert it: sed -e '/^[ |:+=-]*$/d' -e '/^(*[0-9]* rows* "
+         "*[a-z)]/d' -e 's/^ *| *//' -e 's/ *| *$//' IN > OUT"},
+    {.start = "\\begin{",
+     .what =
+         "a table of LaTeX; convert it: sed -e '/^ *\\\\[a-z]/d' -e 's/ *\\\\\\\\.*$//' -e 's/ *& */,/g' IN > OUT.csv"},
+    {.start = "insert into ", .what = kSql},
+    {.start = "create table ", .what = kSql},
+    {.start = "<!doctype", .what = kMarkup},
+    {.start = "<html", .what = kMarkup},
+    {.start = "<?xml", .what = kMarkup},
+    {.start = "<svg", .what = kMarkup},
+    {.start = "<table", .what = kMarkup},
+    {.start = "<body", .what = kMarkup},
+    {.start = "<meta", .what = kMarkup},
+    {.start = "<div", .what = kMarkup},
+    {.start = "{\\rtf", .what = "an RTF document; save the table in it as CSV"},
+    {.recognises = is_fasta,
+     .what = "sequences (FASTA), which are no points; make numbers of each first, such as counts of its k-mers"},
+    {.recognises = is_fastq,
+     .what = "sequences with qualities (FASTQ), which are no points; make numbers of each first, such as counts of its "
+             "k-mers"},
+    {.start = "##fileformat=VCF",
+     .what =
+         "variants of genes (VCF); this counts their alleles, in a row for each variant, of which --transpose makes "
+         "points "
+         "of the samples: awk -F'\\t' '!/^#/ {s = \"\"; for (i = 10; i <= NF; i++) {split($i, g, \":\"); s = s (i > 10 "
+         "? \",\" : \"\") (g[1] ~ /[.]/ ? \"\" : gsub(/[1-9]/, \"\", g[1]))} print s}' IN > OUT.csv"},
+    {.start = "##gff-version", .what = kGff},
+    {.start = "#!genome-build", .what = kGff},
+    {.start = "@HD\t", .what = kSam},
+    {.start = "@SQ\t", .what = kSam},
+    {.recognises = is_pdb,
+     .what =
+         "atoms of a molecule (PDB); make a table of their places: awk '/^(ATOM  |HETATM)/ {print substr($0, 31, 8) "
+         "\",\" substr($0, 39, 8) \",\" substr($0, 47, 8)}' IN > OUT.csv"},
+    {.start = "data_",
+     .recognises = is_cif,
+     .what = "atoms of a molecule or crystal (CIF); make a table of their places, where the columns are those of the "
+             "Protein Data Bank: awk '/^(ATOM|HETATM) / {print $11, $12, $13}' IN > OUT"},
+    {.recognises = is_molfile, .what = "molecules (MOL or SDF); make fingerprints of them: obabel IN -O OUT.fps"},
+    {.start = "!Type:", .what = kQif},
+    {.start = "!Account", .what = kQif},
+    {.start = "!Option:", .what = kQif},
+    {.recognises = is_mt940,
+     .what = "statements of accounts (MT940); make a table of dates and amounts: sed -nE -e "
+             "'s/^:61:(..)(..)(..)([0-9]{4})?(RC|D)[A-Z]?([0-9]+),([0-9]*).*/20\\1-\\2-\\3,-\\6.\\70/p' -e "
+             "'s/^:61:(..)(..)(..)([0-9]{4})?(RD|C)[A-Z]?([0-9]+),([0-9]*).*/20\\1-\\2-\\3,\\6.\\70/p' IN > OUT.csv"},
+    {.start = "OFXHEADER:",
+     .what = "statements of accounts (OFX); take the amounts: grep -o '<TRNAMT>[-+0-9.]*' IN | cut -c 9- > OUT"},
+    {.start = "ply\n",
+     .recognises = is_ascii_ply,
+     .what = "a point cloud (PLY); leave out its head: sed '1,/^end_header/d' IN > OUT"},
+    {.start = "# .PCD",
+     .what = "a point cloud (PCD); if its data are ascii, leave out its head: sed '1,/^DATA/d' IN > OUT"},
+    {.start = "solid ",
+     .recognises = is_stl,
+     .what = "a body of triangles (STL); take their corners: awk '/vertex/ {print $2, $3, $4}' IN > OUT"},
+    {.start = "ncols",
+     .recognises = is_grid,
+     .what = "a grid of Esri; leave out its head, which names the value of missing ones: sed '/^[A-Za-z]/d' IN > OUT"},
+    {.start = "$GP", .recognises = is_nmea, .what = kNmea},
+    {.start = "$GN", .recognises = is_nmea, .what = kNmea},
+    {.start = "BEGIN:VCARD", .what = kPhone},
+    {.start = "BEGIN:VCALENDAR", .what = kPhone},
+};
+
+}  // namespace
+
 std::string foreign_text(std::string_view begin) {
   begin = without_byte_order_mark(begin);
-  if (is_arff(begin)) {
-    return "an ARFF file (--label-column names its class later); convert it: python3 -c \"import pandas, scipy.io.arff "
-           "as a; "
-           "pandas.DataFrame(a.loadarff('IN')[0]).to_csv('OUT.csv', index=False)\"";
+  const std::string_view text = without_leading(begin, kSpace);
+  for (const TextKind& kind : kTextKinds) {
+    const bool begins = kind.start.empty() || begins_with(text, kind.start);
+    if (begins && (kind.recognises == nullptr || kind.recognises(begin))) return kind.what;
   }
-  for (const char* start : {"(dp0\n", "(lp0\n", "ccopy_reg\n", "cnumpy"}) {
-    if (begin.starts_with(start))
-      return "a Python pickle, which may run any program when it is loaded; save its arrays as .npy";
-  }
-  if (is_printed(begin)) {
-    return "rows in brackets, as Python prints them; convert it: sed -e 's/array(//' -e 's/[][()]//g' -e 's/[,;] *$//' "
-           "IN > OUT";
-  }
-  if (const Json json = json_of(begin); json != Json::none) {
-    return std::string("JSON") +
-           (json == Json::values ? " over many lines; write one line for each value: " : "; convert it: ") +
-           json_command(without_leading(begin, kSpace), json);
-  }
-  if (begin.starts_with("\"TOA5\"") || begin.starts_with("TOA5,")) {
-    return "a TOA5 file of a Campbell logger, with lines above and below the names of its columns; leave them out: sed "
-           "-e "
-           "1d -e 3,4d IN > OUT.csv";
-  }
-  if (is_word2vec(begin)) {
-    return "vectors of word2vec below a line with their sizes; say --skip-lines 1 --id-column 1 --quote none";
-  }
-  const std::string_view markup = without_leading(begin, kSpace);
-  if (is_ruled(begin)) {
-    return "a table of Markdown or of a terminal, with rules; convert it: sed -e '/^[ |:+=-]*$/d' -e '/^(*[0-9]* "
-           "rows* *[a-z)]/d' -e 's/^ *| *//' -e 's/ *| *$//' IN > OUT";
-  }
-  if (begins_with(markup, "\\begin{")) {
-    return "a table of LaTeX; convert it: sed -e '/^ *\\\\[a-z]/d' -e 's/ *\\\\\\\\.*$//' -e 's/ *& */,/g' IN > "
-           "OUT.csv";
-  }
-  if (begins_with(markup, "insert into ") || begins_with(markup, "create table ")) {
-    return "a script of SQL; run it in a database, and export the table as CSV";
-  }
-  for (const char* start : {"<!doctype", "<html", "<?xml", "<svg", "<table", "<body", "<meta", "<div"}) {
-    if (begins_with(markup, start)) return "an HTML or XML page; download or export the table itself, as CSV";
-  }
-  return "";
+  const Json json = json_of(text);
+  if (json == Json::none) return "";
+  return std::string("JSON") +
+         (json == Json::values ? " over many lines; write one line for each value: " : "; convert it: ") +
+         json_command(text, json);
 }
 
 }  // namespace kith::data

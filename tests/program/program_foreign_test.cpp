@@ -6,6 +6,7 @@
 
 #include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
+#include "tests/support/table_runs.h"
 
 using namespace kith::testing;
 using namespace std::string_literals;
@@ -226,4 +227,44 @@ TEST_CASE("cropped vector files are read as far as their name says, and answers 
     write_bytes(folder / name, answers);
     refuses(3, {"info", name}, {"the answers of a search within a radius", "numpy.savez('OUT.npz', counts="}, there);
   }
+}
+
+TEST_CASE("texts of other programs are named with the command that makes a table of them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  for (const auto& [text, said] :
+       {std::pair{">seq1 kinase\nMKVLAA\nGG\n>seq2\nMKV*\n"s, "sequences (FASTA)"},
+        std::pair{"@read1\r\nACGTN\r\n+\r\nIIII#\r\n"s, "sequences with qualities (FASTQ)"},
+        std::pair{"BEGIN:VCARD\nVERSION:3.0\nN:Doe\n"s, "contacts"},
+        std::pair{"$GPGGA,123519,4807.038,N\n$GPRMC,1235\n"s, "what a GPS receiver sends (NMEA)"},
+        std::pair{"\n  OpenBabel\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n"s, "molecules (MOL or SDF)"}}) {
+    INFO(said);
+    write_bytes(folder / "t.txt", text);
+    refuses(3, {"cluster", "t.txt", "-k", "1"}, {"t.txt: expected a table, such as CSV, found "s + said}, there);
+  }
+  const std::string bed = "chr1\tx\tgene\t1\t2\t.\t+\t.\tID=a\nchr1\tx\tgene\t3\t4\t.\t+\t.\tID=b\n";
+  for (const std::string& text :
+       {"##fileformat=VCFv4.2\n##source=x\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ta\tb\n"
+        "1\t9\tr\tA\tT\t9\tPASS\t.\tGT:DP\t1|1:9\t1/1/1:8\n1\t10\tr\tA\tT\t9\tPASS\t.\tGT:DP\t0/2|1:9\t1/2/1:8\n"s,
+        "##gff-version 3\n"s + bed, "#!genome-build GRCh38\n"s + bed,
+        "data_X\n#\nloop_\n_atom_site.x\nATOM 1 N N . ALA A 1 1 ? 1 2\nATOM 2 C C . ALA A 1 1 ? 3 4\n"s,
+        "ply\nformat ascii 1.0\nelement vertex 2\nend_header\n1 2\n3 4\n"s, "# .PCD v.7\nDATA ascii\n1 2\n3 4\n"s,
+        "ncols 2\nnrows 2\nxllcorner 0\n1 2\n3 4\n"s}) {
+    check_conversion(text, there);
+  }
+  const auto converted = [&](const std::string& text, const Words& options) {
+    INFO(text);
+    write_bytes(folder / "t.txt", text);
+    convert(run_kith({"cluster", "t.txt", "-k", "1"}, there), "t.txt", there);
+    return mean_of("OUT", there, options);
+  };
+  const std::vector<double> booked{19735.5, -1};
+  CHECK(converted("!Type:Bank\r\nD01/13/24\r\nT2,000.00\r\n^\r\nD1/14'24\r\nT-2002.00\r\n^\r\n",
+                  {"--encode", "date"}) == booked);
+  CHECK(converted(":20:X\n:25:1\n:61:240113C2000,NTRF\n:61:2401140114DR2002,00NTRF\n-\n", {"--encode", "date"}) ==
+        booked);
+  CHECK(converted("REMARK   4 X\n"
+                  "ATOM      1  N   ALA A   1      11.104  -6.134   0.504  1.00  0.00           N\n"
+                  "HETATM    2  O   HOH A   2    -111.104   6.134   0.496  1.00  0.00           O\n",
+                  {}) == std::vector<double>{-50, 0, 0.5});
 }

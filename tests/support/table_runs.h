@@ -10,11 +10,15 @@
 
 namespace kith::testing {
 
+/// A command line with more words.
+inline Words plus(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 /// The mean of the rows, by a run with these options.
 inline std::vector<double> mean_of(const std::string& file, const Setting& there, const Words& more = {}) {
-  Words words{"cluster", file, "-k", "1", "-q", "-f", "-o", "mean.h5"};
-  words.insert(words.end(), more.begin(), more.end());
-  done(words, there);
+  done(plus({"cluster", file, "-k", "1", "-q", "-f", "-o", "mean.h5"}, more), there);
   return values(there.folder + "mean.h5:/centroids");
 }
 
