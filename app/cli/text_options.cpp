@@ -193,15 +193,17 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
                              "index 0 or the result it is used with says otherwise.");
   index_base.no_effect = unless_any(set, data::is_svmlight, "no input that it describes is svmlight");
   set.choice(index_base, {"auto", "0", "1"}, common.index_base);
-  Option encode = option("--encode", "LIST",
-                         "Make features of columns of text: onehot (for each text a column of 0 and 1), onehot+missing "
-                         "(also one for missing values), ordinal (the "
-                         "place of the text in alphabetical order, or in that of size=S<M<L), date (days since 1970; "
-                         "dmy or mdy if day and month "
-                         "are unclear), yesno (1 and 0), unit (the number in 165 cm or $ 1.50; all "
-                         "rows have the same unit), time (hours of 08:30 or 1:23:45), none; for all such columns, for "
-                         "some, or both, as in "
-                         "date,onehot,size=ordinal.");
+  Option encode =
+      option("--encode", "LIST",
+             "Make features of columns of text: onehot (for each text a column of 0 and 1), onehot+missing "
+             "(also one for missing values), ordinal (the "
+             "place of the text in the order of a scale or of numbers that it knows, else of the alphabet, "
+             "or in that of size=S<M<L), date (days since 1970; "
+             "dmy or mdy if day and month "
+             "are unclear), yesno (1 and 0), unit (the number in 165 cm or $ 1.50; all "
+             "rows have the same unit), time (hours of 08:30, 08.30 or 1:23:45), none; for all such columns, for "
+             "some, or both, as in "
+             "date,onehot,size=ordinal.");
   encode.section = Section::preparation;
   encode.shown_default = "none";
   set.text(encode, common.encode);

@@ -64,8 +64,9 @@ inline bool is_one_number(Encode how) { return how >= Encode::date; }
 struct EncodeRule {
   std::string column;  // its name or number; empty: every column of such texts for which there is no other rule
   Encode how = Encode::none;
-  bool keeps_missing = false;           // of onehot: a missing value is a text like others, "missing"
-  std::vector<std::string> order = {};  // of ordinal: its texts; none: all that are found, in alphabetical order
+  bool keeps_missing = false;  // of onehot: a missing value is a text like others, "missing"
+  std::vector<std::string> order =
+      {};  // of ordinal: its texts; none: all that are found, in a known order or that of the alphabet
 };
 
 /// How rows are held: in the type of their class or as float64: as they are, scaled to length 1, less their mean and

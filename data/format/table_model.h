@@ -17,7 +17,7 @@ struct ColumnModel {
   std::string name = {};                // in the table; empty: the table names no columns
   std::int64_t number = 0;              // in the table, counted from 1
   Encode how = Encode::none;            // none: numbers
-  std::vector<std::string> texts = {};  // of ordinal and onehot, in ascending order; the unit
+  std::vector<std::string> texts = {};  // of ordinal and onehot, in their order; the unit
   /// What replaces a missing value, one number for each feature; empty: rows that lack it are no points.
   std::vector<double> fill = {};
 

@@ -34,6 +34,7 @@ struct ColumnProfile {
   std::string number_options;      // that read every value as a number, if the options of the table do not
   std::uint64_t fingerprint = 0;   // equal of columns with the same text in each row
   bool is_code = false;            // its numbers have leading zeros, as 01234 has
+  bool is_ordered = false;         // its few texts are answers of a scale, or ranges
   std::string far_value;           // a number such as -999, far from all others, which are between these; empty: none
   std::pair<double, double> rest;
   std::string date_order;               // of a date, if both orders can be read and differ: "day or month first"

@@ -12,7 +12,7 @@
 #include "data/io/quoted.h"
 #include "data/text/text_number.h"
 #include "data/text/text_refusal.h"
-#include "data/text/text_values.h"
+#include "data/text/text_words.h"
 
 namespace kith::data {
 
@@ -94,9 +94,10 @@ void refuse_row_of_words(const std::string& name, std::int64_t line) {
                                  line, line - 1));
 }
 
-void remark_on_total(const InputBytes& input, TextHead& head, const TextIndex& index) {
+std::vector<std::string> remarks_on_totals(const InputBytes& input, TextHead& head, const TextIndex& index) {
   constexpr std::int64_t kLeastRows = 5;
-  if (index.rows < kLeastRows) return;
+  std::vector<std::string> totals;
+  if (index.rows < kLeastRows) return totals;
   Matrix<std::byte> buffer;
   std::string_view last;
   std::int64_t line_of_last = 0;
@@ -118,19 +119,21 @@ void remark_on_total(const InputBytes& input, TextHead& head, const TextIndex& i
       const auto has_it = [&](const TextHead::Sample& row) {
         return row.line != line && j < row.fields.size() && row.fields[j] == fields[j];
       };
-      const bool is_total = says_total(fields[j]) && std::ranges::none_of(head.samples, has_it);
+      const bool is_total = says_total_or_mean(fields[j]) && std::ranges::none_of(head.samples, has_it);
       const bool is_note = line == line_of_last && is_among_numbers(fields[j], j);
       if (!is_total && !is_note) continue;
-      head.remarks.push_back(fmt::format("the {} row has '{}' in {}; if it {}, leave it out: {} IN > OUT", which,
-                                         quoted(fields[j], 40), show_column(head.names, static_cast<std::int64_t>(j)),
-                                         is_total ? "holds sums or means of other rows" : "is a note below the table",
-                                         command));
+      (is_total ? totals : head.remarks)
+          .push_back(fmt::format("the {} row has '{}' in {}; if it {}, leave it out: {} IN > OUT", which,
+                                 quoted(fields[j], 40), show_column(head.names, static_cast<std::int64_t>(j)),
+                                 is_total ? "holds sums or means of other rows" : "is a note below the table",
+                                 command));
       return;
     }
   };
   const TextHead::Sample& first = head.samples.front();
   remark_on(first.fields, "first", first.line, fmt::format("sed {}d", first.line));
   remark_on(fields_of(last, head.syntax), "last", line_of_last, fmt::format("head -n {}", line_of_last - 1));
+  return totals;
 }
 
 }  // namespace kith::data

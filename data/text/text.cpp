@@ -26,6 +26,7 @@
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
+#include "data/text/text_words.h"
 
 namespace kith::data {
 namespace {
@@ -67,7 +68,7 @@ class TextSource final : public PointSource {
     }
     if (missing_ == Missing::keep || options.model) missing_numbers_ = numbers_among(options.missing_texts);
     index_ = index_text(input_, head_);
-    if (is_whole_) remark_on_total(input_, head_, index_);
+    if (is_whole_) totals_ = remarks_on_totals(input_, head_, index_);
     if (!encodings_.empty()) find_encoded_texts(input_, head_, index_, names_, options, encodings_);
     std::size_t encoded = 0;
     for (const std::int64_t column : choice_.points) {
@@ -212,6 +213,7 @@ class TextSource final : public PointSource {
   bool all_keep_missing_ = false;          // a missing value is one like others in every column
   std::vector<std::vector<double>> fill_;  // for each column of the file, of its features; empty: none
   mutable TextNotes notes_{head_};
+  std::vector<std::string> totals_;  // remarks on the first and the last row
   mutable std::mutex judging_;
   mutable std::set<std::int64_t> judged_;  // columns whose style has been compared with that of the model
   std::vector<double> missing_numbers_;    // those of ReadOptions::missing_texts
@@ -264,15 +266,10 @@ std::vector<std::string> TextSource::remarks() const {
                     is_whole_ ? fmt::format("line {} is", head_.not_utf8) : "some lines are"));
   }
   for (std::string& remark : marks_.remarks(head_, doubtful_)) remarks.push_back(std::move(remark));
-  for (const ColumnEncoding& encoding : encodings_) {
-    if (encoding.how() != Encode::ordinal || encoding.has_given_texts() || std::ssize(encoding.texts()) < 3) continue;
-    remarks.push_back(fmt::format(
-        "{}: the places of its texts are those of the alphabet, {}; if they have another order, say it: --encode "
-        "'{}=low<medium<high'",
-        show_column(head_.names, encoding.column()), show_list(encoding.texts(), 5),
-        option_text(head_.names, encoding.column())));
+  for (std::string& remark : remarks_on_encodings(head_, numbers_of(choice_.points, encodings_), encodings_)) {
+    remarks.push_back(std::move(remark));
   }
-  for (std::string& remark : notes_.remarks(head_, index_.rows)) remarks.push_back(std::move(remark));
+  for (std::string& remark : notes_.remarks(head_, index_.rows, totals_)) remarks.push_back(std::move(remark));
   return remarks;
 }
 
@@ -331,6 +328,7 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
                          : is_one_number(encoding.how())  ? "a date"
                                                           : "a text";
   std::string text = take_text(cursor, place, expected);
+  if (may_say_total(text)) notes_.add(TextNotes::total, place.line, place.column, text);
   is_present = is_present || all_keep_missing_ || !is_missing(head_, text);
   if (encoding.keeps_missing() && is_missing(head_, text)) text = kMissingCategory;
   const std::int64_t found = is_one_number(encoding.how()) ? -1 : encoding.place(text);
@@ -431,7 +429,8 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     const std::int64_t target = target_[static_cast<std::size_t>(j)];
     if (target < 0) {
       if (target == kSkipped) {
-        cursor.take();
+        const Field field = cursor.take();
+        if (may_say_total(field.text)) notes_.add(TextNotes::total, line, j, field.text);
       } else {
         changed += encode(cursor, {line, j, record}, target, row, is_present);
       }
@@ -561,7 +560,7 @@ std::vector<DatasetInfo> list_text(const Location& location, const ReadOptions& 
   const InputBytes input = open_text_bytes(location, options.scratch);
   TextHead head = read_head(input, options);
   const TextIndex index = index_text(input, head);
-  remark_on_total(input, head, index);
+  for (std::string& remark : remarks_on_totals(input, head, index)) head.remarks.push_back(std::move(remark));
   DatasetInfo info{.shape = {index.rows, head.columns},
                    .type = "text",
                    .layout = name_of_delimiter(head.syntax.delimiter),

@@ -22,6 +22,7 @@
 #include "data/io/scratch_file.h"
 #include "data/io/stream_bytes.h"
 #include "data/text/text_number.h"
+#include "data/text/text_order.h"
 #include "data/text/text_refusal.h"
 
 namespace kith::data {
@@ -303,7 +304,11 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
                                how == Encode::unit ? "numbers with a unit" : "texts", show_column(head.names, column),
                                how == Encode::unit ? "none" : "missing values only", option_text(head.names, column)));
     }
-    found.encoding->set_texts({found.texts.begin(), found.texts.end()});
+    std::vector<std::string> texts(found.texts.begin(), found.texts.end());
+    if (how == Encode::ordinal) {
+      if (TextOrder order = known_order(texts); !order.texts.empty()) texts = std::move(order.texts);
+    }
+    found.encoding->set_texts(std::move(texts));
   }
 }
 
@@ -357,6 +362,47 @@ std::vector<std::int64_t> numbers_of(std::vector<std::int64_t> columns, const st
   for (const ColumnEncoding& encoding : encodings) encoded.insert(encoding.column());
   std::erase_if(columns, [&encoded](std::int64_t column) { return encoded.count(column) > 0; });
   return columns;
+}
+
+namespace {
+
+/// The first of the numbers of a column such as 08.30, if all of the first rows may be times of day; empty for others.
+std::string time_among_numbers(const TextHead& head, std::int64_t column) {
+  std::string first;
+  for (const TextHead::Sample& row : head.samples) {
+    if (column >= std::ssize(row.fields)) return "";
+    const std::string& field = row.fields[static_cast<std::size_t>(column)];
+    if (is_missing(head, field)) continue;
+    if (!is_time_with_point(field)) return "";
+    const bool is_padded = field[0] == '0' && field[1] != '.';  // as numbers are not
+    if (is_padded && first.empty()) first = field;
+  }
+  return first;
+}
+
+}  // namespace
+
+std::vector<std::string> remarks_on_encodings(const TextHead& head, const std::vector<std::int64_t>& numbers,
+                                              const std::vector<ColumnEncoding>& encodings) {
+  std::vector<std::string> remarks;
+  for (const std::int64_t j : numbers) {
+    const std::string time = head.numbers.is_plain() ? time_among_numbers(head, j) : "";
+    if (time.empty()) continue;
+    remarks.push_back(fmt::format(
+        "{} holds numbers such as {}, which were read as decimals; if they are times of day, say --encode {}=time",
+        show_column(head.names, j), time, option_text(head.names, j)));
+    break;
+  }
+  for (const ColumnEncoding& encoding : encodings) {
+    if (encoding.how() != Encode::ordinal || encoding.has_given_texts() || std::ssize(encoding.texts()) < 3) continue;
+    if (!known_order(encoding.texts()).texts.empty()) continue;
+    remarks.push_back(fmt::format(
+        "{}: the places of its texts are those of the alphabet, {}; if they have another order, say it: --encode "
+        "'{}=low<medium<high'",
+        show_column(head.names, encoding.column()), show_list(encoding.texts(), 5),
+        option_text(head.names, encoding.column())));
+  }
+  return remarks;
 }
 
 namespace {

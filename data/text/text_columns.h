@@ -116,6 +116,10 @@ std::vector<std::string> names_for(const TextHead& head);
 /// The columns that are not encoded.
 std::vector<std::int64_t> numbers_of(std::vector<std::int64_t> columns, const std::vector<ColumnEncoding>& encodings);
 
+/// On texts that have the order of the alphabet, and on the first of these columns of numbers that may be times.
+std::vector<std::string> remarks_on_encodings(const TextHead& head, const std::vector<std::int64_t>& numbers,
+                                              const std::vector<ColumnEncoding>& encodings);
+
 /// The bytes of a text file or of standard input, inflated. Throws Error(data) if they are not text in UTF-8, or if the
 /// location has a dataset.
 InputBytes open_text_bytes(const Location& location, const std::string& scratch);

@@ -9,8 +9,14 @@
 #include "data/format/column_choice.h"
 #include "data/io/quoted.h"
 #include "data/text/text_number.h"
+#include "data/text/text_words.h"
 
 namespace kith::data {
+namespace {
+
+constexpr std::int64_t kMostTotals = 10'000;  // rows that are counted
+
+}  // namespace
 
 std::vector<std::string> ColumnMarks::remarks(const TextHead& head, std::vector<std::int64_t> doubtful) const {
   NumberMarks all;
@@ -45,15 +51,18 @@ TextNotes::TextNotes(const TextHead& head) {
 }
 
 void TextNotes::add(Kind kind, std::int64_t line, std::int64_t column, std::string_view text) {
+  if (kind == total && !says_total(text)) return;
   Noted& first = first_[kind];
   const auto of_column = [column](const std::vector<char>& flags) {
     return flags[static_cast<std::size_t>(column)] != 0;
   };
   const std::int64_t noted = first.line;
-  if (kind != unknown && noted > 0 && noted < line) return;
+  const bool counts = kind == unknown || kind == total;
+  if (!counts && noted > 0 && noted < line) return;
   if ((kind == exponent && !of_column(is_whole_)) || (kind == truth && !of_column(is_number_))) return;
   const std::lock_guard lock(mutex_);
   if (kind == unknown) unknown_lines_.insert(line);
+  if (kind == total && std::ssize(total_lines_) <= kMostTotals) total_lines_.insert(line);
   if (first.line > 0 && std::pair(first.line.load(), first.column) <= std::pair(line, column)) return;
   first.line = line;
   first.column = column;
@@ -65,15 +74,21 @@ std::int64_t TextNotes::unknown_rows() const {
   return std::ssize(unknown_lines_);
 }
 
-std::vector<std::string> TextNotes::remarks(const TextHead& head, std::int64_t rows) const {
+std::vector<std::string> TextNotes::remarks(const TextHead& head, std::int64_t rows,
+                                            std::vector<std::string> totals) const {
   constexpr std::size_t kShownBytes = 40;
   const std::lock_guard lock(mutex_);
   std::vector<std::string> remarks;
+  // Where half of the rows have such a word, it is a value like others.
+  const std::int64_t sums = std::ssize(total_lines_);
+  const bool between = sums > std::ssize(totals) && 2 * sums < rows && sums <= kMostTotals;
+  if (!between) remarks = std::move(totals);
   const auto remark = [&](Kind kind, const auto& words) {
     const Noted& noted = first_[kind];
     if (noted.line == 0) return;
     remarks.push_back(words(fmt::format("line {}, {}", noted.line.load(), show_column(head.names, noted.column)),
                             quoted(noted.text, kShownBytes), option_text(head.names, noted.column)));
+    if (remarks.back().empty()) remarks.pop_back();
   };
   remark(open_end, [](const std::string& place, const std::string& text, const std::string&) {
     return fmt::format(
@@ -99,6 +114,17 @@ std::vector<std::string> TextNotes::remarks(const TextHead& head, std::int64_t r
   remark(truth, [](const std::string& place, const std::string& text, const std::string&) {
     return fmt::format("{}: '{}' stands among numbers, and was read as {}; correct the line if it means something else",
                        place, text, text.starts_with('T') || text.starts_with('t') ? 1 : 0);
+  });
+  remark(total, [&](const std::string& place, const std::string& text, const std::string&) {
+    constexpr std::int64_t kMostListed = 20;
+    const std::string lines = fmt::format("{}d", fmt::join(total_lines_, "d;"));
+    return !between
+               ? ""
+               : fmt::format(
+                     "{} row{} a word for sums, the first in {}: '{}'; if {} sums of other rows, leave {} "
+                     "out{}",
+                     sums, sums == 1 ? " has" : "s have", place, text, sums == 1 ? "it holds" : "they hold",
+                     sums == 1 ? "it" : "them", sums <= kMostListed ? fmt::format(": sed '{}' IN > OUT", lines) : "");
   });
   remark(unknown, [&](const std::string& place, const std::string& text, const std::string&) {
     const bool is_one = unknown_lines_.size() == 1;

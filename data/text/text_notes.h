@@ -45,14 +45,16 @@ class ColumnMarks {
 /// The first value of each kind in the file, whatever the order in which threads read its rows, perhaps several times.
 class TextNotes {
  public:
-  enum Kind { open_end, of_accounts, rounded, exponent, truth, unknown };
+  enum Kind { open_end, of_accounts, rounded, exponent, truth, unknown, total };
   explicit TextNotes(const TextHead& head);
-  /// exponent: only in columns whose first rows hold whole numbers and exponents alone; truth: only among numbers.
+  /// exponent: only in columns whose first rows hold whole numbers and exponents alone; truth: only among numbers;
+  /// total: for any text that is no point.
   void add(Kind kind, std::int64_t line, std::int64_t column, std::string_view text);
   /// How many rows have a value that the model does not know.
   std::int64_t unknown_rows() const;
-  /// A sentence for each kind. `rows`: of the table.
-  std::vector<std::string> remarks(const TextHead& head, std::int64_t rows) const;
+  /// A sentence for each kind. `rows`: of the table; `totals`: remarks on totals in its first and last row, which stand
+  /// where no others are.
+  std::vector<std::string> remarks(const TextHead& head, std::int64_t rows, std::vector<std::string> totals) const;
 
  private:
   struct Noted {
@@ -62,8 +64,8 @@ class TextNotes {
   };
   std::vector<char> is_whole_, is_number_;  // the first rows of each column
   mutable std::mutex mutex_;
-  std::array<Noted, unknown + 1> first_;
-  std::set<std::int64_t> unknown_lines_;
+  std::array<Noted, total + 1> first_;
+  std::set<std::int64_t> unknown_lines_, total_lines_;
 };
 
 }  // namespace kith::data

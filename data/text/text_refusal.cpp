@@ -16,7 +16,9 @@
 #include "data/io/quoted.h"
 #include "data/text/number_marks.h"
 #include "data/text/text_number.h"
+#include "data/text/text_order.h"
 #include "data/text/text_values.h"
+#include "data/text/text_words.h"
 
 namespace kith::data {
 
@@ -83,15 +85,18 @@ std::string remedy_for_dates(const TextHead& head, std::int64_t column, const st
   return date_readings(text).any() ? option : "write them as 2024-12-31, and " + option;
 }
 
-/// What --encode makes numbers of the first rows of a column with: "time" of times of day or durations, "unit" of
-/// numbers with one unit, of which `number` is the first that the style of the table does not read; empty for others.
+/// What --encode makes numbers of the first rows of a column with: "time" of times of day or durations, "ordinal" of
+/// answers of a scale, "unit" of numbers with one unit, of which `number` is the first that the style of the table does
+/// not read; empty for others.
 std::string number_rule(const TextHead& head, std::int64_t column, std::string& number) {
   std::set<std::string> units;  // empty: of a value without one
+  std::set<std::string> texts;
   bool times = true;
   for (const TextHead::Sample& row : head.samples) {
     const std::string text = column < std::ssize(row.fields) ? row.fields[static_cast<std::size_t>(column)] : "";
     if (is_missing(head, text)) continue;
     times = times && parse_time(text);
+    texts.insert(text);
     const UnitText unit = split_unit(text);
     const bool is_plain = !plain_number(unit.number, head.numbers).empty();
     const bool has_unit = is_plain || !style_options(unit.number).empty();
@@ -99,11 +104,12 @@ std::string number_rule(const TextHead& head, std::int64_t column, std::string& 
     units.insert(has_unit ? unit.unit : "");
   }
   const bool is_unit = units.size() == 1 && !units.begin()->empty();
-  return units.empty() ? "" : is_unit ? "unit" : times ? "time" : "";
+  if (units.empty() || is_unit || times) return units.empty() ? "" : is_unit ? "unit" : "time";
+  return known_order({texts.begin(), texts.end()}).is_sure ? "ordinal" : "";
 }
 
-/// The options that make numbers of those of the columns that hold times, or numbers with a unit, "--encode price=unit
-/// --thousands comma", and leave out the others; empty if none does.
+/// The options that make numbers of those of the columns that hold times, answers of a scale, or numbers with a unit,
+/// "--encode price=unit --thousands comma", and leave out the others; empty if none does.
 std::string unit_options(const TextHead& head, const std::vector<std::int64_t>& columns) {
   std::vector<std::string> encoded;
   std::vector<std::int64_t> others;
@@ -361,6 +367,11 @@ std::string na_values(std::vector<std::string> marks) { return fmt::format("--na
                                const ReadOptions& options) {
   std::string remedy = "correct it";
   if (points.size() > 1) remedy += ", or leave the column out with " + drop_option(head, {faults.column});
+  std::string number;
+  const std::string rule = number_rule(head, faults.column, number);
+  const char* drop = faults.missing > 0 && options.missing == Missing::offer ? " --nan drop" : "";
+  if (rule == "ordinal" || (rule == "time" && parse_time(faults.word())))
+    remedy += fmt::format(", or say --encode {}={}{}", option_text(head.names, faults.column), rule, drop);
   const bool may_mark = may_be_marks(faults) && options.missing != Missing::refuse;
   if (may_mark && (options.fill != Fill::none || any_row_stays(input, head, index, points))) {
     std::vector<std::string> marks = options.missing_texts;

@@ -92,8 +92,9 @@ void refuse_lines_before(const InputBytes& input, const TextHead& head);
 /// "; or, if the table ends above it, cut it off: ..." for a line among the last ones; empty for others.
 std::string or_cut(const InputBytes& input, const TextHead& head, const TextIndex& index, std::int64_t line);
 
-/// Adds a remark if the first or the last row has a word for sums, or the last one a word in a column of numbers.
-void remark_on_total(const InputBytes& input, TextHead& head, const TextIndex& index);
+/// Remarks on the first and the last row that have a word for sums. Adds one to those of the table if the last row has
+/// another word in a column of numbers.
+std::vector<std::string> remarks_on_totals(const InputBytes& input, TextHead& head, const TextIndex& index);
 
 // All columns of a text table that cannot be points as they are, in one message with the options that read the table.
 

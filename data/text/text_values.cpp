@@ -1,14 +1,11 @@
 // Reads dates from left to right; std::chrono knows the calendar.
 #include "data/text/text_values.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 
 #include "data/io/utf8.h"
@@ -78,15 +75,14 @@ class Scanner {
     text_.remove_prefix(text.size());
     return true;
   }
-  /// Takes AM or PM in any case: 0 or 12 hours.
+  /// Takes AM, PM, a.m. or p.m. in any case: 0 or 12 hours.
   std::optional<int> half_of_day() {
-    if (text_.size() < 2) return std::nullopt;
-    const char first = static_cast<char>(std::toupper(static_cast<unsigned char>(text_[0])));
-    if ((first != 'A' && first != 'P') || std::toupper(static_cast<unsigned char>(text_[1])) != 'M') {
-      return std::nullopt;
+    for (const std::string_view half : {"am", "pm", "a.m.", "p.m."}) {
+      if (lower_case(text_.substr(0, half.size())) != half) continue;
+      text_.remove_prefix(half.size());
+      return half[0] == 'p' ? 12 : 0;
     }
-    text_.remove_prefix(2);
-    return first == 'P' ? 12 : 0;
+    return std::nullopt;
   }
 
  private:
@@ -403,12 +399,33 @@ std::optional<TimeText> take_clock(Scanner& scanner, int first) {
   return scanner.at_end() ? std::optional(time) : std::nullopt;
 }
 
+/// Whether it stands behind a time of day: 8.30 pm is half past eight, and 8.30 Uhr.
+bool is_behind_time(std::string_view word) {
+  const std::string lower = lower_case(word);
+  return lower == "am" || lower == "pm" || lower == "a.m." || lower == "p.m." || lower == "uhr";
+}
+
 }  // namespace
+
+bool is_time_with_point(std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (point == 0 || point > 2 || text.size() != point + 3) return false;
+  const auto digits = [&text](std::size_t at, std::size_t count) {
+    return std::ranges::all_of(text.substr(at, count), is_decimal_digit);
+  };
+  const bool is_hour = point == 1 || text[0] < '2' || (text[0] == '2' && text[1] < '4');
+  return digits(0, point) && digits(point + 1, 2) && is_hour && text[point + 1] < '6';
+}
 
 std::optional<TimeText> parse_time(std::string_view text) {
   constexpr std::size_t kLongest = 40;
   if (text.size() > kLongest || text.find_first_of("0123456789") == text.npos) return std::nullopt;
-  const std::string lower = lower_case(without_blanks(text));
+  std::string lower = lower_case(without_blanks(text));
+  const std::size_t point = std::min(lower.find('.'), lower.size()), behind = std::min(point + 3, lower.size());
+  const std::string_view word = without_blanks(std::string_view(lower).substr(behind));
+  const bool has_point =
+      is_time_with_point(std::string_view(lower).substr(0, behind)) && (word.empty() || is_behind_time(word));
+  if (has_point) lower[point] = ':';
   Scanner scanner(lower);
   double sign = scanner.take('-') ? -1.0 : 1.0, last = 0.0;
   const bool is_iso = scanner.take('p');
@@ -513,64 +530,13 @@ UnitText split_unit(std::string_view text) {
   }
   if (before.empty() == behind.empty()) return {};
   const std::string_view unit = before.empty() ? behind : before;
-  const bool is_half = lower_case(unit) == "am" || lower_case(unit) == "pm";  // of a day
-  const bool is_unit = before.empty()
-                           ? !is_half && unit.size() <= kLongest && unit.find_first_of(" \t,;\"'()=") == unit.npos &&
-                                 std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
-                           : is_currency(unit);
+  const bool is_unit = before.empty() ? !is_behind_time(unit) && unit.size() <= kLongest &&
+                                            unit.find_first_of(" \t,;\"'()=") == unit.npos &&
+                                            std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
+                                      : is_currency(unit);
   if (!is_unit || (in_parentheses && (!sign.empty() || !(is_currency(unit) || unit == "%")))) return {};
   if (in_parentheses) sign = "-";
   return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};
-}
-
-MissingWord missing_word(std::string_view text) {
-  constexpr const char* kZeros[] = {"none", "nil", "zero", "no", "keine", "kein", "never", "nie", "aucun", "free"};
-  constexpr const char* kUsual[] = {"-",    "--",   "---",     "\xe2\x80\x93", "\xe2\x80\x94", "k.a.",         "k. a.",
-                                    "n.v.", "n/v",  "unknown", "unbekannt",    "not given",    "keine angabe", "*",
-                                    "nd",   "n.d.", "n.b.",    "s/d",          "not available"};
-  const std::string plain = lower_case(text);
-  const auto is_one_of = [&plain](const auto& list) {
-    return std::find(std::begin(list), std::end(list), plain) != std::end(list);
-  };
-  const bool can_be_named = text.size() <= 20 && text.find_first_of(",'\"\n") == text.npos;
-  const auto first =
-      std::ranges::find_if(text, [](unsigned char c) { return c < 0x80 && std::strchr("<>=~+-$( ", c) == nullptr; });
-  const bool has_value = first != text.end() && is_decimal_digit(*first);  // "<12", "5 - very good"
-  if (!can_be_named || has_value || says_total(text)) return MissingWord::no;
-  if (text.find_first_of("0123456789") != text.npos) return MissingWord::code;
-  return is_one_of(kZeros) ? MissingWord::zero : is_one_of(kUsual) ? MissingWord::usual : MissingWord::perhaps;
-}
-
-bool says_total(std::string_view text) {
-  constexpr std::string_view kWords[] = {
-      "total",       "totals",       "grand total",   "subtotal", "sum",      "summe",   "gesamt",        "somme",
-      "gesamtsumme", "suma",         "zwischensumme", "totale",   "totales",  "average", "total general", "mean",
-      "mittelwert",  "durchschnitt", "moyenne",       "media",    "promedio", "median"};
-  const std::string word = lower_case(text.substr(0, text.find_last_not_of(" :") + 1));
-  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
-}
-
-bool names_date(const std::string& name) {
-  const std::string lower = lower_case(name);
-  for (const char* word : {"date", "datum", "fecha", "day", "yyyymmdd", "ymd"}) {
-    if (lower.find(word) != lower.npos) return true;
-  }
-  for (const char* word : {"tag", "dt", "jour", "dia", "data"}) {
-    if (lower == word || lower.ends_with(std::string("_") + word)) return true;
-  }
-  return false;
-}
-
-bool names_identifier(const std::string& name) {
-  const std::string lower = lower_case(name);
-  for (const char* word : {"id", "uuid", "guid", "rowid", "index", "key"}) {
-    if (lower == word) return true;
-  }
-  for (const char* end : {"_id", "-id", " id", ".id", "_uuid", "_guid", "_key"}) {
-    if (lower.ends_with(end)) return true;
-  }
-  return name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID")) &&
-         std::islower(static_cast<unsigned char>(name[name.size() - 3])) != 0;
 }
 
 }  // namespace kith::data

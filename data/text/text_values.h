@@ -31,13 +31,16 @@ std::optional<double> parse_date(std::string_view text, DateOrder order);
 std::optional<double> parse_yes_no(std::string_view text);
 
 /// Hours, of a time of day or a duration: 08:30, 8:30 PM, 08:30 Uhr, 26:10:05.5, 8h30, 1 h 30 min, PT5M, P1DT2H, 2 days
-/// 01:30:00, -1 days +23:00:00. Two numbers are hours and minutes, or minutes and seconds if the last one has a
-/// fraction: 1:20.05. Nothing for others, and for dates.
+/// 01:30:00, -1 days +23:00:00; also 08.30 and 8.30 PM, whose minutes have two digits. Two numbers are hours and
+/// minutes, or minutes and seconds if the last one has a fraction: 1:20.05. Nothing for others, and for dates.
 struct TimeText {
   double hours = 0.0;
   bool is_clear = true;  // false: of two numbers, such as 59:30, which are minutes and seconds beside 1:02:03
 };
 std::optional<TimeText> parse_time(std::string_view text);
+
+/// Whether the text is 8.30, 08.30 or 17.45, which may be a number or a time of day.
+bool is_time_with_point(std::string_view text);
 
 /// A number with a unit behind it, or a currency before or behind it: "-1.435,43 kg" is "-1.435,43" and "kg". Both are
 /// empty if the text is none. Whether the number is one depends on the style of the table.
@@ -55,18 +58,5 @@ bool stands_for_no_date(std::string_view text);
 
 /// What parse_yes_no() reads, for messages.
 inline constexpr const char* kYesNoWords = "yes/no, true/false, y/n, t/f, on/off, ja/nein, oui/non, si/no, 1/0";
-
-/// Whether a word among numbers stands for a missing value: no, as "<12" and Total do not; if the user says so, as a
-/// code of letters and digits may; hardly, since it means zero; perhaps; or usually.
-enum class MissingWord { no, code, zero, perhaps, usual };
-MissingWord missing_word(std::string_view text);
-
-/// Whether people write it beside sums or means of the rows of a table: Total, Summe:, Average.
-bool says_total(std::string_view text);
-
-/// Whether the name says that the column holds dates: date, OrderDate, geburtsdatum.
-bool names_date(const std::string& name);
-/// Whether the name is one that people give to what identifies a row: id, customer_id, orderId, uuid.
-bool names_identifier(const std::string& name);
 
 }  // namespace kith::data

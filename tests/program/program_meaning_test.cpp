@@ -468,6 +468,19 @@ TEST_CASE("a total, a note below the table and whole numbers that were rounded a
   CHECK(done({"info", "t.csv"}, there).out.find("the last row has 'Total'") != std::string::npos);
   write_bytes(folder / "t.csv", "name,x\nTotal,10\n" + rows.substr(7));
   CHECK(done({"cluster", "t.csv", "-k", "1", "--drop-columns", "name"}, there).says("leave it out: sed 2d IN > OUT"));
+  // Between the rows as well, unless so many rows say it that it is a value like others.
+  const std::string groups = "name,x\na,1\nb,2\nNorth Total,3\nc,3\nd,4\ne,6\nSouth Total,13\n";
+  for (const std::string& end : {""s, "Grand Total,16\n"s}) {
+    write_bytes(folder / "t.csv", groups + end + "f,1\n");
+    for (const Words& words :
+         {Words{"--drop-columns", "name"}, Words{"--id-column", "name"}, Words{"--encode", "onehot"}}) {
+      const Outcome sums = done(plus({"cluster", "t.csv", "-k", "1"}, words), there);
+      CHECK(sums.says(end.empty() ? "2 rows have a word for sums, the first in line 4, column 1 ('name'): 'North Total'"
+                                  : "leave them out: sed '4d;8d;9d' IN > OUT"));
+    }
+  }
+  write_bytes(folder / "t.csv", "name,x\nTotal,1\nRest,2\nTotal,3\nRest,3\nTotal,4\nRest,6\n");
+  CHECK(!done({"cluster", "t.csv", "-k", "1", "--drop-columns", "name"}, there).says("sums"));
   write_bytes(folder / "t.csv", rows + "e,5\n");
   CHECK(!done({"cluster", "t.csv", "-k", "1", "--drop-columns", "name"}, there).says("the last row"));
   write_bytes(folder / "t.csv", "n,x\n1,1\n2,2\n3,3\n4,4\nSource: an office,2024\n");

@@ -438,6 +438,10 @@ TEST_CASE("times of day and durations become hours, and unclear ones are asked a
                                                   {"12:15 am", 0.25},
                                                   {"8pm", 20},
                                                   {"08:30 Uhr", 8.5},
+                                                  {"08.30", 8.5},
+                                                  {"8.30 PM", 20.5},
+                                                  {"17.45 Uhr", 17.75},
+                                                  {"8.30 h", 8.3},
                                                   {"8h30", 8.5},
                                                   {"1:30:00", 1.5},
                                                   {"26:00:36", 26.01},
@@ -458,7 +462,8 @@ TEST_CASE("times of day and durations become hours, and unclear ones are asked a
     write_bytes(folder / "t.csv", "t\n\"" + std::string(text) + "\"\n");
     CHECK(std::abs(mean_of("t.csv", there, {"--encode", "t=time"}).front() - hours) < 1e-12);
   }
-  for (const char* text : {"8:3", "8:60", "13:00 PM", "P3M", "30", "1:2:3:4", "5 km", "2024-01-01", "1 min 2 h"}) {
+  for (const char* text :
+       {"8:3", "8:60", "13:00 PM", "24.30", "8.60", "P3M", "30", "1:2:3:4", "5 km", "2024-01-01", "1 min 2 h"}) {
     INFO(text);
     write_bytes(folder / "t.csv", "t\n" + std::string(text) + "\n");
     refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "t=time"}, {"expected a time or a duration"}, there);
@@ -471,6 +476,16 @@ TEST_CASE("times of day and durations become hours, and unclear ones are asked a
   CHECK(done({"info", "t.csv"}, there).out.find("time") != std::string::npos);
   write_bytes(folder / "t.csv", "t,v\n59:30,1\n1:02:03,2\n");
   refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "t=time"}, {"is '59:30' hours and minutes", "0:59:30"}, there);
+  // 08.30 is no usual way to write a number; 8.30 is.
+  const auto times = [&](const std::string& first) {
+    write_bytes(folder / "t.csv", "t,v\n" + first + ",1\n17.45,2\n12.00,3\n");
+    return done({"cluster", "t.csv", "-k", "1"}, there).says("if they are times of day, say --encode t=time");
+  };
+  CHECK(!times("8.30"));
+  CHECK(!times("08.70"));
+  CHECK(times("08.30"));
+  CHECK(mean_of("t.csv", there, {"--encode", "t=time"}).front() == 12.75);
+  CHECK(mean_of("t.csv", there, {"--prepare", "auto", "--scale", "none"}).front() == 12.75);
 }
 
 TEST_CASE("texts have the order that --encode gives them, in models too; that of the alphabet is said") {
@@ -481,6 +496,38 @@ TEST_CASE("texts have the order that --encode gives them, in models too; that of
   CHECK(mean_of("t.csv", there, {"--encode", order}) == std::vector<double>{0.75, 1.75});
   CHECK(done({"cluster", "t.csv", "-k", "1", "--encode", "q=ordinal"}, there)
             .says("the places of its texts are those of the alphabet, at times, never, often"));
+  // Scales, numbers in front and ranges have an order of their own, which refusals propose.
+  const struct {
+    std::vector<std::string> texts;  // in their order
+    bool is_proposed = true;         // also for a column of these texts alone
+  } scales[] = {{{"Strongly disagree", "Disagree", "Neutral", "Agree", "Strongly agree"}},
+                {{"nie", "selten", "oft", "immer"}},
+                {{"low", "medium", "high"}},
+                {{"1 = very bad", "2 = fair", "10 = excellent"}},
+                {{"1 - sehr gut", "2 - gut", "3 - befriedigend"}},
+                {{"(1) never", "(2) often"}},
+                {{"1. not at all", "2", "3", "10. extremely"}, false},
+                {{"<18", "18-24", "25 - 64", "65+"}},
+                {{"0-9", "10-19", "100+"}},
+                {{"2 = Paris", "10 = Lyon"}, false}};
+  for (const auto& [texts, is_proposed] : scales) {
+    INFO(texts.front());
+    std::string table = "q,v\n";
+    double sum = 0.0, weights = 0.0;
+    for (std::size_t i = texts.size(); i-- > 0;) {
+      const double weight = std::ldexp(1.0, static_cast<int>(7 * i % 5));
+      table += texts[i] + "," + std::to_string(static_cast<int>(weight)) + "\n";
+      sum += weight * static_cast<double>(i);
+      weights += weight;
+    }
+    write_bytes(folder / "s.csv", table);
+    const Words ordinal{"--encode", "q=ordinal", "--columns", "q", "--weight-column", "v"};
+    CHECK(std::abs(mean_of("s.csv", there, ordinal).front() - sum / weights) < 1e-12);
+    CHECK(!done(plus({"cluster", "s.csv", "-k", "1"}, ordinal), there).says("alphabet"));
+    CHECK(run_kith({"cluster", "s.csv", "-k", "1"}, there).says("--encode q=ordinal") ==
+          (is_proposed || texts[1] == "2"));
+    proposes_what_works({"cluster", "s.csv", "-k", "1"}, 1, there);
+  }
   CHECK(!done({"cluster", "t.csv", "-k", "2", "--encode", order, "-f", "-o", "m.h5"}, there).says("alphabet"));
   write_bytes(folder / "u.csv", "q,v\noften,2\nalways,1\n");
   CHECK(done({"assign", "u.csv", "--centroids", "m.h5", "-o", "-"}, there).says("'always'"));
