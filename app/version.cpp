@@ -9,6 +9,7 @@
 
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
+#include "data/arrow/arrow_table.h"
 #include "kernels/cpu/instructions/instructions.h"
 
 namespace kith::app {
@@ -33,6 +34,9 @@ std::string version_page() {
   line("instructions", fmt::format("{}", fmt::join(instructions, ", ")));
   line("CUDA", *KITH_CUDA_VERSION != '\0' ? "CUDA " KITH_CUDA_VERSION ", for the architectures " KITH_CUDA_ARCHITECTURES
                                           : "built without CUDA");
+  line("Arrow", !data::has_arrow()            ? "the program kith-arrow is missing"
+                : *KITH_ARROW_VERSION == '\0' ? "the program kith-arrow, of another build"
+                                              : "Arrow " KITH_ARROW_VERSION ", in the program kith-arrow");
   return page;
 }
 

@@ -15,7 +15,7 @@
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
-#include "app/run/profile.h"
+#include "app/run/advice.h"
 #include "core/error.h"
 #include "data/file_names.h"
 #include "data/format/column_choice.h"
@@ -99,6 +99,11 @@ Treatment treatment_of(const ColumnProfile& column, const GivenColumns& given, c
     }
     case ColumnType::category: {
       if (given.encodes_all) return {.shown = "as --encode says"};
+      if (column.is_ordered) {
+        const std::string gaps =
+            missing_values(column, fill == "an error" || fill == "dropped rows" ? fill : "the commonest text");
+        return {.shown = "places" + scaled, .why = column.why + (gaps.empty() ? "" : "; " + gaps), .encode = "ordinal"};
+      }
       const bool has_missing = column.missing > 0;
       return {.shown = fmt::format("one-hot, {}", column.distinct + (has_missing ? 1 : 0)),
               .why = missing_values(column, "a text of their own"),
@@ -173,7 +178,15 @@ void print(const data::TableProfile& table, const std::vector<std::pair<const Co
     const std::string meaning = fmt::format("'{}' {} values that are missing",
                                             visible(fmt::format("{}", fmt::join(table.missing_texts, "' and '"))),
                                             is_one ? "stands for" : "stand for");
-    out += hang("  ", wrap(meaning, width - 2));
+    constexpr std::int64_t kMany = 15;  // percent of a column
+    const bool any_dash = std::ranges::any_of(table.missing_texts, [](const std::string& text) {
+      return text.find_first_not_of("-\xe2\x80\x93\x94") == text.npos;
+    });
+    const bool are_many = std::ranges::any_of(choice, [&table](const auto& each) {
+      return each.first->type == ColumnType::number && 100 * each.first->missing > kMany * table.rows;
+    });
+    const char* zero = any_dash && are_many ? "; where a dash means 0, as in accounts, write 0 in the file" : "";
+    out += hang("  ", wrap(meaning + zero, width - 2));
   }
   if (skipped > 0) out += fmt::format("  the table begins behind {} line{}\n", skipped, skipped == 1 ? "" : "s");
   out += lay_out(text, width);
@@ -237,18 +250,17 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
                            : common.nan == "drop"                         ? "dropped rows"
                                                                           : "an error";
   std::vector<std::pair<const ColumnProfile*, Treatment>> choice;
+  std::vector<FarValue> far_values;
   bool any = false;
   for (const std::int64_t j : table.points) {
     const ColumnProfile& column = table.columns[static_cast<std::size_t>(j)];
     choice.emplace_back(&column, treatment_of(column, given, scales ? ", scaled" : "", fill));
     const bool is_used = !choice.back().second.is_dropped;
     any = any || is_used;
-    if (!is_used || column.far_value.empty()) continue;
-    Terminal::instance().warn(fmt::format(
-        "{}: {} holds {}, far from its other values, {} to {}; if it stands for a missing value, say --na-values {}",
-        points, data::show_column(table.names, j), column.far_value, shown_number(column.rest.first),
-        shown_number(column.rest.second), column.far_value));
+    if (is_used && !column.far_value.empty())
+      far_values.push_back({j, column.far_value, column.rest.first, column.rest.second});
   }
+  warn_of_far_values(points, table.names, far_values, common);
   std::unordered_map<std::uint64_t, const ColumnProfile*> first_with;  // columns that are used, by their values
   for (auto& [column, treatment] : choice) {
     if (treatment.is_dropped) continue;

@@ -265,7 +265,7 @@ std::int64_t own_value_bytes(const data::PointSource& source) {
 
 std::int64_t row_state_bytes(const data::PointSource& source) {
   constexpr std::int64_t kBytesPerRow = 16;
-  return checked_product(source.rows(), kBytesPerRow, "rows");
+  return checked_product(source.rows(), kBytesPerRow, source.name().c_str());
 }
 
 std::int64_t column_state_bytes(std::int64_t columns) {

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <sstream>
 #include <utility>
-#include <variant>
 
 #include "app/cli/signals.h"
 #include "app/cli/units.h"
@@ -29,12 +27,19 @@ namespace {
 
 constexpr std::int64_t kWorthDirect = std::int64_t{1} << 28;  // bytes of points that a device should read itself
 
-/// The inputs whose names errors of the computation need: begin() sets them, end_computation() clears them.
+/// The inputs whose names errors of the computation need: name_errors() sets them, end_computation() clears them.
 struct ErrorNames {
   std::string points;
   std::vector<std::string> files;
 };
 std::optional<ErrorNames> error_names;
+
+void name_errors(const PointsRun& run) {
+  error_names = ErrorNames{run.source->name(), run.set.inputs()};
+  for (const data::PointSource* input : {run.inputs.first.get(), run.inputs.second.get()}) {
+    if (input != nullptr) error_names->files.push_back(input->name());
+  }
+}
 
 data::OutputOptions report_output(const PointsRun& run) {
   return {
@@ -186,90 +191,11 @@ void report_processes(PointsRun& run) {
   }
 }
 
-constexpr std::int64_t kFewRows = 20;  // of fewer nothing can be said
-
 /// Keeps the points until the process ends, which takes the memory and the device back faster than destructors, piece
 /// by piece, do.
 void leave_to_system(HeldPoints&& held) {
   static std::vector<HeldPoints>& kept = *new std::vector<HeldPoints>;
   kept.push_back(std::move(held));
-}
-
-void print_advice(const CommonOptions& common, const std::string& text) {
-  if (!common.no_advice) Terminal::instance().say("advice: " + text + " (--no-advice omits this)");
-}
-
-/// Whether a column has whole numbers of which at least 99 % ascend; ends where one in a hundred does not.
-template <class T>
-bool is_identifier(MatrixView<const T> rows, std::int64_t column) {
-  double before = 0.0;
-  std::int64_t falls = 0;
-  for (std::int64_t i = 0; i < rows.rows; ++i) {
-    const auto value = static_cast<double>(rows(i, column));
-    if (value != std::floor(value)) return false;
-    falls += i > 0 && value <= before ? 1 : 0;
-    if (100 * falls > rows.rows) return false;
-    before = value;
-  }
-  return true;
-}
-
-/// The column with the most variance in a sample of the rows, and its share of that of all columns.
-template <class T>
-std::pair<std::int64_t, double> largest_variance(MatrixView<const T> rows, const std::vector<double>& mean) {
-  constexpr std::int64_t kValues = std::int64_t{1} << 18, kLeastRows = 64;
-  const std::int64_t sampled =
-      std::min(rows.rows, std::max(kLeastRows, kValues / std::max<std::int64_t>(1, rows.columns)));
-  std::vector<double> squares(mean.size());
-  for (std::int64_t s = 0; s < sampled; ++s) {
-    const std::int64_t i = s * (rows.rows / sampled);
-    for (std::int64_t j = 0; j < rows.columns; ++j) {
-      const auto column = static_cast<std::size_t>(j);
-      const double difference = static_cast<double>(rows(i, j)) - mean[column];
-      squares[column] += difference * difference;
-    }
-  }
-  double sum = 0.0;
-  for (const double square : squares) sum += square;
-  const auto most = std::max_element(squares.begin(), squares.end());
-  return {most - squares.begin(), sum > 0.0 && std::isfinite(sum) ? *most / sum : 0.0};
-}
-
-/// Advice on columns that distances should perhaps not use: one that looks like an identifier, or one with nearly all
-/// of the variance. Looks at rows that are in memory: all of a column whose first values may be an identifier, else a
-/// sample.
-void advise_on_points(const HeldPoints& held, const data::PointSource& source, const CommonOptions& common) {
-  const Metric metric = metric_of(common);
-  const bool prepared = prepares(common) || takes_directions(metric) || metric == Metric::haversine;
-  if (common.no_advice || prepared || compares_bits(common) || held.plan.columns < 2) return;
-  const std::vector<std::string> names = source.column_names();
-  const auto look = [&](const auto& rows) {
-    if (rows.rows < kFewRows || rows.columns != held.plan.columns) return;
-    std::int64_t identifier = -1;
-    if constexpr (sizeof(rows(0, 0)) > 1) {  // bytes are no identifiers
-      for (std::int64_t j = 0; j < rows.columns && identifier < 0; ++j) {
-        const auto column = static_cast<std::size_t>(j);
-        const double width = held.plan.range.maximum[column] - held.plan.range.minimum[column];
-        const bool may_differ = width + 1.0 >= 0.99 * static_cast<double>(held.plan.rows);
-        if (may_differ && is_identifier(rows, j)) identifier = j;
-      }
-    }
-    if (identifier >= 0) {
-      const std::string option = data::option_text(names, identifier);
-      print_advice(common,
-                   fmt::format("{} looks like an identifier (whole numbers in ascending order), but distances use "
-                               "it; leave it out with --drop-columns {}",
-                               data::show_column(names, identifier), option));
-    }
-    const auto [most, share] = largest_variance(rows, held.plan.mean);
-    if (share > 0.99 && most != identifier) {
-      print_advice(common,
-                   fmt::format("columns differ in scale: {} has {:.1f} % of the variance, so that distances hardly use "
-                               "the others; --scale zscore gives all columns the same",
-                               data::show_column(names, most), std::floor(1000.0 * share) / 10.0));
-    }
-  };
-  std::visit(look, held.rows());
 }
 
 }  // namespace
@@ -392,6 +318,7 @@ OptionSet::Replacements stored_words(const std::string& word, const data::PointS
 void open_points(PointsRun& run, const std::string& location, const ExpectedColumns& expected) {
   run.inputs.first = open_input(location, run.common, run.given ? &*run.given : nullptr, expected);
   run.source = run.inputs.first.get();
+  name_errors(run);
   run.report.points = describe(*run.source);
   say_set(*run.source);
   say_numeric(*run.source, run.common);
@@ -444,10 +371,7 @@ bool begin(PointsRun& run, Needs needs) {
   if (!processes().is_alone()) agree(run);
   const std::int64_t program_bytes = peak_memory();
   if (run.source != nullptr) {
-    error_names = ErrorNames{run.source->name(), run.set.inputs()};
-    for (const data::PointSource* input : {run.inputs.first.get(), run.inputs.second.get()}) {
-      if (input != nullptr) error_names->files.push_back(input->name());
-    }
+    name_errors(run);
     run.required_bytes = required_by(run, run.needs.bytes);
     run.stream = plan_memory(run);
     run.report.decisions.push_back(precision_decision(*run.source, run.common));
@@ -472,10 +396,6 @@ void hold_points(PointsRun& run) {
                           .plan = &run.plan},
                          run);
   if (run.given) run.held.preparation = std::move(*run.given);
-}
-
-void advise(const PointsRun& run) {
-  if (!run.given && processes().is_alone()) advise_on_points(run.held, *run.source, run.common);
 }
 
 std::int64_t search_bytes_left(const PointsRun& run) {
@@ -543,27 +463,6 @@ Error named(const Error& error) {
   });
   if (names_one) return error;
   return {error.code(), fmt::format("{}: {}", error_names->points, message), error.cause()};
-}
-
-void check_counted(std::int64_t clusters, const PointsRun& run) {
-  const std::int64_t counted = run.held.plan.rows, rows = run.source->rows(), ignored = rows - counted;
-  if (clusters > counted) {
-    throw Error(
-        ExitCode::usage,
-        fmt::format("-k {}: {} has {} rows, of which {} {} ignored (dropped by --nan, or of weight 0); expected at "
-                    "most {} clusters",
-                    clusters, run.source->name(), rows, ignored, ignored == 1 ? "is" : "are", counted));
-  }
-  if (counted < kFewRows || 2 * clusters <= counted) return;
-  print_advice(run.common,
-               fmt::format("{} clusters of {} rows: most clusters have one row; give a smaller -k", clusters, counted));
-}
-
-void advise_on_starts(std::int64_t runs, const CommonOptions& common) {
-  if (runs > 1) return;
-  print_advice(common,
-               "one start for each number of clusters, so that a bad start looks like a bad number; --n-init 10 keeps "
-               "the best of ten");
 }
 
 }  // namespace kith::app

@@ -200,7 +200,13 @@ Preparation prepare(data::SpooledRows& rows, const PreparationStep& step, const 
 }
 
 std::int64_t preparation_bytes(const data::PointSource& points, const CommonOptions& common) {
-  return common.pca == 0 ? 0 : principal_components_bytes(points.rows(), points.columns());
+  try {
+    return common.pca == 0 ? 0 : principal_components_bytes(points.rows(), points.columns());
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                fmt::format("{}: --pca takes products of all pairs of {}; choose fewer columns with --columns",
+                            points.name(), error.what()));
+  }
 }
 
 std::string describe(const Preparation& parameters) {

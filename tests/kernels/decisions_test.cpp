@@ -203,7 +203,7 @@ TEST_CASE("the costs of a GPU choose the method of a search", "[decisions]") {
     known.ambiguous = each.ambiguous;
     for (const bool is_large : {true, false}) {
       const cuda::SearchChoice choice =
-          cuda::choose_method(is_large ? large_gpu() : gaming_gpu(), each.size, known, true, each.cells);
+          cuda::choose_method(is_large ? large_gpu() : gaming_gpu(), each.size, known, each.cells);
       INFO(each.name << (is_large ? ", large GPU" : ", gaming GPU"));
       for (const Option& option : choice.decision.considered) INFO(option.method << ": " << option.seconds << " s");
       CHECK(choice.decision.method == std::string(is_large ? each.on_large : each.on_gaming));
@@ -211,37 +211,6 @@ TEST_CASE("the costs of a GPU choose the method of a search", "[decisions]") {
       CHECK(choice.decision.considered.size() == (each.cells ? 3 : 2));
     }
   }
-}
-
-TEST_CASE("a tree is built once it is worth it", "[decisions]") {
-  // 2000 queries of clusters of unequal size: a tree would save less than its building costs.
-  const auto method = [](double share, double requested, bool has_tree) {
-    cuda::SearchKnowledge known;
-    known.neighbors = 10;
-    known.share = share;
-    known.requested_seconds = requested;
-    return cuda::choose_method(large_gpu(), {kMillion, 128, 2000, 10, false, true}, known, has_tree, {})
-        .decision.method;
-  };
-  CHECK(method(0.01, 0.0, true) == "tree");
-  CHECK(method(0.01, 0.0, false) == "products");
-  CHECK(method(0.01, 1.0, false) == "tree");  // so many searches before it
-}
-
-TEST_CASE("cells are found once what they save is worth it", "[decisions]") {
-  const auto finds = [](std::int64_t queries, double share, double ambiguous, double requested) {
-    cuda::SearchKnowledge known;
-    known.neighbors = 10;
-    known.share = share;
-    known.ambiguous = ambiguous;
-    known.too_dense = cuda::is_too_dense(ambiguous);
-    known.requested_seconds = requested;
-    return cuda::worthwhile_cells(large_gpu(), {kMillion, 128, queries, 10, false, true}, known, false).precision;
-  };
-  CHECK(!finds(2000, 0.12, 0.15, 0.0));  // clusters of unequal size
-  CHECK(finds(2000, 0.12, 0.15, 1.0));   // so many searches before it
-  CHECK(finds(kMillion, 0.12, 0.15, 0.0));
-  CHECK(!finds(2000, 0.0005, 0.43, 0.0));  // a table with a time stamp: the tree serves them
 }
 
 TEST_CASE("a query that visits many leaves of a tree is not waited for", "[decisions]") {

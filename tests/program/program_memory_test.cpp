@@ -181,6 +181,9 @@ TEST_CASE("errors of the arithmetic name the file") {
   refuses(3, {"cluster", table, "-k", "2", "--pca", "1"}, {"t.csv: principal components: products of columns"});
   write_bytes(table, "1e160,1\n1e160,2\n1e160,3\n");
   refuses(3, {"knn", table, "-k", "1", "--metric", "inner-product"}, {"t.csv: inner products of these values"});
+  write_bytes(folder / "wide.mtx", "%%MatrixMarket matrix coordinate real general\n4 2147483647 1\n1 1 1\n");
+  refuses(3, {"cluster", folder / "wide.mtx", "-k", "1", "--pca", "1", "--memory", "300GB"},
+          {"wide.mtx: --pca", "choose fewer columns with --columns"});
 }
 
 TEST_CASE("a search of rows that tie stays within --memory") {

@@ -11,6 +11,7 @@
 #include "tests/support/program.h"
 #include "tests/support/proposals.h"
 #include "tests/support/result_values.h"
+#include "tests/support/table_runs.h"
 
 using namespace kith::testing;
 
@@ -279,7 +280,9 @@ TEST_CASE("words among numbers are missing values only where they cannot be valu
   CHECK(type("not given", 20) == "number");
   CHECK(type("none", 20) == "free text");  // it may be 0
   CHECK(type("2 or 3", 20) == "free text");
-  CHECK(type("-", 4) == "free text");  // a quarter of the values
+  CHECK(type("-", 3) == "number");  // up to half of the values
+  CHECK(type("given", 20) == "number");
+  CHECK(type("given", 4) == "free text");  // a quarter of the values
 }
 
 TEST_CASE("--prepare auto knows codes, dates in digits, and dates and numbers that stand for none") {
@@ -310,9 +313,23 @@ TEST_CASE("--prepare auto knows codes, dates in digits, and dates and numbers th
   write_bytes(folder / "gps.csv", "lat,hdop\n48.1,0.9\n48.2,1.1\n48.3,99.99\n48.4,0.8\n");
   CHECK(done({"cluster", "gps.csv", "-k", "2", "--prepare", "auto"}, there).says("say --na-values 99.99"));
   done({"cluster", "gps.csv", "-k", "2", "--prepare", "auto", "--na-values", "99.99"}, there);
+  // Without it as well, once for all columns, of values that were scaled too.
+  std::string sensors = "t,u,v\n";
+  for (int i = 0; i < 30; ++i)
+    sensors += (i == 7 ? "-999" : std::to_string(20 + i % 5)) + "," + (i % 9 == 0 ? "9999.9" : std::to_string(i)) +
+               "," + std::to_string(i % 4) + "\n";
+  write_bytes(folder / "m.csv", sensors);
+  for (const Words& options : {Words{}, Words{"--scale", "zscore"}, Words{"--scale", "minmax", "--precision", "f32"}}) {
+    const Outcome plain = done(plus({"cluster", "m.csv", "-k", "2"}, options), there);
+    CHECK(plain.says("column 1 ('t') holds -999, far from its other values, 20 to 24; so does column 2 ('u')"));
+    CHECK(plain.says("say --nan drop --na-values -999,9999.9"));
+  }
+  CHECK(!done({"cluster", "m.csv", "-k", "2", "--nan", "drop", "--na-values", "-999,9999.9"}, there).says("far from"));
+  CHECK(done({"knn", "m.csv", "-k", "2"}, there).says("holds -999"));
   // -1 beside small numbers is one of them.
   write_bytes(folder / "s.csv", "x,y\n-1,1\n0,2\n1,5\n2,3\n");
   CHECK(!done({"cluster", "s.csv", "-k", "2", "--prepare", "auto"}, there).says("far from"));
+  CHECK(!done({"cluster", "s.csv", "-k", "2"}, there).says("far from"));
 }
 
 TEST_CASE("--prepare auto reads accounts, answers and times of forms, leaves out copies, and asks about a total") {
@@ -341,6 +358,25 @@ TEST_CASE("--prepare auto reads accounts, answers and times of forms, leaves out
   write_bytes(folder / "t.csv",
               table + "Total,\"$1,200.00\",\"$40,000.00\",,,,\n" + table.substr(table.find('\n') + 1));
   CHECK(!done(again, there).says("the last row has"));
+}
+
+TEST_CASE("--prepare auto gives answers of scales and ranges their order, and codes with names none") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const std::vector<std::string> answers{"never", "sometimes", "often", ""}, ages{"<18", "18-64", "65+"},
+      cities{"1 = Lyon", "2 = Paris", "10 = Nice"}, marks{"1 = very bad", "2", "3 = very good"};
+  std::string table = "answer,age,city,mark,v\n";
+  for (std::size_t i = 0; i < 48; ++i)
+    table += answers[i % 4] + "," + ages[i % 3] + "," + cities[i / 2 % 3] + "," + marks[i / 3 % 3] + "," +
+             std::to_string(i * i % 17) + "\n";
+  write_bytes(folder / "t.csv", table);
+  const Outcome outcome = done({"cluster", "t.csv", "-k", "2", "--prepare", "auto", "-o", "auto.h5"}, there);
+  Words again = by_hand(outcome);
+  CHECK(value_of(again, "--encode") == "answer=ordinal,age=ordinal,city=onehot,mark=ordinal");
+  CHECK(outcome.says("3 different texts, 'never' to 'often'; 12 missing values become the commonest text"));
+  again.back() = "hand.h5";
+  done(again, there);
+  CHECK(bytes_of(folder / "auto.h5") == bytes_of(folder / "hand.h5"));
 }
 
 TEST_CASE("options that are given stay with --prepare auto") {

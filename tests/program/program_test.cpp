@@ -65,6 +65,7 @@ TEST_CASE("kith --version --verbose adds how the program was built") {
   CHECK(std::regex_search(unwrapped(page),
                           std::regex("libraries +HDF5 [0-9.]+, zlib [0-9.]+, .*nlohmann-json [0-9.]+ ")));
   CHECK(std::regex_search(page, std::regex("\n  instructions .*plain\n")));
+  CHECK(std::regex_search(page, std::regex("\n  Arrow +(the program kith-arrow|Arrow [0-9.]+, in the program)")));
   CHECK(
       std::regex_search(page, std::regex("\n  CUDA +(built without CUDA|CUDA [0-9.]+, for the architectures [0-9])")));
 }

@@ -104,12 +104,6 @@ Cost tree_build_cost(const SearchSize& size) {
   return cost;
 }
 
-/// Of a search in a tree. Building it is counted once for all searches: what they have taken so far is off its price.
-double tree_seconds(const Machine& machine, const SearchSize& size, const SearchKnowledge& known, bool has_tree) {
-  const double build = seconds(tree_build_cost(size), machine) - known.requested_seconds;
-  return seconds(tree_cost(size, known.share), machine) + (has_tree ? 0.0 : std::max(build, 0.0));
-}
-
 Cost cells_cost(const SearchSize& size, const CellsShape& cells) {
   const double columns = columns_of(size), count = number(cells.count), rows = number(size.rows) / count;
   const double searches = number(size.queries) * std::max(cells.share * count, 1.0);  // of a query in a cell
@@ -188,23 +182,20 @@ bool knows_share(const SearchKnowledge& known, std::int64_t neighbors) {
   return neighbors <= 2 * known.neighbors && known.neighbors <= 2 * neighbors;
 }
 
-CellPurposes worthwhile_cells(const Machine& machine, const SearchSize& size, const SearchKnowledge& known,
-                              bool has_tree) {
+CellPurposes worthwhile_cells(const Machine& machine, const SearchSize& size, const SearchKnowledge& known) {
   if (!size.has_fp16 || known.neighbors == 0) return {};
   const double products = products_seconds(machine, size, 0.0), cost = seconds(cells_build_cost(size), machine);
   const double saved_by_tree = std::min(1.0, seconds(tree_cost(size, known.share), machine) / products);
   const bool prunes = !known.tried_pruning && !known.too_dense && known.share <= kLargestShare &&
                       known.requested_seconds * saved_by_tree > cost;
-  const double with_ambiguous = products_seconds(machine, size, known.ambiguous);
-  const double searches = std::max(known.requested_seconds / with_ambiguous, 1.0);  // like this one, so far
-  const double saved = std::min(with_ambiguous, tree_seconds(machine, size, known, has_tree)) - products;
-  return {prunes, !known.tried_precision && searches * saved > cost};
+  const double ambiguous = products_seconds(machine, size, known.ambiguous) - products;
+  return {prunes, !known.tried_precision && ambiguous > cost};
 }
 
-SearchChoice choose_method(const Machine& machine, const SearchSize& size, const SearchKnowledge& known, bool has_tree,
+SearchChoice choose_method(const Machine& machine, const SearchSize& size, const SearchKnowledge& known,
                            const std::optional<CellsShape>& cells) {
   std::vector<Option> considered{option(SearchMethod::products, products_seconds(machine, size, known.ambiguous)),
-                                 option(SearchMethod::tree, tree_seconds(machine, size, known, has_tree))};
+                                 option(SearchMethod::tree, seconds(tree_cost(size, known.share), machine))};
   // Of equal ones the tree: it computes no more than the products.
   SearchMethod method = considered[1].seconds > considered[0].seconds ? SearchMethod::products : SearchMethod::tree;
   std::string reason = fmt::format("a query compares {:.3g} % of the rows in a tree", 100 * known.share);

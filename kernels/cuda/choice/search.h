@@ -64,15 +64,14 @@ bool knows_share(const SearchKnowledge& known, std::int64_t neighbors);
 /// The purposes for which cells may save more than it costs to find them; those that have been tried are left out.
 struct CellPurposes {
   bool pruning = false;    // searches so far have taken longer, and queries could leave cells out
-  bool precision = false;  // those that products leave ambiguous have taken longer, and no tree serves them
+  bool precision = false;  // ambiguous products of this search take longer
 
   bool any() const { return pruning || precision; }
 };
-CellPurposes worthwhile_cells(const Machine& machine, const SearchSize& size, const SearchKnowledge& known,
-                              bool has_tree);
+CellPurposes worthwhile_cells(const Machine& machine, const SearchSize& size, const SearchKnowledge& known);
 
-/// Requires that the share is known. has_tree: a tree need not be built; cells: those that the rows have.
-SearchChoice choose_method(const Machine& machine, const SearchSize& size, const SearchKnowledge& known, bool has_tree,
+/// Requires that the share is known. cells: those that the rows have.
+SearchChoice choose_method(const Machine& machine, const SearchSize& size, const SearchKnowledge& known,
                            const std::optional<CellsShape>& cells);
 
 /// The share of some queries that products leave ambiguous: `left` of them have no list, the others measured

@@ -72,8 +72,9 @@ void try_cells(const HeldRows<T>& held, const Queries& queries, const SearchSamp
   SearchIndex<T>& index = held.index;
   if (index.cells != nullptr || size.rows < 2) return;
   const bool is_forced = held.context->forced.cells;
-  CellPurposes purposes = worthwhile_cells(held.context->machine, size, index, !index.tree.is_empty());
-  purposes.precision = is_forced || (purposes.precision && !purposes.pruning);
+  CellPurposes purposes = worthwhile_cells(held.context->machine, size, index);
+  purposes.precision =
+      is_forced || (!index.tried_precision && index.too_dense) || (purposes.precision && !purposes.pruning);
   index.tried_pruning = index.tried_pruning || purposes.pruning;
   index.tried_precision = index.tried_precision || purposes.precision;
   if (!is_forced && !fits(queries, cell_bytes(held))) return;
@@ -147,14 +148,14 @@ SearchChoice choose_by_sample(const HeldRows<T>& held, const Queries& queries, c
   if (!fits(queries, tree_bytes<T>(size.rows, size.columns)))
     return only_products(machine, size, index, "not enough memory for a tree");
   index.requested_seconds += products_seconds(machine, size, index.ambiguous);
-  const bool has_tree = !index.tree.is_empty();
-  if (!has_tree && index.cells == nullptr && !forced.cells && !is_sample_worth(machine, size, index))
+  const bool has_neither = index.tree.is_empty() && index.cells == nullptr;
+  if (has_neither && !forced.cells && !is_sample_worth(machine, size, index))
     return only_products(machine, size, index, "so few pairs that finding another method would take longer");
-  const bool tries_cells = index.cells == nullptr && worthwhile_cells(machine, size, index, has_tree).any();
+  const bool tries_cells = index.cells == nullptr && worthwhile_cells(machine, size, index).any();
   if (!knows_share(index, size.neighbors) || tries_cells) sample_tree(held, queries, size);
-  if (index.cells == nullptr) return choose_method(machine, size, index, has_tree, {});
+  if (index.cells == nullptr) return choose_method(machine, size, index, {});
   if (forced.cells) return forced_method(SearchMethod::cells);
-  return choose_method(machine, size, index, has_tree, CellsShape{std::ssize(index.cells->cells), index.cells->share});
+  return choose_method(machine, size, index, CellsShape{std::ssize(index.cells->cells), index.cells->share});
 }
 
 }  // namespace
