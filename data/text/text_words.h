@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,17 +19,38 @@ bool says_total(std::string_view text);
 bool says_total_or_mean(std::string_view text);
 /// False for nearly all texts that say no total, in a few instructions, since it is called for every field.
 inline bool may_say_total(std::string_view text) {
-  constexpr std::size_t kShortest = 3, kLongest = 40;
+  constexpr std::size_t kShortest = 4, kLongest = 40;
   if (text.size() < kShortest || text.size() > kLongest) return false;
-  constexpr auto pair = [](char a, char b) {
-    return static_cast<unsigned>(static_cast<unsigned char>(a | 0x20)) << 8 | static_cast<unsigned char>(b | 0x20);
+  constexpr auto four = [](const char* letters) {  // as one number, those of ASCII in lower case
+    std::uint32_t number = 0;
+    for (int i = 0; i < 4; ++i) number = number << 8 | static_cast<unsigned char>(letters[i] | 0x20);
+    return number;
   };
-  const unsigned begin = pair(text[0], text[1]), end = pair(text[text.size() - 2], text.back());
-  for (const char* known : {"to", "su", "so", "ge", "zw", "ra", "in"}) {
-    if (begin == pair(known[0], known[1])) return true;
+  switch (four(text.data())) {
+    case four("tota"):
+    case four("subt"):
+    case four("summ"):
+    case four("suma"):
+    case four("somm"):
+    case four("gesa"):
+    case four("zwis"):
+    case four("sous"):
+    case four("raze"):
+    case four("insg"):
+      return true;
+    default:
+      break;
   }
-  return end == pair('a', 'l') || end == pair('i', 's') || end == pair('l', 'e') || end == pair('m', 't') ||
-         end == pair('m', 'e');
+  switch (four(text.data() + text.size() - 4)) {
+    case four("otal"):
+    case four("tale"):
+    case four("bnis"):
+    case four("samt"):
+    case four("umme"):
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// Whether the name says that the column holds dates: date, OrderDate, geburtsdatum.
