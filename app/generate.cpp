@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "app/cli/layout.h"
@@ -13,6 +15,8 @@
 #include "app/run/memory.h"
 #include "app/run/results.h"
 #include "app/synthetic/synthetic.h"
+#include "data/results/other_formats.h"
+#include "data/results/table_file.h"
 
 namespace kith::app {
 namespace {
@@ -41,7 +45,9 @@ void declare(OptionSet& set, GenerateOptions& options) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   Recipe& recipe = options.recipe;
   set.positional({.names = "OUT",
-                  .help = "FILE[:DATASET] to write; the default dataset is /points.",
+                  .help = "FILE[:DATASET] to write, HDF5; the default dataset is /points. Or FILE.npy, an array "
+                          "without the clusters, or FILE.csv, .parquet or .arrow, a table with the columns x1, x2, ... "
+                          "and label.",
                   .required = "the file to write"},
                  options.target);
   set.choice({.names = "--kind", .value = "NAME", .help = "One of the kinds below.", .stored = Stored::always},
@@ -52,7 +58,7 @@ void declare(OptionSet& set, GenerateOptions& options) {
               {1, kMost}, recipe.columns);
   set.integer({.names = "-k,--clusters",
                .value = "K",
-               .help = "Number of blobs or shells; the number of each row is written to /labels.",
+               .help = "Number of blobs or shells; the number of each row is written to /labels, or in a column.",
                .shown_default = "depends on the kind",
                .stored = Stored::if_used,
                .no_effect = {[&options] {
@@ -134,11 +140,9 @@ void complete(GenerateOptions& options) {
   }
 }
 
-template <class T>
-void write_points(data::ResultFile& file, const std::string& dataset, const Recipe& recipe, Threads& threads,
-                  Job& job) {
-  const Synthetic synthetic(recipe);
-  file.create_matrix<T>(dataset, recipe.rows, recipe.columns);
+/// Calls write(first row, rows) for all points, block after block.
+template <class T, class Write>
+void write_blocks(const Synthetic& synthetic, const Recipe& recipe, Threads& threads, Job& job, const Write& write) {
   const std::int64_t block =
       std::clamp<std::int64_t>(kBlockBytes / (recipe.columns * static_cast<std::int64_t>(sizeof(T))), 1, recipe.rows);
   Matrix<T> values(block, recipe.columns);
@@ -148,14 +152,53 @@ void write_points(data::ResultFile& file, const std::string& dataset, const Reci
     synthetic.fill(first, values.view().middle(0, here), threads);
     {
       const PhaseWithin phase(job.progress, "write");
-      file.write_rows<T>(dataset, first, values.view().middle(0, here));
+      write(first, MatrixView<const T>(values.view().middle(0, here)));
     }
     job.progress.progress(first + here);
   }
+}
+
+template <class T>
+void write_points(data::ResultFile& file, const std::string& dataset, const Recipe& recipe, Threads& threads,
+                  Job& job) {
+  const Synthetic synthetic(recipe);
+  file.create_matrix<T>(dataset, recipe.rows, recipe.columns);
+  write_blocks<T>(synthetic, recipe, threads, job,
+                  [&](std::int64_t first, MatrixView<const T> rows) { file.write_rows<T>(dataset, first, rows); });
   if (recipe.kind->clusters == 0) return;
   std::vector<std::int32_t> labels(static_cast<std::size_t>(recipe.rows));
   for (std::int64_t i = 0; i < recipe.rows; ++i) labels[i] = synthetic.label(i);
   file.dataset("labels", std::span<const std::int32_t>(labels));
+}
+
+/// An array of NumPy, or a table whose columns have names.
+template <class T>
+void write_other(const data::Location& target, const data::OutputOptions& output, const char* type,
+                 const Recipe& recipe, Threads& threads, Job& job) {
+  const Synthetic synthetic(recipe);
+  if (data::RowOutput::makes_records(target.file)) {
+    data::OutputBytes out(target.file, output);
+    out.write(data::numpy_head(fmt::format("'{}'", type), {recipe.rows, recipe.columns}));
+    write_blocks<T>(synthetic, recipe, threads, job, [&](std::int64_t, MatrixView<const T> rows) {
+      out.write(rows.data, static_cast<std::size_t>(rows.size()) * sizeof(T));
+    });
+    return out.publish();
+  }
+  using Value = std::conditional_t<sizeof(T) == 1, std::int32_t, T>;  // tables have no bytes
+  std::vector<data::ArrowField> fields;
+  for (std::int64_t j = 0; j < recipe.columns; ++j)
+    fields.push_back({fmt::format("x{}", j + 1), data::arrow_type<Value>()});
+  const bool labelled = recipe.kind->clusters > 0;
+  if (labelled) fields.push_back({"label", data::ArrowType::int32});
+  data::RowOutput out(target.file, output, fields, {});
+  write_blocks<T>(synthetic, recipe, threads, job, [&](std::int64_t first, MatrixView<const T> rows) {
+    for (std::int64_t i = 0; i < rows.rows; ++i) {
+      for (const T value : rows.row(i)) out.add(Value{value});
+      if (labelled) out.add(std::int32_t{synthetic.label(first + i)});
+      out.end_row();
+    }
+  });
+  out.finish();
 }
 
 }  // namespace
@@ -179,13 +222,19 @@ int run_generate(const Arguments& arguments) {
     refuse(fmt::format("{}: expected a dataset at the root of the file other than /labels, such as /points",
                        options.target));
   }
+  const bool is_other = data::RowOutput::makes_records(target.file) || data::has_ending(target.file, ".csv") ||
+                        data::is_table_file(target.file);
+  if (is_other && !target.dataset.empty())
+    refuse(fmt::format("{}: expected {} alone, which has no datasets", options.target, target.file));
   Job job("generate", options.common);
-  const data::OutputOptions output = output_options(options.common, {});
+  data::OutputOptions output = output_options(options.common, {});
+  output.endings = {".h5", ".npy", ".csv", ".parquet", ".arrow"};
   data::check_output(target.file, output);
+  data::check_table_file(target.file);
   job.warn(set);
   job.report.seed = options.common.seed;
-  job.report.points = PointsReport{fmt::format("{}:/{}", target.file, dataset), options.recipe.rows,
-                                   options.recipe.columns, options.type, false};
+  job.report.points = PointsReport{is_other ? target.file : fmt::format("{}:/{}", target.file, dataset),
+                                   options.recipe.rows, options.recipe.columns, options.type, false};
 
   require_memory(bytes_of(options.recipe), target.file, options.common.memory);
   if (options.common.dry_run) return 0;
@@ -193,19 +242,25 @@ int run_generate(const Arguments& arguments) {
   Threads threads(static_cast<int>(options.common.threads));
   job.report.backend = "cpu";
   job.report.threads = threads.count();
-  data::ResultFile file(target.file, output);
-  write_origin(file, "kith-points", set.stored_command({}));
-  const auto write = [&](auto zero) { write_points<decltype(zero)>(file, dataset, options.recipe, threads, job); };
-  if (options.type == "float32") write(float{});
-  if (options.type == "float64") write(double{});
-  if (options.type == "uint8") write(std::uint8_t{});
-  if (options.type == "int32") write(std::int32_t{});
-  if (options.type == "int64") write(std::int64_t{});
+  std::optional<data::ResultFile> file;
+  if (!is_other) write_origin(file.emplace(target.file, output), "kith-points", set.stored_command({}));
+  const auto write = [&](auto zero, const char* type) {
+    using T = decltype(zero);
+    if (file) return write_points<T>(*file, dataset, options.recipe, threads, job);
+    write_other<T>(target, output, type, options.recipe, threads, job);
+  };
+  if (options.type == "float32") write(float{}, "<f4");
+  if (options.type == "float64") write(double{}, "<f8");
+  if (options.type == "uint8") write(std::uint8_t{}, "|u1");
+  if (options.type == "int32") write(std::int32_t{}, "<i4");
+  if (options.type == "int64") write(std::int64_t{}, "<i8");
   job.progress.phase("write", 0);
-  file.finish();
+  if (file) file->finish();
   job.wrote(target.file);
-  job.close(labelled ? fmt::format("kith cluster {} -k {} -o clusters.h5", shell_word(options.target),
-                                   std::min(options.recipe.clusters, options.recipe.rows))
+  const bool has_column = is_other && !data::RowOutput::makes_records(target.file);
+  job.close(labelled ? fmt::format("kith cluster {} -k {}{} -o clusters.h5", shell_word(options.target),
+                                   std::min(options.recipe.clusters, options.recipe.rows),
+                                   has_column ? " --label-column label" : "")
                      : fmt::format("kith knn {} -k 5 -o neighbors.h5", shell_word(options.target)));
   return 0;
 }

@@ -282,6 +282,33 @@ TEST_CASE("generate writes every kind, lists them in its help, and refuses other
   CHECK(std::set<double>(labels.begin(), labels.end()).size() == 7);
   CHECK(done({"generate", file, "--kind", "outliers", "-k", "7", "-f"})
             .says("--clusters has no effect: outliers points"));
+  // Arrays and tables have the same points.
+  const Words words{"--kind", "blobs-0.1", "-n", "300", "-k", "7", "-f", "-q"};
+  for (const char* type : {"float32", "float64", "uint8", "int32", "int64"}) {
+    INFO(type);
+    const auto make = [&](const std::string& out) {
+      Words all{"generate", out, "--type", type};
+      all.insert(all.end(), words.begin(), words.end());
+      done(all);
+    };
+    for (const std::string& out : {file, folder / "x.npy", folder / "x.csv"}) make(out);
+    CHECK(values(folder / "x.npy") == values(file + ":/points"));
+    done({"cluster", folder / "x.csv", "-k", "1", "--label-column", "label", "-o", folder / "o.csv", "-f", "-q"});
+    const auto scores = done({"evaluate", folder / "o.csv:known", "--truth", file + ":/labels", "--json"}).json();
+    CHECK(scores["evaluation"]["adjusted_rand_index"] == 1);
+    // The text has the digits that give a float32 back.
+    const Words rounding{"--precision", std::string(type) == "float64" ? "f64" : "f32", "-f", "-q", "-o"};
+    const auto distances = [&](Words words, const std::string& out) {
+      words.insert(words.end(), rounding.begin(), rounding.end());
+      words.push_back(out);
+      done(words);
+    };
+    distances({"distances", folder / "x.csv", "--drop-columns", "label"}, folder / "d.npy");
+    distances({"distances", file + ":/points"}, folder / "e.npy");
+    CHECK(values(folder / "d.npy") == values(folder / "e.npy"));
+  }
+  refuses(2, {"generate", folder / "x.npy:/points", "-f"}, {"expected " + folder / "x.npy" + " alone"});
+  refuses(5, {"generate", folder / "x.fvecs"}, {"give a name that ends with .h5"});
   refuses(2, {"generate", file, "-f", "--kind", "few-blob"},
           {"--kind: expected noise, blobs,", "low-rank", "found 'few-blob'; the nearest is few-blobs"});
 }
