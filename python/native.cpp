@@ -423,7 +423,8 @@ void raise(const std::exception_ptr& failure, void*) {
   try {
     std::rethrow_exception(failure);
   } catch (const kith::Error& error) {
-    const nb::object made = attribute_of("kith._errors", "make_error")(static_cast<int>(error.code()), error.what());
+    const nb::object made =
+        attribute_of("kith._errors", "error_of_library")(static_cast<int>(error.code()), error.what());
     PyErr_SetObject(made.type().ptr(), made.ptr());
   }
 }

@@ -89,8 +89,9 @@ def save_table(folder: str, argument: str, values: Any) -> str:
     except Exception as failure:  # of the package of the table
         found = str(failure).partition("\n")[0]
         to_list = "to_pylist" if hasattr(values, "schema") and hasattr(values, "column_names") else "to_list"
-        raise make_error(3, f"{argument}: expected columns of numbers, texts or dates, found {found}; give a column of "
-                       f"lists as an array of its own: numpy.array(table['NAME'].{to_list}())") from failure
+        raise make_error(3, f"{argument}: expected columns of numbers, texts or dates, found {found}; cast such a "
+                       "column to numbers or texts, or give a column of lists as an array of its own: "
+                       f"numpy.array(table['NAME'].{to_list}())") from failure
     return path
 
 
@@ -110,6 +111,9 @@ def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     if hasattr(values, "value_class"):
         raise make_error(2, f"{argument}: expected an array, found held Points, which serve calls in this process; this "
                        "call needs the program, so give it the array")
+    if hasattr(values, "collect") and hasattr(values, "lazy"):  # Polars
+        raise make_error(2, f"{argument}: expected an array, found a frame that is not computed yet; give "
+                       f"{argument}.collect()")
     array = np.asarray(without_mask(values))
     if array.dtype.kind != "O":
         return array

@@ -16,7 +16,13 @@ try:
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_random_state, validate_data
 
     def _checked(estimator: Any, X: Any, *, reset: bool) -> np.ndarray[Any, Any]:
-        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        try:
+            X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(f"{error}: estimators take numbers; sklearn.preprocessing.OneHotEncoder makes them of "
+                             "texts, and so does kith.cluster(X, k, encode='onehot')") from None
         return X.toarray() if hasattr(X, "toarray") else X
 
     def weights(sample_weight: Any, X: np.ndarray[Any, Any]) -> Any:

@@ -25,6 +25,15 @@ def make_error(code: int, message: str) -> Error:
     return InputError(code, message) if code in (2, 3) else Error(code, message)
 
 
+def error_of_library(code: int, message: str) -> Error:
+    """An error of the C++ interface, with what a caller in Python can do."""
+    if "expected a finite number" in message:
+        message += (": x[numpy.isfinite(x).all(axis=1)], or frame.dropna(); or fill it in, as "
+                    "sklearn.impute.SimpleImputer does; cluster(), assign() and neighbors() also take nan='drop', "
+                    "'mean' or 'median' beside points")
+    return make_error(code, message)
+
+
 class Warning(UserWarning):  # as kith.Warning, beside kith.Error
     """What kith warns of: rows that were dropped, a run that has not converged, digits that are lost."""
 

@@ -1,6 +1,7 @@
 """Runs the program: options as its words, arrays as files in memory, its errors and warnings as those of Python."""
 from __future__ import annotations
 
+import csv
 import json
 import operator
 import os
@@ -94,6 +95,10 @@ def _words(folder: str, options: dict[str, Any]) -> Iterator[str]:
             yield f"{option}={os.fspath(value)}"
         elif name in FILES:
             yield f"{option}={as_file(folder, name, value)}"
+        elif isinstance(value, dict):  # of columns: encode={"town": "onehot"}
+            items = [f"{key}={word if isinstance(word, str) else number(name, word)}" for key, word in value.items()]
+            quoted = ('"{}"'.format(item.replace('"', '""')) if re.search('[,"]', item) else item for item in items)
+            yield f"{option}={','.join(quoted)}"
         elif isinstance(value, (list, tuple)):
             each = (word if isinstance(word, str) else number(name, word) for word in value)
             yield f"{option}={','.join(each)}"
@@ -131,8 +136,24 @@ def as_file(folder: str, argument: str, value: Any, dimensions: int | None = Non
         raise _NoSpace(f"{argument}: cannot be written to {folder}: {error}") from error
 
 
+def _row_of(path: str, line: int) -> int:
+    """The row of a data frame, counted from 0, that is in this line of its file."""
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = csv.reader(file)  # fields between quotation marks may have line ends
+            return next(row for row, _ in enumerate(rows, -1) if rows.line_num >= line)
+    except (OSError, ValueError, csv.Error, StopIteration):
+        return line - 2
+
+
 def _in_words_of_caller(message: str, folder: str) -> str:
-    """The message with the names of arguments in place of their files, and with a call in place of a command."""
+    """The message with the names of arguments in place of their files, rows of a data frame in place of lines, and
+    with a call in place of a command."""
+    if (table := re.search(re.escape(folder) + r"/\w+\.csv", message)) is not None:
+        def row(line: re.Match[str]) -> str:
+            return f"row {_row_of(table[0], int(line[1]))} (counted from 0)"
+
+        message = re.sub(r"\bline ([2-9]|\d\d+)\b", row, message).replace("remove the line", "remove the row")
     message = re.sub(r"continue with: kith cluster .*", "init=result continues it", message, flags=re.DOTALL)
     message = re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5|csv)(?::/?\w+)?", r"\1", message)
     option = None if message.startswith("unknown option") else re.search(r"--([a-z][a-z-]+)", message)

@@ -114,6 +114,8 @@ class AsEveryWhere(unittest.TestCase):
             for wrong in (hole, np.ma.masked_array(X, mask=np.isnan(hole)), X[0], [["a", "b"]]):
                 with self.assertRaises(ValueError):
                     estimator.fit(wrong)
+            with self.assertRaisesRegex(ValueError, "could not convert" if sklearn is None else "encode='onehot'"):
+                estimator.fit(np.array([["a", 1.0]] * 20, dtype=object))
         for estimator in (kith.KMeans(3), kith.DBSCAN()):
             for weights in (hole[:, 2], np.ma.masked_array(X[:, 2] ** 2, mask=np.isnan(hole[:, 2]))):
                 with self.assertRaises(ValueError):

@@ -320,7 +320,13 @@ def test_data_frames_with_texts():
     assert near.rows.shape == (count, 1) and near.distances.max() == 0
     lines = pandas.DataFrame({"text": ["one, and\nmore", "two", "two"], "x": [1.0, 2.0, 9.0]})
     assert len(kith.cluster(lines, 2, encode="onehot").labels) == 3
-    fails(lambda: kith.assign(other, result, unknown="error"), 3, "points: line 3, column 3 ('city')", "'Bern'")
+    fails(lambda: kith.assign(other, result, unknown="error"), 3,
+          "points: row 1 (counted from 0), column 3 ('city')", "'Bern'")
+    times = pandas.DataFrame({"at, local": ["08:30", "09:00", "10:15"], "n": ["low", "high", "mid"], "x": [1.0, 2.0, 9.0]})
+    rules = {"at, local": "time", "n": "low<mid<high"}
+    assert kith.cluster(times, 1, encode=rules).centroids.tolist() == [[9.25, 1.0, 4.0]]
+    lines.loc[2, "x"] = np.nan  # behind a text of two lines
+    fails(lambda: kith.cluster(lines, 2, encode="onehot"), 3, "row 2 (counted from 0), column 2 ('x')", "drop_columns=")
 
 
 for name, test in list(globals().items()):

@@ -274,6 +274,7 @@ def test_errors_and_warnings():
     for values in (wrong, wrong.astype(np.float64), np.ma.masked_array(points, mask=np.isnan(wrong))):
         error = fails(lambda: Index(values), ValueError, "base: row 4, column 2")
         assert isinstance(error, kith.Error) and error.code == 3
+    assert "frame.dropna()" in str(error) and "nan='drop'" in str(error), error
     wrong[3, 1] = np.inf
     fails(lambda: Index(points).search(wrong), ValueError, "queries: row 4, column 2", "infinity")
     fails(lambda: Index(points).search(queries[:, :3]), ValueError, "queries have 3 columns")
