@@ -19,6 +19,7 @@
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 
@@ -215,23 +216,6 @@ std::optional<StoredTexts> texts_of(const Location& location) {
   }
   verify_stored(input, member->file, 1);
   return StoredTexts{std::move(input), member->file.at + begin, bytes, member->header};
-}
-
-void append_utf8(std::string& text, std::uint32_t character) {
-  const auto put = [&text](std::uint32_t byte) { text += static_cast<char>(byte); };
-  if (character < 0x80) return put(character);
-  if (character < 0x800) {
-    put(0xc0 | character >> 6);
-  } else {
-    if (character < 0x10000) {
-      put(0xe0 | character >> 12);
-    } else {
-      put(0xf0 | (character >> 18 & 7));
-      put(0x80 | (character >> 12 & 0x3f));
-    }
-    put(0x80 | (character >> 6 & 0x3f));
-  }
-  put(0x80 | (character & 0x3f));
 }
 
 /// A text without the zeros behind it.

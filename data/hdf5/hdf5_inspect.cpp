@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "core/error.h"
@@ -14,6 +16,7 @@
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 #include "data/io/zstd_bytes.h"
 
 namespace kith::data {
@@ -226,6 +229,10 @@ std::vector<std::string> filters_of(hid_t creation, std::string& unknown) {
   return names;
 }
 
+/// What to do with values that are not in the file.
+constexpr const char* kCopyValues =
+    "copy them into one file: python3 -c \"import h5py; h5py.File('OUT', 'w')['x'] = h5py.File('IN')['DATASET'][()]\"";
+
 std::string external_file_of(hid_t creation) {
   char name[256] = "";
   H5Pget_external(creation, 0, sizeof name - 1, name, nullptr, nullptr);
@@ -260,7 +267,7 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
     }
     case H5D_VIRTUAL:
       info.layout = "virtual";
-      facts.obstacle = "a virtual dataset, whose values are in other files; copy it into one file first";
+      facts.obstacle = fmt::format("a virtual dataset, whose values are in other datasets or files; {}", kCopyValues);
       return;
     default:
       info.layout = "unknown";
@@ -270,8 +277,7 @@ void inspect_storage(hid_t dataset, DatasetFacts& facts) {
   if (H5Pget_external_count(creation.get()) > 0) {
     info.layout = "external";
     facts.obstacle =
-        fmt::format("its values are in another file ({}); copy it into one file first, for example with `h5repack`",
-                    external_file_of(creation.get()));
+        fmt::format("its values are in another file ({}); {}", external_file_of(creation.get()), kCopyValues);
     return;
   }
   info.stored_bytes = static_cast<std::int64_t>(H5Dget_storage_size(dataset));
@@ -294,6 +300,68 @@ void mark_codes(hid_t dataset, Records& records) {
   }
 }
 
+/// A text of Python's pickle, protocol 0: ISO 8859-1, and other characters as backslash, u and 4 or U and 8 digits.
+std::string pickled_text(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::uint32_t code = static_cast<unsigned char>(text[at]);
+    if (code == '\\' && at + 1 < text.size()) {
+      const std::size_t digits = text[at + 1] == 'u' ? 4 : 8;
+      code = static_cast<std::uint32_t>(std::strtoul(std::string(text.substr(at + 2, digits)).c_str(), nullptr, 16));
+      at += 1 + digits;
+    }
+    append_utf8(out, code);
+  }
+  return out;
+}
+
+/// The names of columns, texts or numbers, in the last list of what Python has pickled by protocol 0, as PyTables
+/// stores lists: a line for each, "Vname" or "I3", behind a line that begins with "(l". None: it has other values.
+std::vector<std::string> pickled_names(const std::string& pickle) {
+  std::vector<std::string> names;
+  bool is_list = false;
+  for (std::string line : split_lines(pickle)) {
+    if (line.starts_with('a')) line.erase(0, 1);  // appends the value before it
+    if (line.starts_with("(l")) {
+      names.clear();
+      is_list = true;
+    } else if (line.starts_with('V') || line.starts_with('I')) {
+      names.push_back(pickled_text(std::string_view(line).substr(1)));
+    } else if (is_list && (line.starts_with('t') || line.starts_with('.'))) {
+      break;                                         // the end of the list
+    } else if (is_list && !line.starts_with('p')) {  // p: a number under which the value could be named again
+      is_list = false;                               // unless a list follows
+    }
+  }
+  return is_list ? names : std::vector<std::string>();
+}
+
+/// pandas stores the columns of a type as one field of several values: makes fields of them that have their names, in
+/// the order of the frame.
+void name_columns_of_blocks(hid_t group, hid_t dataset, Records& records) {
+  std::vector<RecordField> columns;
+  for (const RecordField& field : records.fields) {
+    const std::vector<std::string> names = pickled_names(text_attribute(dataset, (field.name + "_kind").c_str()));
+    const bool is_block = field.name.starts_with("values_block_");
+    if (!is_block || names.empty() || (field.element && std::ssize(names) != field.count)) {
+      columns.push_back(field);
+      continue;
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      RecordField& column = columns.emplace_back(field);
+      column.name = names[i];
+      column.count = 1;
+      if (field.element) column.at += static_cast<std::int64_t>(i) * size_of(field.element->number);
+    }
+  }
+  const std::vector<std::string> order = pickled_names(text_attribute(group, "non_index_axes"));
+  std::ranges::stable_sort(columns, {}, [&order](const RecordField& column) {
+    const auto found = std::ranges::find(order, column.name);
+    return found == order.end() ? -1 : found - order.begin();  // the index comes first
+  });
+  records.fields = std::move(columns);
+}
+
 /// Finds the fields of a compound, and the obstacle if its values cannot be read.
 void inspect_records(const Hdf5InputFile& file, hid_t dataset, hid_t type, DatasetFacts& facts) {
   if (is_variable(type)) {
@@ -306,8 +374,11 @@ void inspect_records(const Hdf5InputFile& file, hid_t dataset, hid_t type, Datas
   }
   facts.records = records_of(type);
   if (is_table_of_pandas(file, facts.info.path)) {
-    facts.index = "index";
+    const Handle group = open_object(file, parted(facts.info.path).first);
+    facts.index = pickled_names(text_attribute(group.get(), "levels"));
+    facts.index.emplace_back("index");
     mark_codes(dataset, facts.records);
+    name_columns_of_blocks(group.get(), dataset, facts.records);
   }
   const std::string problem = refusal_of_fields(facts.records);
   if (facts.obstacle.empty()) facts.obstacle = problem;

@@ -28,7 +28,7 @@ struct DatasetFacts {
   std::optional<ElementType> element;  // if kith can read the type
   ValueMarks marks;                    // on these numbers
   Records records;                     // of a compound
-  std::string index;                   // the field that is pandas' index of the rows; or empty
+  std::vector<std::string> index;      // the fields that are pandas' index of the rows
   std::string obstacle;                // the layout or filter that makes the values unreadable, empty if none
   bool chunked = false;
   std::vector<std::int64_t> chunk;  // its shape as in the file, unchecked

@@ -299,14 +299,25 @@ std::optional<DatasetInfo> sparse_matrix_of(const Hdf5InputFile& file, const std
       .path = group->path, .shape = {group->rows, group->columns}, .type = "sparse", .layout = group->kind};
 }
 
+/// Whether the columns of pandas' block have no names of their own.
+bool is_block(const std::string& column) { return column.starts_with("values_block_"); }
+
 std::string folder_of(const std::string& path) { return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)); }
 
 }  // namespace
 
+std::string table_of_pandas(const Hdf5InputFile& file, const std::string& group) {
+  const std::string table = group + "/table";
+  if (!text_attribute(open_object(file, group).get(), "pandas_type").ends_with("_table") || !exists(file, table))
+    return "";
+  const DatasetFacts facts = inspect(file, open_dataset(file, table).get(), table);
+  return std::ranges::any_of(facts.info.columns, is_block) ? "" : table;
+}
+
 void refuse_pandas_frame(const Hdf5InputFile& file, const std::string& group) {
   const std::string kind = text_attribute(open_object(file, group).get(), "pandas_type");
   if (kind.empty()) return;
-  if (frame_group(file, group)) {
+  if (frame_group(file, group) || !table_of_pandas(file, group).empty()) {
     refuse_input(file.name(),
                  fmt::format("expected one frame or matrix, found several; name one, as in {}:{}", file.name(), group));
   }
@@ -387,7 +398,10 @@ void refuse_result(const Hdf5InputFile& file) {
 
 std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
   auto all = list_open_file(file);
-  std::erase_if(all, [](const DatasetInfo& info) {  // what cells and objects of MATLAB refer to
+  std::erase_if(all, [&file](const DatasetInfo& info) {
+    const std::size_t meta = info.path.find("/meta/");  // of pandas, the categories of a frame
+    if (meta != info.path.npos && meta > 0 && !table_of_pandas(file, info.path.substr(0, meta)).empty()) return true;
+    // What cells and objects of MATLAB refer to.
     return info.path.starts_with("/#refs#/") || info.path.starts_with("/#subsystem#/");
   });
   const auto refuse_frames = [&] {
@@ -403,8 +417,6 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
     std::vector<DatasetInfo> candidates;
     std::copy_if(all.begin(), all.end(), std::back_inserter(candidates),
                  [&](const auto& info) { return is_of_kind(info, kind, vector_as_column); });
-    // The columns of a frame of pandas have their names, unless they are in blocks.
-    const auto is_block = [](const std::string& column) { return column.starts_with("values_block_"); };
     if (candidates.size() == 1 && std::ranges::none_of(candidates[0].columns, is_block)) return candidates[0].path;
     if (!candidates.empty()) refuse_frames();
     if (candidates.size() == 1) return candidates[0].path;

@@ -76,6 +76,10 @@ std::vector<DatasetInfo> list_file(const std::string& file, const std::string& d
 /// "/a (3 x 4, float32), /b (7, string)".
 std::string show_datasets(const std::vector<DatasetInfo>& list);
 
+/// The path of the table of a frame of pandas (HDFStore, format "table") in a group, if its columns have their names;
+/// or empty.
+std::string table_of_pandas(const Hdf5InputFile& file, const std::string& group);
+
 /// Throws Error(data) with the command that converts it, if pandas wrote the group.
 void refuse_pandas_frame(const Hdf5InputFile& file, const std::string& group);
 

@@ -58,6 +58,10 @@ StoredRows checked(StoredRows rows, const std::string& name) {
   return rows;
 }
 
+bool is_index(const DatasetFacts& facts, const RecordField& field) {
+  return std::ranges::find(facts.index, field.name) != facts.index.end();
+}
+
 /// The columns of records, or of the field that is named. pandas' index is left out, unless --columns names it.
 std::vector<RecordField> fields_of(const DatasetFacts& facts, const std::string& named, const ReadOptions& options,
                                    const std::string& name) {
@@ -69,16 +73,25 @@ std::vector<RecordField> fields_of(const DatasetFacts& facts, const std::string&
     for (RecordField& field : records.fields) field.is_code = false;
     return choose_fields(records, of_field, name);
   }
-  std::vector<RecordField> fields = choose_fields(facts.records, options, name);
-  if (options.columns.empty()) std::erase_if(fields, [&](const auto& field) { return field.name == facts.index; });
+  Records records = facts.records;  // an index of texts is no fault, if nobody asks for it
+  for (RecordField& field : records.fields) {
+    if (!options.columns.empty() || !is_index(facts, field)) continue;
+    field.element = ElementType{Number::uint8, false};
+    field.is_code = false;
+  }
+  std::vector<RecordField> fields = choose_fields(records, options, name);
+  if (options.columns.empty()) std::erase_if(fields, [&](const auto& field) { return is_index(facts, field); });
   if (fields.empty()) refuse_input(name, "expected columns of numbers besides pandas' index, found none");
   return fields;
 }
 
-bool leaves_out_index(const DatasetFacts& facts, const ReadOptions& options) {
-  const auto& fields = facts.records.fields;
-  return options.columns.empty() && !facts.index.empty() &&
-         std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return field.name == facts.index; });
+/// The names of columns that are left out as pandas' index.
+std::vector<std::string> left_out_index(const DatasetFacts& facts, const ReadOptions& options) {
+  std::vector<std::string> names;
+  for (const RecordField& field : facts.records.fields) {
+    if (options.columns.empty() && is_index(facts, field)) names.push_back(field.name);
+  }
+  return names;
 }
 
 /// What a reader should know about a dataset, or a question to who reads a matrix that looks as if its points were its
@@ -90,8 +103,13 @@ std::vector<std::string> remarks_on(const StoredRows& rows, const ReadOptions& o
     return {fmt::format("Loom stores genes x cells: the points are its {} columns, the cells (also with --transpose)",
                         facts.columns())};
   }
-  if (rows.field.empty() && leaves_out_index(facts, options))
-    return {"the column 'index' is pandas' index of the rows and no part of the points; --columns can name it"};
+  if (const auto index = left_out_index(facts, options); rows.field.empty() && !index.empty()) {
+    return {
+        fmt::format("the column{} '{}' {} pandas' index of the rows and no part of the points; --columns can name "
+                    "{}",
+                    index.size() > 1 ? "s" : "", fmt::join(index, "' and '"), index.size() > 1 ? "are" : "is",
+                    index.size() > 1 ? "them" : "it")};
+  }
   if (const std::string remark = facts.marks.remark(); !remark.empty()) return {remark};
   if (!rows.remark.empty()) return {rows.remark};
   if (facts.reversed || options.transpose || facts.info.shape.size() != 2 || facts.columns() < kFewestColumns ||

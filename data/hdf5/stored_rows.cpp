@@ -215,6 +215,10 @@ FoundPoints find_points(const std::string& name, const std::string& dataset, boo
   }
   if (H5Iget_type(object.get()) == H5I_DATASET)
     return {.dense = rows_of(std::move(file), std::move(object), path, vector_as_column)};
+  if (const std::string table = table_of_pandas(file, hard_link_path(object.get())); !table.empty()) {
+    Handle dataset = open_dataset(file, table);
+    return {.dense = rows_of(std::move(file), std::move(dataset), table, vector_as_column)};
+  }
   if (auto sparse = sparse_group(file, hard_link_path(object.get()))) return {.sparse = std::move(sparse)};
   if (auto frame = frame_group(file, hard_link_path(object.get()))) return {.frame = std::move(frame)};
   refuse_pandas_frame(file, path);

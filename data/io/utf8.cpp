@@ -2,20 +2,17 @@
 #include "data/io/utf8.h"
 
 namespace kith {
-namespace {
 
-void append_code(std::string& out, std::uint32_t code) {  // below 0x10000
+void append_utf8(std::string& text, std::uint32_t code) {
   if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
-  } else {
-    out += {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 0x3f)),
-            static_cast<char>(0x80 | (code & 0x3f))};
+    text += static_cast<char>(code);
+    return;
   }
+  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes behind the first one
+  constexpr std::uint32_t kLead[] = {0, 0xc0, 0xe0, 0xf0};
+  text += static_cast<char>(kLead[more] | code >> (6 * more));
+  for (int i = more - 1; i >= 0; --i) text += static_cast<char>(0x80 | (code >> (6 * i) & 0x3f));
 }
-
-}  // namespace
 
 Character first_character(std::string_view text) {
   const auto byte = [text](std::size_t i) -> std::uint32_t {
@@ -60,7 +57,7 @@ std::string utf8_of(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    append_code(out, byte >= 0x80 && byte < 0xa0 ? kCodes[byte - 0x80] : byte);
+    append_utf8(out, byte >= 0x80 && byte < 0xa0 ? kCodes[byte - 0x80] : byte);
   }
   return out;
 }

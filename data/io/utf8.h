@@ -21,6 +21,9 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
   return text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
 }
 
+/// Appends the character with this code.
+void append_utf8(std::string& text, std::uint32_t code);
+
 bool is_utf8(std::string_view text);
 /// The text with its ASCII letters in lower case.
 std::string lower_case(std::string_view text);

@@ -193,8 +193,8 @@ TEST_CASE("external and virtual datasets are refused without opening their files
     }
   }
   const OpenWatch source_watch(source), bin_watch(bin);
-  refused_file(file + ":external", {"outside.h5:/external", "another file", "values.bin"});
-  refused_file(file + ":virtual", {"outside.h5:/virtual", "virtual dataset"});
+  refused_file(file + ":external", {"outside.h5:/external", "another file", "values.bin", "import h5py"});
+  refused_file(file + ":virtual", {"outside.h5:/virtual", "virtual dataset", "import h5py"});
   refused_file(file + ":growing", {"outside.h5:/growing", "virtual dataset"});
   const auto list = list_datasets(file);
   REQUIRE(list.size() == 3);

@@ -1,4 +1,4 @@
-// Labels with gaps, and tables, in the layouts of AnnData, h5Seurat and R.
+// Labels with gaps, and tables, in the layouts of AnnData, h5Seurat, R and pandas.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -250,4 +250,95 @@ TEST_CASE("the values of an enumeration of HDF5 are labels with its names, and n
   CHECK(found["rows"] == 4);
   CHECK(done({"evaluate", file + ":/color", "--truth", words}).out.find("  green  ") != std::string::npos);
   refuses(3, {"cluster", file + ":/both", "-k", "1"}, {"expected numbers", "found enum"});
+}
+
+TEST_CASE("a table of pandas in blocks has the columns of the frame, in its order, with their names") {
+  const Scratch folder;
+  const std::string file = folder / "t.h5", plain = folder / "p.csv";
+  struct Row {
+    char index[2];
+    double values[2];
+    std::int64_t whole[2];
+    bool flag;
+    char text[2][2];
+  };
+  const Row rows[] = {{"p", {1.5, 2}, {3, 1}, true, {"x", "y"}},
+                      {"q", {1, 3}, {3, 2}, false, {"x", "y"}},
+                      {"r", {50, NAN}, {4, 3}, true, {"x", "y"}},
+                      {"s", {51, 3}, {4, 4}, true, {"x", "y"}}};
+  const auto make = [&](const std::string& name, bool has_texts, const char* levels, const char* doubles) {
+    FileMaker maker(name);
+    const hsize_t two = 2;
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(Row)), text = H5Tcopy(H5T_C_S1);
+    H5Tset_size(text, 2);
+    H5Tinsert(type, "index", HOFFSET(Row, index), text);
+    H5Tinsert(type, "values_block_0", HOFFSET(Row, values), H5Tarray_create2(H5T_NATIVE_DOUBLE, 1, &two));
+    H5Tinsert(type, "values_block_1", HOFFSET(Row, whole), H5Tarray_create2(H5T_NATIVE_INT64, 1, &two));
+    H5Tinsert(type, "values_block_2", HOFFSET(Row, flag), H5T_NATIVE_UINT8);
+    if (has_texts) H5Tinsert(type, "values_block_3", HOFFSET(Row, text), H5Tarray_create2(text, 1, &two));
+    maker.group("df");
+    maker.dataset("df/table", type, {4}, type, rows);
+    attribute(maker, "df", "pandas_type", "frame_table");
+    attribute(maker, "df", "levels", levels);
+    attribute(maker, "df", "non_index_axes",
+              "(lp0\n(I1\n(lp1\nVa\np2\naVb\np3\naVgr\xf6\\u00dfe\np4\naI2020\naVflag\np5\naVs\np6\naVt\np7\natp8\na.");
+    attribute(maker, "df/table", "values_block_0_kind", doubles);
+    attribute(maker, "df/table", "values_block_1_kind", "(lp0\nVb\np1\naI2020\na.");
+    attribute(maker, "df/table", "values_block_2_kind", "(lp0\nVflag\np1\na.");
+    attribute(maker, "df/table", "values_block_3_kind", "(lp0\nVs\np1\naVt\np2\na.");
+  };
+  const char *const doubles = "(lp0\nVgr\xf6\\u00dfe\np1\naVa\np2\na.", *const none = "(lp0\n.";
+  make(file, false, none, doubles);
+  write_bytes(plain, "a,b,größe,2020,flag\n2,3,1.5,1,1\n3,3,1,2,0\n,4,50,3,1\n3,4,51,4,1\n");
+  for (const Words& more : {Words{"--nan", "mean"}, Words{"--drop-columns", "a"}, Words{"--columns", "größe,b,flag"}}) {
+    CHECK(labels_of(file, more) == labels_of(plain, more));
+    CHECK(clustered(file, more)["inertia"] == clustered(plain, more)["inertia"]);
+  }
+  CHECK(unwrapped(done({"info", file}).out)
+            .find("index (string), a (float64), b (int64), größe (float64), 2020 (int64), flag") != std::string::npos);
+  refuses(3, {"cluster", file, "-k", "2"}, {"row 3, column ", "found NaN"});
+  make(file, true, none, doubles);
+  refuses(3, {"cluster", file, "-k", "2"},
+          {"('s', string), ", "('t', string); leave them out with --drop-columns s,t"});
+  CHECK(labels_of(file, {"--drop-columns", "s,t,a"}) == labels_of(plain, {"--drop-columns", "a"}));
+  make(file, false, "(lp0\nVa\np1\naI2020\na.", doubles);  // an index of two columns
+  CHECK(done({"cluster", file, "-k", "2"}).says("the columns 'index' and 'a' and '2020' are pandas' index"));
+  CHECK(labels_of(file) == labels_of(plain, {"--columns", "b,größe,flag"}));
+  CHECK(labels_of(file + ":/df") == labels_of(file));
+  make(file, false, none, "(lp0\ncnumpy.core\nx\na.");  // names that are no texts
+  refuses(3, {"cluster", file, "-k", "2"}, {"found a frame of pandas, whose columns are in a table; convert it"});
+}
+
+TEST_CASE("categories and dates in a table of pandas are no numbers, but labels") {
+  const Scratch folder;
+  const std::string file = folder / "t.h5", table = file + ":/df/table";
+  struct Row {
+    std::int64_t index, day;
+    double value;
+    std::int8_t group;
+  };
+  const Row rows[] = {{0, 7, 1, 0}, {1, 9, 2, 1}, {2, 9, 50, 1}};
+  {
+    FileMaker maker(file);
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(Row));
+    H5Tinsert(type, "index", HOFFSET(Row, index), H5T_NATIVE_INT64);
+    H5Tinsert(type, "day", HOFFSET(Row, day), H5T_NATIVE_INT64);
+    H5Tinsert(type, "value", HOFFSET(Row, value), H5T_NATIVE_DOUBLE);
+    H5Tinsert(type, "group", HOFFSET(Row, group), H5T_NATIVE_INT8);
+    maker.group("df");
+    maker.dataset("df/table", type, {3}, type, rows);
+    maker.group("df/_i_table");  // the indexes of PyTables
+    maker.floats("df/_i_table/ranges", {2, 2}, {1, 2, 3, 4});
+    attribute(maker, "df", "pandas_type", "frame_table");
+    attribute(maker, "df/table", "group_meta", "category");
+    attribute(maker, "df/table", "day_dtype", "datetime64[ns]");
+    attribute(maker, "df/table", "value_dtype", "float64");
+    H5Tclose(type);
+  }
+  refuses(3, {"cluster", file, "-k", "2"},
+          {"column 2 ('day', datetime64[ns]), column 4 ('group', category)", "--drop-columns day,group"});
+  CHECK(clustered(file, {"--drop-columns", "day,group"})["points"]["columns"] == 1);
+  const auto scores = done({"evaluate", table + "/group", "--truth", table + "/day", "--json"}).json();
+  CHECK(scores["evaluation"]["adjusted_rand_index"] == 1);
+  CHECK_FALSE(done({"info", file}).says("_i_table"));
 }
