@@ -103,20 +103,22 @@ std::unique_ptr<PointSource> open_file(const std::string& name, const ReadOption
   std::unique_ptr<PointSource> source;
   // What columns that are not chosen lack is no error; text and records choose by themselves.
   const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
-  const bool is_text = format.open == open_text || format.open == open_fps || format.open == open_arrow;
-  if (chooses && !is_text && !options.transpose && !is_standard_input(location.file)) {
+  const bool is_text = format.open == open_text || (format.open == open_arrow && makes_features(options));
+  if (chooses && !is_text && format.open != open_fps && format.open != open_arrow && !options.transpose) {
     ReadOptions of_all = of_file;
     of_all.missing = Missing::keep;
     source = format.open(location, of_all);
-    if (source->has_chosen_columns()) source.reset();
+    if (source->has_chosen_columns()) {  // it is opened again, where that is possible
+      source = is_standard_input(location.file) ? with_checked_values(std::move(source), options.missing) : nullptr;
+    }
   }
   if (!source) source = format.open(location, of_file);
   source = with_columns(std::move(source), of_file);
-  if (!absent.empty() && !source->table_form()) source = without_numbers(std::move(source), absent);
+  if (!absent.empty() && !is_text) source = without_numbers(std::move(source), absent);
   if (options.transpose) {
     source = with_columns(transposed(std::move(source), options.scratch), of_features);
   }
-  if (!model_fills(options) || source->table_form()) return source;  // a text table has filled what the model knows
+  if (!model_fills(options) || is_text) return source;  // a text table has filled what the model knows
   return filled(std::move(source), options.model);
 }
 

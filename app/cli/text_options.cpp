@@ -153,6 +153,9 @@ std::vector<data::EncodeRule> encode_rules(const std::string& text) {
   return rules;
 }
 
+/// Whether columns of a file may hold texts that become features.
+bool may_hold_texts(const std::string& file) { return data::is_arrow(file) || data::is_read_as_text(file); }
+
 }  // namespace
 
 void add_text_options(OptionSet& set, CommonOptions& common) {
@@ -205,13 +208,13 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
              "some, or both, as in "
              "date,onehot,size=ordinal.");
   encode.section = Section::preparation;
+  encode.no_effect = unless_any(set, may_hold_texts, "no input that it describes is a table with texts");
   encode.shown_default = "none";
   set.text(encode, common.encode);
 }
 
 void add_missing_texts_option(OptionSet& set, CommonOptions& common) {
-  const Reason unread =
-      unless_any(set, data::is_read_as_text, "no input is text, and none of its words is a number").front();
+  const Reason unread = unless_any(set, may_hold_texts, "no input is text, and none of its words is a number").front();
   set.text({.names = "--na-values",
             .value = "LIST",
             .help = "More words and numbers that mean a missing value, as in -,unknown,-999. In formats other than "

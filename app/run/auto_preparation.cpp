@@ -225,11 +225,12 @@ void choose_preparation(const std::string& points, const OptionSet& set, CommonO
                 "--prepare auto reads the table twice, but standard input can be read once; save it in a file");
   }
   for (const data::Location& table : tables) {
-    if (data::is_read_as_text(table.file)) continue;
+    if (data::is_read_as_text(table.file) || data::is_arrow(table.file)) continue;
     data::open_points(table.file, read_options(common));  // refuses UTF-16, for instance, in better words
-    throw Error(ExitCode::usage, fmt::format("--prepare auto: expected a text table, whose columns have types, found "
-                                             "{}; use --scale zscore, and choose columns with --columns",
-                                             table.file));
+    throw Error(ExitCode::usage,
+                fmt::format("--prepare auto: expected a table whose columns have types, in a text, "
+                            "Parquet or Arrow file, found {}; use --scale zscore, and choose columns with --columns",
+                            table.file));
   }
   const data::ReadOptions options = read_options(common);
   const data::TableProfile table = data::profile_table(tables, options);

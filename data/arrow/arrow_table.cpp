@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <iterator>
 #include <memory>
 #include <string_view>
@@ -14,10 +15,12 @@
 #include "data/format/column_choice.h"
 #include "data/format/records.h"
 #include "data/format/shape.h"
+#include "data/format/table_model.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/quoted.h"
+#include "data/io/scratch_file.h"
 #include "data/io/stream_bytes.h"
 
 namespace kith::data {
@@ -54,6 +57,14 @@ struct ArrowTable {
 
   const std::string& name() const { return input.name(); }
 
+  /// The texts of a field in the rows of a part.
+  std::vector<std::string> texts(std::int64_t field, std::int64_t part) const {
+    auto some = call<std::vector<std::string>>(ArrowCall::read_texts, 0, name(), field, part);
+    const auto at = file.start.begin() + part;
+    if (std::ssize(some) != at[1] - at[0]) program->refuse_reply();
+    return some;
+  }
+
   /// A change of the file explains an error better than the error.
   template <class Result, class... Arguments>
   Result call(ArrowCall which, std::int64_t bytes, const Arguments&... arguments) const {
@@ -71,10 +82,9 @@ struct ArrowTable {
     std::vector<std::string> all;
     all.reserve(static_cast<std::size_t>(file.rows()));
     for (std::int64_t part = 0; part + 1 < std::ssize(file.start); ++part) {
-      auto some = call<std::vector<std::string>>(ArrowCall::read_texts, 0, name(), field, part);
+      auto some = texts(field, part);
       all.insert(all.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
     }
-    if (std::ssize(all) != file.rows()) program->refuse_reply();
     input.check_unchanged();
     return all;
   }
@@ -113,6 +123,7 @@ class ArrowSource final : public PointSource {
     stretches_.resize(table_.file.start.size() - 1);
   }
 
+  const ArrowTable& opened_table() const { return table_; }
   std::string name() const override { return name_; }
   std::string element_type() const override { return type_; }
   std::int64_t rows() const override { return table_.file.rows(); }
@@ -387,6 +398,94 @@ std::string type_of(const Records& records) {
   return types.size() == 1 ? types[0] : "table";
 }
 
+bool is_whole(const std::string& text) {
+  const std::size_t sign = text.starts_with('-') ? 1 : 0;
+  return text.size() > sign && text.find_first_not_of("0123456789", sign) == text.npos;
+}
+
+/// A field of a text table, between quotation marks where it needs them.
+std::string text_field(const std::string& text) {
+  if (text.find_first_of("\",\r\n") == text.npos) return text;
+  std::string field = "\"";
+  for (const char c : text) field += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return field + '"';
+}
+
+/// The table as text (InputBytes::mark_as_own_text()). Numbers have the digits that give them back, and missing values
+/// are empty fields.
+InputBytes as_text(ArrowTable table, const ReadOptions& options) {
+  const Records records = table.file.records;
+  const std::vector<std::int64_t> start = table.file.start;
+  const std::string name = table.name();
+  const std::vector<RecordField> columns = columns_of(records, name);
+  ColumnChoice numbers;              // the columns that are read as numbers; of the others,
+  std::vector<std::int64_t> fields;  // those that are read as texts; -1: none
+  for (std::int64_t j = 0; j < std::ssize(columns); ++j) {
+    const int field = field_of_column(records, j);
+    const RecordField& form = records.fields[static_cast<std::size_t>(field)];
+    const bool is_wide = form.element && size_of(form.element->number) == 8 && form.element->number != Number::float64;
+    const bool is_number = form.element && (form.count > 1 || !is_wide);  // float64 lacks digits of wide integers
+    if (is_number) numbers.points.push_back(j);
+    fields.push_back(is_number ? -1 : field);
+  }
+  ByteStore store(name, options.scratch);
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    store.append(j > 0 ? "," : "");
+    store.append(text_field(columns[j].name));
+  }
+  store.append("\n");
+  ReadOptions exact = options;
+  exact.precision = Precision::f64;
+  exact.missing = Missing::keep;
+  std::unique_ptr<ArrowSource> source;
+  if (!numbers.points.empty()) source = std::make_unique<ArrowSource>(std::move(table), name, numbers, exact);
+  const ArrowTable& open = source ? source->opened_table() : table;
+  bool are_lines = true;
+  for (std::int64_t part = 0; part + 1 < std::ssize(start); ++part) {
+    constexpr std::int64_t kRows = 4096;
+    const std::int64_t begin = start[static_cast<std::size_t>(part)], end = start[static_cast<std::size_t>(part) + 1];
+    std::vector<std::vector<std::string>> texts;
+    for (const std::int64_t field : fields) {
+      if (field >= 0) texts.push_back(open.texts(field, part));
+    }
+    Matrix<double> values(std::min(kRows, end - begin), std::ssize(numbers.points));
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t i = (row - begin) % kRows;
+      if (source && i == 0) source->read(row, values.view().middle(0, std::min(kRows, end - row)));
+      std::size_t number = 0, text = 0;
+      std::string line;
+      for (std::size_t j = 0; j < fields.size(); ++j) {
+        std::string field;
+        if (fields[j] < 0) {
+          const double value = values(i, static_cast<std::int64_t>(number++));
+          if (!std::isnan(value)) field = fmt::format("{}", value);
+        } else {
+          field = texts[text++][static_cast<std::size_t>(row - begin)];
+          are_lines = are_lines && field.find_first_of("\r\n") == field.npos;
+          // Codes of other programs, such as the months of pandas' periods, are no numbers.
+          const std::string& type = columns[j].type;
+          const bool is_code = !columns[j].element && type.find("string") == type.npos && is_whole(field);
+          const std::size_t inner = field.find_first_not_of(" \t");  // as of the other formats, blanks around are none
+          field = text_field(is_code ? fmt::format("{} {}", type, field) : field.substr(std::min(inner, field.size())));
+        }
+        line += (j > 0 ? "," : "") + field;
+      }
+      store.append(line.empty() ? "\"\"" : line);  // a blank line is no row
+      store.append("\n");
+    }
+  }
+  open.input.check_unchanged();
+  InputBytes text = store.finish();
+  text.mark_as_own_text(are_lines);
+  return text;
+}
+
+/// How texts become numbers, for messages.
+std::string or_features(const ReadOptions& options) {
+  return fmt::format("make features of texts with --encode onehot{}",
+                     options.offers_prepare ? ", or let kith choose with --prepare auto" : "");
+}
+
 }  // namespace
 
 bool has_arrow() { return !arrow_program().empty(); }
@@ -403,12 +502,26 @@ std::unique_ptr<PointSource> open_arrow(const Location& location, const ReadOpti
   ReadOptions chosen = options;
   choose_location({file, location.dataset}, table.file.records, chosen);
   table.remark = exclude_index(table, chosen);
+  if (makes_features(options) && location.dataset.empty()) {
+    const std::int64_t bytes = table.input.size();
+    std::string remark = std::move(table.remark);
+    return open_own_text(as_text(std::move(table), chosen), chosen, bytes, std::move(remark));
+  }
   const std::string name = location.dataset.empty() ? file : fmt::format("{}:{}", file, location.dataset);
   const bool numbers = std::any_of(table.file.records.fields.begin(), table.file.records.fields.end(),
                                    [](const RecordField& field) { return field.element.has_value(); });
-  if (!numbers) refuse_input(file, fmt::format("expected columns of numbers, found none; {}", kShowColumns));
-  const ColumnChoice columns = choose_record_columns(table.file.records, chosen, name);
+  if (!numbers) {
+    refuse_input(file,
+                 fmt::format("expected columns of numbers, found none; {}; {}", or_features(options), kShowColumns));
+  }
+  const ColumnChoice columns = choose_record_columns(table.file.records, chosen, name, ", or " + or_features(options));
   return std::make_unique<ArrowSource>(std::move(table), name, columns, options);
+}
+
+InputBytes text_of_arrow(const Location& location, const std::string& scratch) {
+  ReadOptions options;
+  options.scratch = scratch;
+  return as_text(ArrowTable(location, options), options);
 }
 
 std::vector<DatasetInfo> list_arrow(const Location& location, const ReadOptions& options) {

@@ -1,6 +1,8 @@
 // Tables in Parquet and Arrow files (Feather version 2 too), if kith was built with Arrow C++.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +13,11 @@ namespace kith::data {
 
 /// Whether kith was built with Arrow C++; without it, is_arrow() recognises no file.
 bool has_arrow();
+
+/// Points of a table of a file, of which `text` is the text; messages are about its rows. remark: for
+/// PointSource::remarks(), or empty.
+std::unique_ptr<PointSource> open_own_text(InputBytes text, const ReadOptions& options, std::int64_t file_bytes,
+                                           std::string remark);
 
 /// One column that holds no numbers, as texts.
 struct ArrowTexts {

@@ -29,6 +29,13 @@ const arrow::Array& storage_of(const arrow::Array& array) {
                                                    : array;
 }
 
+/// The type of another program of which an array is, as Arrow knows it or as the field says; empty: none.
+std::string extension_name(const arrow::DataType& type, const arrow::KeyValueMetadata* metadata) {
+  if (type.id() == arrow::Type::EXTENSION) return static_cast<const arrow::ExtensionType&>(type).extension_name();
+  return metadata == nullptr ? "" : metadata->Get("ARROW:extension:name").ValueOr("");
+}
+constexpr const char* kBool8 = "arrow.bool8";  // one byte for each, of which any but 0 is true
+
 /// The type of kith that holds the numbers of this type; nothing for other types.
 std::optional<Number> number_of(const arrow::DataType& type) {
   constexpr std::pair<arrow::Type::type, Number> kNumbers[] = {
@@ -244,11 +251,13 @@ RecordField record_field(const arrow::Field& field, std::int64_t length) {
   result.type = type_name(type);
   const bool lists = list_length(type) != 0;
   const auto number = lists ? number_of(item_type(type)) : number_of(type);
+  const std::string extension = extension_name(*field.type(), field.metadata().get());
+  if (!number && !extension.empty()) result.type = quoted(extension, 60);
   if (!number || (lists && length < 1)) return result;
   // Whole numbers of a type of another program are codes, such as the months of pandas' periods.
-  const auto extension = field.metadata() == nullptr ? "" : field.metadata()->Get("ARROW:extension:name").ValueOr("");
   if (!extension.empty() && arrow::is_integer(type.id())) {
-    result.type = quoted(extension, 60);
+    result.type = extension == kBool8 ? "bool" : quoted(extension, 60);
+    if (extension == kBool8) result.element = ElementType{Number::uint8, false};
     return result;
   }
   result.element = ElementType{*number, false};
@@ -262,7 +271,14 @@ ArrowValues values_of(const arrow::Array& array, const RecordField& field,
                       const std::function<void(std::int64_t, std::int64_t)>& refuse) {
   const arrow::Array& storage = storage_of(array);
   const Number number = field.element.value().number;
-  if (!is_list(*storage.type())) return flat_values(storage, number);
+  if (!is_list(*storage.type())) {
+    ArrowValues values = flat_values(storage, number);
+    if (storage.type_id() != arrow::Type::INT8 || number != Number::uint8) return values;
+    values.owned.assign(values.first, values.first + array.length());
+    for (std::byte& value : values.owned) value = std::byte{value != std::byte{0}};
+    values.first = values.owned.data();
+    return values;
+  }
   return with_lists(storage, [&](const auto& lists) { return list_values(lists, number, field.count, refuse); });
 }
 

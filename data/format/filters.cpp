@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <optional>
 
 #include "core/numbers/metric.h"
@@ -41,6 +42,7 @@ class ChosenColumns final : public SourceFilter {
   std::int64_t columns() const override { return std::ssize(chosen_); }
   std::int64_t held_bytes() const override { return inner_->held_bytes() + block_bytes_; }
   bool is_shared() const override { return false; }  // each thread would hold whole rows
+  bool has_chosen_columns() const override { return true; }
   std::vector<std::string> column_names() const override {
     const std::vector<std::string> all = inner_->column_names();
     std::vector<std::string> names;
@@ -74,14 +76,17 @@ class ChosenColumns final : public SourceFilter {
     Matrix<T> whole(block, inner_->columns());
     for (std::int64_t begin = 0; begin < out.rows; begin += block) {
       const std::int64_t rows = std::min(block, out.rows - begin);
+      bool are_finite = true;
       inner_->read(first + begin, whole.view().middle(0, rows));
       for (std::int64_t i = 0; i < rows; ++i) {
         for (std::size_t j = 0; j < chosen_.size(); ++j) {
-          out(begin + i, static_cast<std::int64_t>(j)) = whole(i, chosen_[j]);
+          const T value = whole(i, chosen_[j]);
+          are_finite = are_finite & (value - value == T{0});
+          out(begin + i, static_cast<std::int64_t>(j)) = value;
         }
       }
+      if (!are_finite) require_finite(out.middle(begin, rows), missing_, name(), first + begin, chosen_);
     }
-    require_finite(out, missing_, name(), first, chosen_);
   }
 
   std::vector<std::int64_t> chosen_;
@@ -110,6 +115,12 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
       std::ssize(choice.points) == source->columns() && std::is_sorted(choice.points.begin(), choice.points.end());
   if (are_all && !chooses) return source;
   return std::make_unique<ChosenColumns>(std::move(source), std::move(choice.points), given.missing);
+}
+
+std::unique_ptr<PointSource> with_checked_values(std::unique_ptr<PointSource> source, Missing missing) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(source->columns()));
+  std::iota(all.begin(), all.end(), 0);
+  return std::make_unique<ChosenColumns>(std::move(source), std::move(all), missing);
 }
 
 namespace {

@@ -84,6 +84,9 @@ class RowRange final : public SourceFilter {
 /// columns, or if it has chosen them.
 std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& options);
 
+/// A source that keeps missing values (Missing::keep), which are treated as `missing` says.
+std::unique_ptr<PointSource> with_checked_values(std::unique_ptr<PointSource> source, Missing missing);
+
 /// The rows of a source as ReadOptions::form says. The class of the values stays, so that results have its precision,
 /// but they are held as float64: directions that are rounded to float32 change the order of near-duplicates.
 /// Rows without a direction are refused; with Missing::keep, rows of zeros become NaN, so that they are dropped.

@@ -50,6 +50,9 @@ Listed list_vectors(const Location& location, const ReadOptions& options);
 bool is_arrow(const std::string& file);
 Opened open_arrow(const Location& location, const ReadOptions& options);
 Listed list_arrow(const Location& location, const ReadOptions& options);
+/// The table as text, as InputBytes::mark_as_own_text() says: numbers with all of their digits, a missing value as an
+/// empty field.
+InputBytes text_of_arrow(const Location& location, const std::string& scratch);
 
 /// MatrixMarket, sparse or dense.
 bool is_matrix_market(const std::string& file);
@@ -71,6 +74,8 @@ bool is_text_table(const std::string& file);
 Opened open_text(const Location& location, const ReadOptions& options);
 /// The same of bytes that are there. first_line: the number of the line with the first row, for messages.
 Opened open_text_bytes(InputBytes input, std::int64_t first_line, const ReadOptions& options);
+/// The same of a whole table.
+Opened open_text_table(InputBytes input, const ReadOptions& options);
 Listed list_text(const Location& location, const ReadOptions& options);
 
 }  // namespace kith::data

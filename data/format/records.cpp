@@ -112,7 +112,8 @@ void describe_columns(const Records& records, const std::string& name, DatasetIn
   info.text_columns = list_for_option(columns, without_numbers(columns, all));
 }
 
-ColumnChoice choose_record_columns(const Records& records, const ReadOptions& options, const std::string& name) {
+ColumnChoice choose_record_columns(const Records& records, const ReadOptions& options, const std::string& name,
+                                   const std::string& remedy) {
   const std::vector<RecordField> columns = columns_of(records, name);
   ReadOptions by_column = with_columns_of_model(options, true, std::ssize(columns));
   by_column.columns = expanded(records, "--columns", by_column.columns);
@@ -131,9 +132,9 @@ ColumnChoice choose_record_columns(const Records& records, const ReadOptions& op
       const RecordField& column = columns[static_cast<std::size_t>(j)];
       shown.push_back(fmt::format("column {} ('{}', {})", j + 1, quoted(column.name, 60), column.type));
     }
-    refuse_input(name,
-                 fmt::format("expected numbers, found {}; leave {} out with --drop-columns {}", fmt::join(shown, ", "),
-                             texts.size() > 1 ? "them" : "it", list_for_option(columns, texts)));
+    refuse_input(
+        name, fmt::format("expected numbers, found {}; leave {} out with --drop-columns {}{}", fmt::join(shown, ", "),
+                          texts.size() > 1 ? "them" : "it", list_for_option(columns, texts), remedy));
   }
   return choice;
 }

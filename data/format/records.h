@@ -53,8 +53,9 @@ void describe_columns(const Records& records, const std::string& name, DatasetIn
 
 /// The columns of the points, and those that are kept as text, among columns_of(records). Throws Error(usage) for
 /// columns that do not exist, and Error(data) with all columns of points that hold no numbers and the option that
-/// leaves them out. `name` is for messages.
-ColumnChoice choose_record_columns(const Records& records, const ReadOptions& options, const std::string& name);
+/// leaves them out, or with `remedy` besides. `name` is for messages.
+ColumnChoice choose_record_columns(const Records& records, const ReadOptions& options, const std::string& name,
+                                   const std::string& remedy = {});
 
 /// The columns of the points, if none can be kept as text.
 std::vector<RecordField> choose_fields(const Records& records, const ReadOptions& options, const std::string& name);

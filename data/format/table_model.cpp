@@ -55,6 +55,10 @@ std::vector<double> TableModel::fills() const {
   return any ? all : std::vector<double>();
 }
 
+bool makes_features(const ReadOptions& options) {
+  return !options.encode.empty() || (options.model && options.model->has_encodings());
+}
+
 TableModel table_of(const PointSource& source) {
   if (const auto table = source.table()) return *table;
   TableModel table{.table_columns = source.columns()};

@@ -53,6 +53,9 @@ struct TableModel {
   std::vector<double> fills() const;
 };
 
+/// Whether texts of columns become features.
+bool makes_features(const ReadOptions& options);
+
 /// PointSource::table(), or one of all columns as they are.
 TableModel table_of(const PointSource& source);
 

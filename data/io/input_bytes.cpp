@@ -113,7 +113,8 @@ InputBytes::InputBytes(InputBytes&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       state_(other.state_),
       memory_(std::move(other.memory_)),
-      direct_(std::move(other.direct_)) {}
+      direct_(std::move(other.direct_)),
+      own_text_(other.own_text_) {}
 
 InputBytes& InputBytes::operator=(InputBytes&& other) noexcept {
   std::swap(name_, other.name_);
@@ -121,6 +122,7 @@ InputBytes& InputBytes::operator=(InputBytes&& other) noexcept {
   std::swap(state_, other.state_);
   std::swap(memory_, other.memory_);
   std::swap(direct_, other.direct_);
+  std::swap(own_text_, other.own_text_);
   return *this;
 }
 

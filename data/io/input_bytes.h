@@ -56,6 +56,12 @@ class InputBytes {
   InputBytes& operator=(InputBytes&& other) noexcept;
   ~InputBytes();
 
+  /// Marks the bytes as the text of a table in another format: kith has written them, with commas between columns, a
+  /// header and quotation marks. rows_are_lines: no text has a line end.
+  void mark_as_own_text(bool rows_are_lines) { own_text_ = rows_are_lines ? OwnText::of_lines : OwnText::other; }
+  bool is_own_text() const { return own_text_ != OwnText::no; }
+  /// Whether line i + 1 is row i of the table, both counted from 1.
+  bool has_own_lines() const { return own_text_ == OwnText::of_lines; }
   const std::string& name() const { return name_; }
   std::int64_t size() const { return descriptor_ >= 0 ? state_.size() : static_cast<std::int64_t>(memory_.size()); }
   /// The user to whom the open file belongs.
@@ -86,6 +92,7 @@ class InputBytes {
   FileState state_;
   std::vector<std::byte> memory_;
   std::unique_ptr<DirectReads> direct_;  // null: all reads are those of the page cache
+  enum class OwnText { no, of_lines, other } own_text_ = OwnText::no;
 };
 
 // Reads of a file past the page cache: a scan of more than the cache holds would evict all of it and find nothing

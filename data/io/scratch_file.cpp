@@ -95,6 +95,16 @@ std::span<std::byte> ByteStore::next() {
   return std::span(bytes_).subspan(used_);
 }
 
+void ByteStore::append(std::string_view text) {
+  while (!text.empty()) {
+    const std::span<std::byte> to = next();
+    const std::size_t count = std::min(to.size(), text.size());
+    std::memcpy(to.data(), text.data(), count);
+    add(count);
+    text.remove_prefix(count);
+  }
+}
+
 void ByteStore::flush() {
   if (!file_) file_.emplace(scratch_);
   file_->write(flushed_, bytes_.data(), static_cast<std::int64_t>(used_));

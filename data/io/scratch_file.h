@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,7 @@ class ByteStore {
   std::span<std::byte> next();
   /// The first `count` bytes of next() have arrived.
   void add(std::size_t count) { used_ += count; }
+  void append(std::string_view text);
   std::int64_t size() const { return flushed_ + static_cast<std::int64_t>(used_); }
   /// All bytes under the name. shrink: memory beyond them is given back, which takes a copy.
   InputBytes finish(bool shrink = false);

@@ -152,10 +152,10 @@ TableProfile profile_table(const std::vector<Location>& tables, const ReadOption
   TableProfile table = profile_of(input, head, index_text(input, head), options.threads, &signs);
   const std::set<std::string>& marks = signs.marks;
   const std::string other = signs.styles.options();
-  const bool any_styled =
-      !other.empty() && std::any_of(table.columns.begin(), table.columns.end(), [](const auto& column) {
-        return !column.number_options.empty() || !column.is_number();
-      });
+  const bool any_styled = !other.empty() && !input.is_own_text() &&
+                          std::any_of(table.columns.begin(), table.columns.end(), [](const auto& column) {
+                            return !column.number_options.empty() || !column.is_number();
+                          });
   // The styles may read some columns and not others; then the words count without them.
   for (const bool styled : {true, false}) {
     if (styled ? !any_styled : marks.empty()) continue;

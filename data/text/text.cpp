@@ -545,9 +545,13 @@ RowTexts TextSource::texts_of(const std::string& column) const {
 }  // namespace
 
 std::unique_ptr<PointSource> open_text(const Location& location, const ReadOptions& options) {
-  InputBytes input = open_text_bytes(location, options.scratch);
+  return open_text_table(open_text_bytes(location, options.scratch), options);
+}
+
+std::unique_ptr<PointSource> open_text_table(InputBytes input, const ReadOptions& options) {
   TextHead head = read_head(input, options);
-  return std::make_unique<TextSource>(std::move(input), std::move(head), options);
+  const ReadOptions read = head.options;
+  return std::make_unique<TextSource>(std::move(input), std::move(head), read);
 }
 
 std::unique_ptr<PointSource> open_text_bytes(InputBytes input, std::int64_t first_line, const ReadOptions& options) {

@@ -5,15 +5,14 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <iterator>
 #include <set>
-#include <span>
 #include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
+#include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
@@ -351,8 +350,7 @@ ColumnChoice choose_text_columns(const InputBytes& input, const TextHead& head, 
 
 std::vector<std::string> names_for(const TextHead& head) {
   std::vector<std::string> names = head.names;
-  const bool encodes = !head.options.encode.empty() || (head.options.model && head.options.model->has_encodings());
-  if (!encodes || !names.empty()) return names;
+  if (!makes_features(head.options) || !names.empty()) return names;
   for (std::int64_t j = 1; j <= head.columns; ++j) names.push_back(fmt::format("column {}", j));
   return names;
 }
@@ -459,6 +457,7 @@ InputBytes open_text_bytes(const Location& location, const std::string& scratch)
                                             "':{0}'; leave it out, or choose columns with --columns {0}",
                                             location.dataset));
   }
+  if (is_arrow(location.file)) return text_of_arrow(location, scratch);
   InputBytes input = open_stream(location.file, "a text file", scratch);
   const std::string begin = input.begin(kSampleBytes);
   const bool is_stream = is_standard_input(location.file);
@@ -559,26 +558,22 @@ TextColumn read_text_column(const Location& location, const ReadOptions& options
 
 InputBytes joined_tables(const std::vector<Location>& tables, const ReadOptions& options) {
   ByteStore store(tables.front().file, options.scratch);
-  const auto add = [&store](std::string_view text) {
-    while (!text.empty()) {
-      const std::span<std::byte> to = store.next();
-      const std::size_t count = std::min(to.size(), text.size());
-      std::memcpy(to.data(), text.data(), count);
-      store.add(count);
-      text.remove_prefix(count);
-    }
-  };
+  bool are_own = false, have_lines = true;
   for (const Location& table : tables) {
     const InputBytes input = open_text_bytes(table, options.scratch);
     const TextHead head = read_head(input, options);
+    are_own = input.is_own_text();
+    have_lines = have_lines && input.has_own_lines();
     visit_text(input, head, index_text(input, head), [&](TextPart part, std::string_view text) {
       const bool is_taken = part == TextPart::row || (part == TextPart::header && store.size() == 0);
       if (!is_taken) return;
-      add(text);
-      add("\n");
+      store.append(text);
+      store.append("\n");
     });
   }
-  return store.finish();
+  InputBytes all = store.finish();
+  if (are_own) all.mark_as_own_text(have_lines);
+  return all;
 }
 
 }  // namespace kith::data

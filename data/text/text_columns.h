@@ -120,8 +120,8 @@ std::vector<std::int64_t> numbers_of(std::vector<std::int64_t> columns, const st
 std::vector<std::string> remarks_on_encodings(const TextHead& head, const std::vector<std::int64_t>& numbers,
                                               const std::vector<ColumnEncoding>& encodings);
 
-/// The bytes of a text file or of standard input, inflated. Throws Error(data) if they are not text in UTF-8, or if the
-/// location has a dataset.
+/// The bytes of a text file or of standard input, inflated; of a Parquet or Arrow file, its table as text. Throws
+/// Error(data) if they are not text in UTF-8, or if the location has a dataset.
 InputBytes open_text_bytes(const Location& location, const std::string& scratch);
 /// The rows of several tables under the header of the first one.
 InputBytes joined_tables(const std::vector<Location>& tables, const ReadOptions& options);

@@ -369,7 +369,25 @@ void refuse_split_decimals(const InputBytes& input, const TextHead& head, const 
 
 }  // namespace
 
-TextHead read_head(const InputBytes& input, const ReadOptions& options) {
+namespace {
+
+/// The options, where the text is one of kith itself the form that it has.
+ReadOptions with_form_of(const InputBytes& input, ReadOptions options) {
+  if (!input.is_own_text()) return options;
+  options.delimiter = ",";
+  options.header = Header::yes;
+  options.quotes = true;
+  options.comment = '\0';
+  options.skip_lines = 0;
+  options.decimal = '.';
+  options.thousands = '\0';
+  return options;
+}
+
+}  // namespace
+
+TextHead read_head(const InputBytes& input, const ReadOptions& given) {
+  const ReadOptions options = with_form_of(input, given);
   TextSyntax syntax{.delimiter = options.delimiter.empty() ? ',' : options.delimiter[0],
                     .quotes = options.quotes.value_or(true),
                     .comment = options.comment.value_or('#'),

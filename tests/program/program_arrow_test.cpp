@@ -29,28 +29,6 @@ TEST_CASE(
 
 namespace {
 
-using Floats = std::vector<std::optional<float> >;
-using Doubles = std::vector<std::optional<double> >;
-using Texts = std::vector<std::optional<std::string> >;
-
-ArrowArray floats(const Floats& values) { return arrow_array(arrow::FloatBuilder(), values); }
-ArrowArray doubles(const Doubles& values) { return arrow_array(arrow::DoubleBuilder(), values); }
-ArrowArray texts(const Texts& values) { return arrow_array(arrow::StringBuilder(), values); }
-
-/// Writes the table in both formats, with parts of some sizes, and visits each file.
-void for_each_file(const Scratch& folder, const arrow::Table& table,
-                   const std::function<void(const std::string&)>& visit) {
-  for (const std::int64_t part_rows : {1, 3, 1 << 20}) {
-    INFO("parts of " << part_rows << " rows");
-    write_parquet(folder / "t.parquet", table, part_rows);
-    write_arrow(folder / "t.arrow", table, part_rows);
-    for (const char* file : {"t.parquet", "t.arrow"}) {
-      INFO(file);
-      visit(file);
-    }
-  }
-}
-
 /// The distances between all rows, as bytes.
 std::string distances(const Words& points, const Setting& there) {
   Words words{"distances", points[0], "-q", "-f", "-o", "d.npy"};
@@ -150,6 +128,17 @@ TEST_CASE("decimals of every width, dictionaries, runs and views of lists are re
   CHECK(distances({"t.parquet", "--columns", "d64,view"}, there) ==
         distances({"t.csv", "--columns", "d64,view_1,view_2"}, there));
 
+  // Any byte but 0 of Arrow's bool8 is true.
+  const auto bool8 =
+      arrow::key_value_metadata({"ARROW:extension:name", "ARROW:extension:metadata"}, {"arrow.bool8", ""});
+  const auto flags = arrow_array(arrow::Int8Builder(), std::vector<std::optional<std::int8_t> >{0, 5, 1, -1});
+  const auto flag = arrow::schema({arrow::field("flag", arrow::int8())->WithMetadata(bool8)});
+  write_bytes(folder / "t.csv", "flag\n0\n1\n1\n1\n");
+  for_each_file(folder, *arrow::Table::Make(flag, {flags}), [&](const std::string& file) {
+    CHECK(done({"info", file}, there).out.find("bool") != std::string::npos);
+    CHECK(distances({file, "--precision", "f64"}, there) == distances({"t.csv"}, there));
+  });
+
   // A column without a value is one of numbers; codes of other programs, such as pandas' periods, are not.
   const auto period = arrow::key_value_metadata({"ARROW:extension:name"}, {"pandas.period"});
   const auto whole = arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{600, 601});
@@ -213,6 +202,82 @@ TEST_CASE("columns of text and dates are named together, and serve as identifier
     refuses(2, {"cluster", file + ":x", "-k", "2", "--columns", "w"}, {"give the one or the other"}, there);
     refuses(2, {"evaluate", "o.csv:label", "--truth", file + ":kin"}, {"the nearest is 'kind'"}, there);
   });
+}
+
+TEST_CASE("columns of text become features as those of text files do, also of sets, and by models of either") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto none = std::nullopt;
+  arrow::StringDictionaryBuilder kinds;
+  for (const char* kind : {"a", "b", "a", "c", "b"}) require_ok(kinds.Append(kind));
+  const std::vector<ArrowColumn> columns{
+      {"id",
+       arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{9007199254740993, 2, 3, 4, 5})},
+      {"x", floats({0.1F, 9, none, 8, 7})},
+      {"town", texts({"Lyon, F", "Rome\"", "Lyon, F", "Oslo\nN", "Rome\""})},
+      {"kind", kinds.Finish().ValueOrDie()},
+      {"day", arrow_array(arrow::Date32Builder(), std::vector<std::optional<std::int32_t> >{1, 2, 3, none, 5})},
+      {"is", arrow_array(arrow::BooleanBuilder(), std::vector<std::optional<bool> >{true, false, true, true, none})},
+      {"e", arrow_lists({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}, none})}};
+  const std::string csv =
+      "id,x,town,kind,day,is,e_1,e_2\n9007199254740993,0.10000000149011612,\"Lyon, F\",a,1970-01-02,1,1,2\n"
+      "2,9,\"Rome\"\"\",b,1970-01-03,0,3,4\n3,,\"Lyon, F\",a,1970-01-04,1,5,6\n4,8,\"Oslo\nN\",c,,1,7,8\n"
+      "5,7,\"Rome\"\"\",b,1970-01-06,,,\n";
+  write_bytes(folder / "t.csv", csv);
+  const auto centroids = [&](const Words& more) {
+    Words words{"cluster", "-k", "2", "-q", "-f", "-o", "o.h5"};
+    words.insert(words.begin() + 1, more.begin(), more.end());
+    done(words, there);
+    return values(folder / "o.h5:/centroids");
+  };
+  const Words encoded{"--encode", "date,onehot", "--nan", "mean", "--id-column", "id"};
+  const auto with = [](const std::string& file, Words more) {
+    more.insert(more.begin(), file);
+    return more;
+  };
+  for_each_file(folder, *arrow_table(columns), [&](const std::string& file) {
+    for (const Words& more : {encoded, Words{"--prepare", "auto"},
+                              Words{"--encode", "kind=ordinal", "--columns", "kind,x", "--nan", "median"}})
+      CHECK(centroids(with(file, more)) == centroids(with("t.csv", more)));
+    done({"cluster", file, "-k", "2", "--encode", "date,onehot", "--nan", "mean", "--id-column", "id", "-q", "-f", "-o",
+          "o.csv"},
+         there);
+    CHECK(bytes_of(folder / "o.csv").starts_with("id,label\n9007199254740993,"));
+    refuses(3, {"cluster", file, "-k", "2"},
+            {"leave them out with --drop-columns town,kind,day, or make features of texts with --encode onehot"},
+            there);
+    refuses(3, {"cluster", file, "-k", "2", "--columns", "kind,x", "--encode", "onehot"}, {"'x'", "--nan drop"}, there);
+    // The model of one format gives the labels of the other.
+    for (const auto& [fitted, other] : {std::pair{file, "t.csv"s}, std::pair{"t.csv"s, file}}) {
+      centroids(with(fitted, encoded));
+      const std::string labels = done({"assign", other, "--centroids", "o.h5", "-q", "-o", "-"}, there).out;
+      CHECK(labels == done({"assign", fitted, "--centroids", "o.h5", "-q", "-o", "-"}, there).out);
+      CHECK(std::ranges::count(labels, '\n') == 5);
+    }
+  });
+  // Rows are named in place of lines, unless texts have line ends; codes of other programs are no numbers.
+  const auto period = arrow::key_value_metadata({"ARROW:extension:name"}, {"pandas.period"});
+  const auto schema = arrow::schema({arrow::field("x", arrow::float64()), arrow::field("kind", arrow::utf8()),
+                                     arrow::field("month", arrow::int64())->WithMetadata(period)});
+  const auto months = arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{600, 601, 601});
+  const auto table = arrow::Table::Make(schema, {doubles({1, none, 2}), texts({"a", "b", "b"}), months});
+  for_each_file(folder, *table, [&](const std::string& file) {
+    refuses(3, {"cluster", file, "-k", "1", "--drop-columns", "month", "--encode", "kind=onehot"},
+            {file + ": ", "row 2", "column 1 ('x')"}, there);
+    refuses(3, {"cluster", file, "-k", "1", "--encode", "kind=onehot", "--nan", "mean"},
+            {"column 3 ('month')", "pandas.period 600"}, there);
+    done({"cluster", file, "-k", "1", "--columns", "kind", "--encode", "onehot", "--append", "-f", "-q", "-o",
+          "o.parquet"},
+         there);
+    CHECK(done({"info", "o.parquet"}, there).out.find("label (int32)") != std::string::npos);
+  });
+  write_parquet(folder / "none.parquet", *table->Slice(0, 0));
+  refuses(3, {"cluster", "none.parquet", "-k", "1", "--encode", "onehot"},
+          {"none.parquet: expected rows", "found none"}, there);
+  write_parquet(folder / "s1.parquet", *arrow_table(columns));
+  write_parquet(folder / "s2.parquet", *arrow_table(columns)->Slice(1, 2));
+  write_bytes(folder / "t.csv", csv + csv.substr(csv.find("\n2,") + 1, csv.find("4,8,") - csv.find("\n2,") - 1));
+  CHECK(centroids(with("s*.parquet", encoded)) == centroids(with("t.csv", encoded)));
 }
 
 TEST_CASE("missing values are refused with their place, or treated as --nan says") {
@@ -483,94 +548,6 @@ TEST_CASE("the memory that a message says a run needs is enough for it") {
   CHECK(bytes_of(folder / "passes.npy") == bytes_of(folder / "whole.npy"));
   words[1] = "columns.parquet";
   CHECK(run_kith(words, there).says("a Parquet file is decoded while it is read; give --scratch DIR"));
-}
-
-TEST_CASE("results as Parquet and Arrow files have the rows of the CSV file") {
-  const Scratch folder;
-  const Setting there{.folder = folder / ""};
-  write_bytes(folder / "t.csv", "name,x,y\na,0,0\nb,0,1\nc,9,9\nd,9,8.5\ne,4,4\n");
-  write_bytes(folder / "n.csv", "x,y\n0,0\n0,1\n,9\n9,8.5\n4,4\n");
-  const Words cases[] = {{"cluster", "t.csv", "-k", "2", "--id-column", "name", "--save-distances"},
-                         {"cluster", "n.csv", "-k", "2", "--nan", "drop", "--save-distances"},
-                         {"cluster", "n.csv", "-k", "2", "--nan", "drop", "--precision", "f32"},
-                         {"dbscan", "t.csv", "--radius", "2", "--min-points", "2", "--drop-columns", "name"},
-                         {"knn", "t.csv", "-k", "2", "--id-column", "name"},
-                         {"knn", "t.csv", "-k", "2", "--drop-columns", "name"},
-                         {"knn", "t.csv", "-k", "2", "--join", "name", "--columns", "x,y"},
-                         {"knn", "t.csv", "-k", "1", "--symmetric", "--id-column", "name"},
-                         {"knn", "t.csv", "--radius", "3", "--drop-columns", "name"},
-                         {"knn", "t.csv", "--radius", "3", "--pairs", "--id-column", "name"},
-                         {"knn", "t.csv", "--radius", "3", "--components", "--id-column", "name"},
-                         {"knn", "t.csv", "--radius", "3", "--components", "--drop-columns", "name"},
-                         {"knn", "t.csv", "-k", "2", "--outliers", "--id-column", "name"},
-                         {"knn", "t.csv", "-k", "1", "--classify", "t.csv:name", "--drop-columns", "name"}};
-  for (const Words& words : cases) {
-    const auto write = [&](const std::string& file, const char* threads) {
-      Words all = words;
-      all.insert(all.end(), {"-q", "-f", "--threads", threads, "-o", file});
-      done(all, there);
-    };
-    write("o.csv", "1");
-    const std::string expected = bytes_of(folder / "o.csv");
-    for (const char* file : {"o.parquet", "o.arrow"}) {
-      INFO(file << " of " << words[0] << ' ' << words[4] << ' ' << words.back());
-      write(file, "1");
-      const std::string bytes = bytes_of(folder / file);
-      write(file, "2");
-      CHECK(bytes_of(folder / file) == bytes);
-      std::string found = csv_of(*read_table(folder / file));
-      if (words[1] == "n.csv" && words[0] == "cluster") CHECK(found.find("2,-1") != std::string::npos);
-      CHECK(found == expected);
-    }
-  }
-}
-
-TEST_CASE("labels become a further column of the Parquet file of the points") {
-  const Scratch folder;
-  const Setting there{.folder = folder / ""};
-  const auto table = arrow_table({{"name", texts({"p", "q", std::nullopt, "s"})},
-                                  {"label", floats({1, 2, 3, 4})},
-                                  {"v", arrow_lists(2, {{{0, 0}}, {{9, 9}}, {{0, 1}}, {{9, 8}}})}});
-  const Words start{"-k", "2", "--init", "first", "--columns", "v", "--append", "-q", "-f", "-o"};
-  const auto cluster = [&](const std::string& file, const std::string& output) {
-    Words words{"cluster", file};
-    words.insert(words.end(), start.begin(), start.end());
-    words.push_back(output);
-    return words;
-  };
-  for_each_file(folder, *table, [&](const std::string& file) {
-    for (const char* output : {"o.parquet", "o.arrow"}) {
-      done(cluster(file, output), there);
-      const auto found = read_table(folder / output);
-      CHECK(found->SelectColumns({0, 1, 2}).ValueOrDie()->Equals(*table));
-      CHECK(found->ColumnNames().back() == "label_2");
-      CHECK(csv_of(*found->SelectColumns({3}).ValueOrDie()) == "label_2\n0\n1\n0\n1\n");
-    }
-    refuses(2, cluster(file, "o.csv"), {"--append", "which o.csv cannot hold; give -o TABLE.parquet"}, there);
-  });
-  // The limit of the size of files holds for the memory that both programs share, too.
-  for_each_file(folder, *arrow_table({{"x", floats(Floats(4000, 1.0F))}}), [&](const std::string& file) {
-    refuses(5, {"cluster", file, "-k", "1", "--append", "-o", "x.parquet"},
-            {file + ": reading it takes a file of", "raise that limit (ulimit -f)"},
-            {.folder = folder / "", .file_bytes = 8000});
-  });
-  write_bytes(folder / "t.csv", "x\n1\n2\n");
-  refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "-o", "x.parquet"}, {"t.csv is text", "-o TABLE.csv"}, there);
-  refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "--labels", "x.parquet"},
-          {"t.csv is text", "--labels TABLE.csv"}, there);
-}
-
-TEST_CASE("centroids are saved as a table that a vector database loads") {
-  const Scratch folder;
-  const Setting there{.folder = folder / ""};
-  write_bytes(folder / "t.csv", "x,y\n0,0\n0,1\n9,9\n9,8\n");
-  done({"cluster", "t.csv", "-k", "2", "--init", "first", "--save-centroids", "c.parquet"}, there);
-  const auto table = read_table(folder / "c.parquet");
-  CHECK(table->schema()->field(2)->type()->id() == arrow::Type::FIXED_SIZE_LIST);
-  CHECK(csv_of(*table->SelectColumns({0, 1}).ValueOrDie()) == "cluster,rows\n0,2\n1,2\n");
-  done({"cluster", "t.csv", "-k", "2", "--algorithm", "bisecting", "--save-centroids", "b.arrow"}, there);
-  CHECK(csv_of(*read_table(folder / "b.arrow")->SelectColumns({0, 1, 2}).ValueOrDie()) ==
-        "cluster,parent,rows\n0,0,2\n1,0,2\n");
 }
 
 #endif

@@ -372,40 +372,6 @@ TEST_CASE("pandas' index in a table of HDFStore is no column of the points") {
   CHECK(clustered(file + ":/mine/table")["points"]["columns"] == 4);  // no sign of pandas
 }
 
-TEST_CASE("categories and dates in a table of pandas are no numbers, but labels") {
-  const Scratch folder;
-  const std::string file = folder / "t.h5", table = file + ":/df/table";
-  struct Row {
-    std::int64_t index, day;
-    double value;
-    std::int8_t group;
-  };
-  const Row rows[] = {{0, 7, 1, 0}, {1, 9, 2, 1}, {2, 9, 50, 1}};
-  {
-    FileMaker maker(file);
-    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(Row));
-    H5Tinsert(type, "index", HOFFSET(Row, index), H5T_NATIVE_INT64);
-    H5Tinsert(type, "day", HOFFSET(Row, day), H5T_NATIVE_INT64);
-    H5Tinsert(type, "value", HOFFSET(Row, value), H5T_NATIVE_DOUBLE);
-    H5Tinsert(type, "group", HOFFSET(Row, group), H5T_NATIVE_INT8);
-    maker.group("df");
-    maker.dataset("df/table", type, {3}, type, rows);
-    maker.group("df/_i_table");  // the indexes of PyTables
-    maker.floats("df/_i_table/ranges", {2, 2}, {1, 2, 3, 4});
-    attribute(maker, "df", "pandas_type", "frame_table");
-    attribute(maker, "df/table", "group_meta", "category");
-    attribute(maker, "df/table", "day_dtype", "datetime64[ns]");
-    attribute(maker, "df/table", "value_dtype", "float64");
-    H5Tclose(type);
-  }
-  refuses(3, {"cluster", file, "-k", "2"},
-          {"column 2 ('day', datetime64[ns]), column 4 ('group', category)", "--drop-columns day,group"});
-  CHECK(clustered(file, {"--drop-columns", "day,group"})["points"]["columns"] == 1);
-  const auto scores = done({"evaluate", table + "/group", "--truth", table + "/day", "--json"}).json();
-  CHECK(scores["evaluation"]["adjusted_rand_index"] == 1);
-  CHECK_FALSE(done({"info", file}).says("_i_table"));
-}
-
 TEST_CASE("a frame of pandas in blocks of one type has its columns, in its order, with their names") {
   const Scratch folder;
   const std::string file = folder / "t.h5", table = folder / "t.csv", text = folder / "text.h5";

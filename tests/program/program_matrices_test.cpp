@@ -258,6 +258,19 @@ TEST_CASE("arrays are read from standard input, from compressed files, and as bf
   }
   write_bytes(file, npy("'<V2'", false, "(2, 2)", raw(std::vector<std::uint16_t>{0x3f80, 0xc020, 0x7fc0, 0x8000})));
   refuses(3, {"cluster", file, "-k", "1"}, {"row 2, column 1", "found NaN"});
+  // What a column that is left out lacks is no error, also of a file that cannot be opened twice.
+  const std::string records = npy("[('a', '<f4'), ('b', '<f4')]", false, "(2,)", raw(std::vector<float>{1, NAN, 3, 0}));
+  const std::string rows = npy("'<f4'", false, "(2, 2)", raw(std::vector<float>{1, NAN, 3, 0}));
+  write_bytes(table, "1\n3\n");
+  for (const std::string& bytes : {records, rows}) {
+    write_bytes(file, bytes);
+    for (const char* from : {"-", file.c_str()}) {
+      const Words left_out{"--precision", "f32", "--drop-columns", "2"};
+      CHECK(rows_of(from, left_out, file) == rows_of(table, {"--precision", "f32"}));
+      refuses(3, {"cluster", from, "-k", "1", "--columns", "2"}, {"row 1, column ", "found NaN"},
+              {.standard_input = file});
+    }
+  }
 }
 
 TEST_CASE("text compressed with zstd is read by builds with libzstd, and refused by others") {

@@ -15,6 +15,9 @@
 #include "data/results/stored_result.h"
 #include "tests/support/program.h"
 #include "tests/support/skipped.h"
+#ifdef KITH_HAS_ARROW
+#include "tests/support/arrow_files.h"
+#endif
 
 using namespace kith;
 using namespace kith::data;
@@ -322,3 +325,95 @@ TEST_CASE("a copy that differs in any object is distinguished from its original"
         }) == "/");
   CHECK(difference([](hid_t file) { H5Ldelete(file, "uns/notes", H5P_DEFAULT); }) == "/uns");
 }
+
+#ifdef KITH_HAS_ARROW
+
+TEST_CASE("results as Parquet and Arrow files have the rows of the CSV file") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "name,x,y\na,0,0\nb,0,1\nc,9,9\nd,9,8.5\ne,4,4\n");
+  write_bytes(folder / "n.csv", "x,y\n0,0\n0,1\n,9\n9,8.5\n4,4\n");
+  const Words cases[] = {{"cluster", "t.csv", "-k", "2", "--id-column", "name", "--save-distances"},
+                         {"cluster", "n.csv", "-k", "2", "--nan", "drop", "--save-distances"},
+                         {"cluster", "n.csv", "-k", "2", "--nan", "drop", "--precision", "f32"},
+                         {"dbscan", "t.csv", "--radius", "2", "--min-points", "2", "--drop-columns", "name"},
+                         {"knn", "t.csv", "-k", "2", "--id-column", "name"},
+                         {"knn", "t.csv", "-k", "2", "--drop-columns", "name"},
+                         {"knn", "t.csv", "-k", "2", "--join", "name", "--columns", "x,y"},
+                         {"knn", "t.csv", "-k", "1", "--symmetric", "--id-column", "name"},
+                         {"knn", "t.csv", "--radius", "3", "--drop-columns", "name"},
+                         {"knn", "t.csv", "--radius", "3", "--pairs", "--id-column", "name"},
+                         {"knn", "t.csv", "--radius", "3", "--components", "--id-column", "name"},
+                         {"knn", "t.csv", "--radius", "3", "--components", "--drop-columns", "name"},
+                         {"knn", "t.csv", "-k", "2", "--outliers", "--id-column", "name"},
+                         {"knn", "t.csv", "-k", "1", "--classify", "t.csv:name", "--drop-columns", "name"}};
+  for (const Words& words : cases) {
+    const auto write = [&](const std::string& file, const char* threads) {
+      Words all = words;
+      all.insert(all.end(), {"-q", "-f", "--threads", threads, "-o", file});
+      done(all, there);
+    };
+    write("o.csv", "1");
+    const std::string expected = bytes_of(folder / "o.csv");
+    for (const char* file : {"o.parquet", "o.arrow"}) {
+      INFO(file << " of " << words[0] << ' ' << words[4] << ' ' << words.back());
+      write(file, "1");
+      const std::string bytes = bytes_of(folder / file);
+      write(file, "2");
+      CHECK(bytes_of(folder / file) == bytes);
+      std::string found = csv_of(*read_table(folder / file));
+      if (words[1] == "n.csv" && words[0] == "cluster") CHECK(found.find("2,-1") != std::string::npos);
+      CHECK(found == expected);
+    }
+  }
+}
+
+TEST_CASE("labels become a further column of the Parquet file of the points") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto table = arrow_table({{"name", texts({"p", "q", std::nullopt, "s"})},
+                                  {"label", floats({1, 2, 3, 4})},
+                                  {"v", arrow_lists(2, {{{0, 0}}, {{9, 9}}, {{0, 1}}, {{9, 8}}})}});
+  const Words start{"-k", "2", "--init", "first", "--columns", "v", "--append", "-q", "-f", "-o"};
+  const auto cluster = [&](const std::string& file, const std::string& output) {
+    Words words{"cluster", file};
+    words.insert(words.end(), start.begin(), start.end());
+    words.push_back(output);
+    return words;
+  };
+  for_each_file(folder, *table, [&](const std::string& file) {
+    for (const char* output : {"o.parquet", "o.arrow"}) {
+      done(cluster(file, output), there);
+      const auto found = read_table(folder / output);
+      CHECK(found->SelectColumns({0, 1, 2}).ValueOrDie()->Equals(*table));
+      CHECK(found->ColumnNames().back() == "label_2");
+      CHECK(csv_of(*found->SelectColumns({3}).ValueOrDie()) == "label_2\n0\n1\n0\n1\n");
+    }
+    refuses(2, cluster(file, "o.csv"), {"--append", "which o.csv cannot hold; give -o TABLE.parquet"}, there);
+  });
+  // The limit of the size of files holds for the memory that both programs share, too.
+  for_each_file(folder, *arrow_table({{"x", floats(Floats(4000, 1.0F))}}), [&](const std::string& file) {
+    refuses(5, {"cluster", file, "-k", "1", "--append", "-o", "x.parquet"},
+            {file + ": reading it takes a file of", "raise that limit (ulimit -f)"},
+            {.folder = folder / "", .file_bytes = 8000});
+  });
+  write_bytes(folder / "t.csv", "x\n1\n2\n");
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "-o", "x.parquet"}, {"t.csv is text", "-o TABLE.csv"}, there);
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--append", "--labels", "x.parquet"},
+          {"t.csv is text", "--labels TABLE.csv"}, there);
+}
+
+TEST_CASE("centroids are saved as a table that a vector database loads") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  write_bytes(folder / "t.csv", "x,y\n0,0\n0,1\n9,9\n9,8\n");
+  done({"cluster", "t.csv", "-k", "2", "--init", "first", "--save-centroids", "c.parquet"}, there);
+  const auto table = read_table(folder / "c.parquet");
+  CHECK(table->schema()->field(2)->type()->id() == arrow::Type::FIXED_SIZE_LIST);
+  CHECK(csv_of(*table->SelectColumns({0, 1}).ValueOrDie()) == "cluster,rows\n0,2\n1,2\n");
+  done({"cluster", "t.csv", "-k", "2", "--algorithm", "bisecting", "--save-centroids", "b.arrow"}, there);
+  CHECK(csv_of(*read_table(folder / "b.arrow")->SelectColumns({0, 1, 2}).ValueOrDie()) ==
+        "cluster,parent,rows\n0,0,2\n1,0,2\n");
+}
+
+#endif

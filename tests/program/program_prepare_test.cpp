@@ -409,7 +409,8 @@ TEST_CASE("options that are given stay with --prepare auto") {
   refuses(2, {"cluster", "-", "-k", "3", "--prepare", "auto"}, {"standard input can be read once"},
           {.folder = folder / "", .standard_input = folder / "t.csv"});
   done({"info", "-"}, {.folder = folder / "", .standard_input = folder / "t.csv"});
-  refuses(2, {"cluster", kDigits, "-k", "3", "--prepare", "auto"}, {"expected a text table"}, there);
+  refuses(2, {"cluster", kDigits, "-k", "3", "--prepare", "auto"}, {"expected a table whose columns have types"},
+          there);
 }
 
 TEST_CASE("messages about columns of text propose --prepare auto, which works") {

@@ -11,12 +11,14 @@
 #include <parquet/arrow/writer.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/support/catch.h"
+#include "tests/support/program.h"
 
 namespace kith::testing {
 
@@ -121,6 +123,28 @@ inline std::string csv_of(const arrow::Table& table) {
     }
   }
   return text + '\n';
+}
+
+using Floats = std::vector<std::optional<float>>;
+using Doubles = std::vector<std::optional<double>>;
+using Texts = std::vector<std::optional<std::string>>;
+
+inline ArrowArray floats(const Floats& values) { return arrow_array(arrow::FloatBuilder(), values); }
+inline ArrowArray doubles(const Doubles& values) { return arrow_array(arrow::DoubleBuilder(), values); }
+inline ArrowArray texts(const Texts& values) { return arrow_array(arrow::StringBuilder(), values); }
+
+/// Writes the table in both formats, with parts of some sizes, and visits each file.
+inline void for_each_file(const Scratch& folder, const arrow::Table& table,
+                          const std::function<void(const std::string&)>& visit) {
+  for (const std::int64_t part_rows : {1, 3, 1 << 20}) {
+    INFO("parts of " << part_rows << " rows");
+    write_parquet(folder / "t.parquet", table, part_rows);
+    write_arrow(folder / "t.arrow", table, part_rows);
+    for (const char* file : {"t.parquet", "t.arrow"}) {
+      INFO(file);
+      visit(file);
+    }
+  }
 }
 
 }  // namespace kith::testing
