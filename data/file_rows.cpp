@@ -11,7 +11,7 @@
 namespace kith::data {
 namespace {
 
-constexpr std::int64_t kSampleBytes = 4096;     // of each block
+constexpr std::int64_t kComparedBytes = 4096;   // of each block
 constexpr std::int64_t kReadSampleBytes = 512;  // of a read
 
 }  // namespace
@@ -119,7 +119,7 @@ void FileRows::read(std::int64_t first, std::int64_t count, std::byte* out) {
 }
 
 void FileRows::compare_sample(std::int64_t block, const PointsMatrix& buffer) {
-  const std::int64_t bytes = std::min(kSampleBytes, rows_of_block(block) * row_bytes_);
+  const std::int64_t bytes = std::min(kComparedBytes, rows_of_block(block) * row_bytes_);
   Checksum checksum;
   std::visit([&](const auto& values) { checksum.add(values.data(), static_cast<std::size_t>(bytes)); }, buffer);
   std::optional<std::uint32_t>& before = samples_[static_cast<std::size_t>(block)];
