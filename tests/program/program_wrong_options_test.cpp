@@ -199,7 +199,7 @@ const Wrong kFiles[] = {
     {5, "knn p.csv --radius 1 --components -o y.mtx",
      "y.mtx | | expected the name of an HDF5 file | y.mtx | a name that ends with .h5"},
     {5, "sweep p.csv -k 2-3 -o y.npy", "y.npy | | expected the name of an HDF5 file | y.npy | ends with .h5"},
-    {5, "generate y.csv", "y.csv | | expected the name of an HDF5 file | y.csv | a name that ends with .h5"},
+    {5, "generate y.fvecs", "y.fvecs | | expected the name of an HDF5 file | y.fvecs | .h5 or .npy or .csv"},
     {5, "cluster p.csv -k 2 --config good.toml -o good.toml -f",
      "good.toml | | never overwritten | is the input good.toml | choose another name"},
     {5, "cluster p.csv -k 2 -o y.XLSX", "y.XLSX | | expected the name of an HDF5 file | y.XLSX | .h5 or .csv or .npy"},
