@@ -3,9 +3,7 @@
 # of kith and kith-bench in a second. With CUDA, whose driver is a shared library, KITH_RELOCATABLE takes their place.
 # Beside each program is a map of what was linked, of which packaging/sbom.py makes the list of components.
 add_custom_target(portable)
-if(NOT CMAKE_CROSSCOMPILING)  # the program itself writes the manual pages
-  add_dependencies(portable manual)
-endif()
+add_dependencies(portable manual)
 function(kith_map target)
   target_link_options(${target} PRIVATE -Wl,-Map=$<TARGET_FILE:${target}>.map)
 endfunction()

@@ -1,6 +1,7 @@
 """Writes the list of components (SBOM, SPDX 2.3 in JSON) of programs that a build has linked, from what it did: the maps
 of the linker name the static libraries of which members were taken, and ninja the headers that were compiled in. The
-packages of these files, their versions and their copyright are dpkg's.
+packages of these files, their versions and their copyright are dpkg's, or those of the files .deb that ./dev has unpacked
+for another machine.
 
 usage: sbom.py BUILD NAME VERSION COMMIT DATE OUTPUT [--licences FOLDER] [--files FILE...]
 """
@@ -17,6 +18,7 @@ LICENCES = {
     "glibc": "LGPL-2.1-or-later", "hdf5": "BSD-3-Clause", "libjpeg-turbo": "IJG AND BSD-3-Clause AND Zlib",
     "libpng1.6": "libpng-2.0", "libzstd": "BSD-3-Clause", "nlohmann-json3": "MIT", "zlib": "Zlib",
     "python3.11": "PSF-2.0", "nanobind": "BSD-3-Clause",
+    "cross-toolchain-base": "LGPL-2.1-or-later",  # glibc, for another machine
 }  # fmt: skip
 GCC = "GPL-3.0-or-later WITH GCC-exception-3.1"
 
@@ -40,17 +42,25 @@ def linked_files(build):
     return {(build / name).resolve() for name in found}
 
 
-def packages_of(files):
-    """{package: (source, version)} of dpkg; and nanobind, which pip has unpacked."""
+def packages_of(build, files):
+    """{package: (source, version)} of dpkg; and of what ./dev and pip have unpacked."""
     names = sorted(str(file) for file in files)
     found = {}
+    root = str(build.resolve() / "sysroot/")
+    unpacked = {"." + name.removeprefix(root) for name in names if name.startswith(root)}
+    for file in sorted(build.glob("apt/debs/*.deb")):
+        if unpacked & {line.split()[5] for line in run("dpkg-deb", "--contents", file).splitlines()}:
+            package, *source = run("dpkg-deb", "--show", "--showformat", "${Package} ${source:Package} ${source:Version}",
+                                   file).split()  # fmt: skip
+            found[package] = tuple(source)
+    installed = {}
     # Debian has moved /lib into /usr: dpkg knows some files by the old name.
     both = names + [name.removeprefix("/usr") for name in names if name.startswith("/usr/lib")]
     owners = subprocess.run(["dpkg-query", "-S", *both], capture_output=True, text=True).stdout
     for line in owners.splitlines():
         for package in line.split(": ")[0].split(", "):
-            found.setdefault(package, None)
-    for package in list(found):
+            installed.setdefault(package, None)
+    for package in installed:
         source, version = run("dpkg-query", "-W", "-f", "${source:Package} ${source:Version}", package).split()
         found[package] = (source, version)
     for name in names:
@@ -68,7 +78,7 @@ def main():
     parser.add_argument("--files", nargs="*", default=[])
     given = parser.parse_args()
     sources = {}
-    for package, (source, version) in sorted(packages_of(linked_files(Path(given.build))).items()):
+    for package, (source, version) in sorted(packages_of(Path(given.build), linked_files(Path(given.build))).items()):
         sources.setdefault((source, version), []).append(package)
     described = [{
         "SPDXID": "SPDXRef-kith", "name": given.name, "versionInfo": given.version, "downloadLocation": "NOASSERTION",

@@ -87,6 +87,9 @@ one_file() {
     skip 'the program as one file, because this user cannot change the root'
   else
     python3 $tests/static_test.py build/static/kith build/kith samples
+    if [[ -x build-arm64/static/kith ]]; then  # ./dev static --arm64 has made it
+      python3 $tests/static_test.py build-arm64/static/kith build/kith samples "$(command -v qemu-aarch64-static)"
+    fi
   fi
 }
 

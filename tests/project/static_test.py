@@ -1,5 +1,6 @@
 """kith-static is one file: it runs in an empty folder as the root of the file system, on the calls of Linux 4.18 alone,
-and writes what kith writes: python3 tests/project/static_test.py STATIC KITH SAMPLES."""
+and writes what kith writes: python3 tests/project/static_test.py STATIC KITH SAMPLES [EMULATOR]. EMULATOR, one file too,
+runs a STATIC for another machine."""
 import ctypes
 import errno
 import os
@@ -11,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-static, kith, samples = (Path(word).resolve() for word in sys.argv[1:])
+static, kith, samples, *emulators = (Path(word).resolve() for word in sys.argv[1:])
+in_root = ("/emulator", "/kith") if emulators else ("/kith",)
 LIMIT = 20_000_000  # bytes
 CLONE_NEWUSER, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 0x10000000, 38, 22
 # The numbers of later calls are larger; x86-64 left a gap behind them before all machines got the same ones.
@@ -56,11 +58,13 @@ with tempfile.TemporaryDirectory() as work:
             if (samples / name).exists():
                 shutil.copy(samples / name, folder)
     shutil.copy(static, root / "kith")
+    for emulator in emulators:
+        shutil.copy(emulator, root / "emulator")
 
     def both(*words):
         """Runs the command in the empty root and, with the other program, beside it; the same must come of it."""
-        runs = [subprocess.run([program, *words], cwd=folder, capture_output=True, preexec_fn=before, env={})
-                for program, folder, before in (("/kith", None, lambda: enter(root)), (str(kith), beside, None))]
+        runs = [subprocess.run([*start, *words], cwd=folder, capture_output=True, preexec_fn=before, env={})
+                for start, folder, before in ((in_root, None, lambda: enter(root)), ((str(kith),), beside, None))]
         for run in runs:
             assert run.returncode == 0, f"{words}: {run}"
         assert runs[0].stdout == runs[1].stdout, f"{words}: {runs[0].stdout[:400]!r} and {runs[1].stdout[:400]!r}"
@@ -85,7 +89,7 @@ with tempfile.TemporaryDirectory() as work:
     assert both("man", "cluster").startswith(b".")
     assert b"complete" in both("completion", "bash")
     # Parquet and Arrow files need the program kith-arrow, which is not part of the file, and kith says so.
-    run = subprocess.run(["/kith", "cluster", "x.parquet", "-k", "2"], preexec_fn=lambda: (
+    run = subprocess.run([*in_root, "cluster", "x.parquet", "-k", "2"], preexec_fn=lambda: (
         (root / "x.parquet").write_bytes(b"PAR1" * 9), enter(root)), capture_output=True, text=True, env={})
     assert run.returncode != 0 and "kith-arrow" in run.stderr, run
 print(f"{static.name}: {len(data) / 1e6:.1f} MB, runs in an empty folder on the calls of Linux 4.18")
