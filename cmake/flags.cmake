@@ -23,7 +23,9 @@ endif()
 if(KITH_RELOCATABLE)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
   target_compile_definitions(kith_flags INTERFACE FMT_HEADER_ONLY)
-  target_link_options(kith_flags INTERFACE -static-libstdc++ -static-libgcc -Wl,--as-needed)
+  # Not for the Python module: the libgcc of GCC 12 needs a later glibc than all else.
+  target_link_options(kith_flags INTERFACE -static-libstdc++ -Wl,--as-needed
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libgcc>)
 endif()
 string(REGEX REPLACE "-O2|-O3" "" _release "${CMAKE_CXX_FLAGS_RELEASE}")
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 ${_release}")
