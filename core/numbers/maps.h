@@ -1,9 +1,11 @@
 // Vectors and matrices as arrays of Eigen, for arithmetic element by element on the host.
 //
 // What reaches a result is computed element by element, a minimum or a maximum of numbers none of which is NaN, or a
-// sum of integers. Of other sums Eigen chooses the order, and of matrix products whether they are fused. Headers that
-// kernels include stay free of this one, so that builds stay short.
+// sum of integers. Of other sums Eigen chooses the order. Headers that kernels include stay free of this one, so that
+// builds stay short.
 #pragma once
+
+#include "core/numbers/unfused_neon.h"
 
 #include <Eigen/Core>
 #include <algorithm>
