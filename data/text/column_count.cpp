@@ -59,14 +59,14 @@ ColumnCount::Kinds ColumnCount::classify(std::string_view text, const TextHead& 
   }
   const DateReadings dates = date_readings(text);
   if (dates.day_first && !has(kinds, no_date)) {
-    by_day_.add(*parse_date(text, DateOrder::day_first));
+    by_day_.add(*dates.day_first);
     kinds |= bit(day_first);
   }
   if (dates.month_first && !has(kinds, no_date)) {
-    by_month_.add(*parse_date(text, DateOrder::month_first));
+    by_month_.add(*dates.month_first);
     kinds |= bit(month_first);
   }
-  if (dates.is_ambiguous) kinds |= bit(two_days);
+  if (dates.are_different()) kinds |= bit(two_days);
   if (dates.has_points) kinds |= bit(points);
   const auto time = kinds == 0 ? parse_time(text) : std::nullopt;
   if (time) {

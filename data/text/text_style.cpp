@@ -78,8 +78,8 @@ void DatesFound::add(Encode how, const std::string& text, std::int64_t line) {
     const DateReadings found = date_readings(text);
     if (found.day_first && !found.month_first) note(day_line_);
     if (found.month_first && !found.day_first) note(month_line_);
-    has_points_ = has_points_ || (found.is_ambiguous && found.has_points);
-    is_unclear = found.is_ambiguous && !found.has_points;
+    has_points_ = has_points_ || (found.are_different() && found.has_points);
+    is_unclear = found.are_different() && !found.has_points;
   }
   if (!is_unclear || unclear_line_ > 0) return;
   unclear_line_ = line;

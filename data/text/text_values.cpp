@@ -243,6 +243,7 @@ std::optional<DateParts> take_named_date(std::string_view text) {
 }
 
 std::optional<DateParts> take_date(std::string_view text) {
+  if (text.find_first_of("0123456789") == text.npos) return std::nullopt;
   if (std::any_of(text.begin(), text.begin() + std::min<std::ptrdiff_t>(std::ssize(text), 8),
                   [](unsigned char c) { return std::isalpha(c) != 0 && c != 'T'; })) {
     if (auto parts = take_named_date(text)) return parts;
@@ -296,13 +297,9 @@ std::optional<double> days_of(const DateParts& parts, int month, int day) {
   return static_cast<double>(std::chrono::sys_days{date}.time_since_epoch().count()) + parts.day_share;
 }
 
-/// The days that each order gives.
-struct Readings {
-  std::optional<double> day_first, month_first;
-  bool has_points = false;
-};
+}  // namespace
 
-Readings readings_of(std::string_view text) {
+DateReadings date_readings(std::string_view text) {
   const auto parts = take_date(text);
   if (!parts) return {};
   if (parts->year_first) {
@@ -313,20 +310,12 @@ Readings readings_of(std::string_view text) {
           parts->mark == '.'};
 }
 
-}  // namespace
-
-DateReadings date_readings(std::string_view text) {
-  const Readings found = readings_of(text);
-  const bool differ = found.day_first && found.month_first && *found.day_first != *found.month_first;
-  return {found.day_first.has_value(), found.month_first.has_value(), differ, found.has_points};
-}
-
 std::optional<double> parse_date(std::string_view text, DateOrder order) {
-  const Readings found = readings_of(text);
+  const DateReadings found = date_readings(text);
   if (order == DateOrder::day_first) return found.day_first;
   if (order == DateOrder::month_first) return found.month_first;
   if (!found.day_first) return found.month_first;
-  const bool is_one = !found.month_first || found.has_points || *found.day_first == *found.month_first;
+  const bool is_one = !found.are_different() || found.has_points;
   return is_one ? found.day_first : std::nullopt;
 }
 

@@ -11,12 +11,13 @@ namespace kith::data {
 /// read in one way, which those with points are, by convention (day first), and those with a day beyond 12.
 enum class DateOrder { unknown, day_first, month_first };
 
-/// Orders that read a date; a date whose year comes first is read by both.
+/// What each order reads in a date, in days since 1970-01-01 as of parse_date(); a date whose year comes first is read
+/// by both.
 struct DateReadings {
-  bool day_first = false, month_first = false;
-  bool is_ambiguous = false;  // the two orders give different days
-  bool has_points = false;    // between day, month and year
+  std::optional<double> day_first = {}, month_first = {};
+  bool has_points = false;  // between day, month and year
   bool any() const { return day_first || month_first; }
+  bool are_different() const { return day_first && month_first && *day_first != *month_first; }
 };
 DateReadings date_readings(std::string_view text);
 
