@@ -3,6 +3,7 @@
 #include "data/text/text_number.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -238,6 +239,8 @@ namespace {
 /// the line ends of Unicode.
 bool is_any_blank(std::string_view character) {
   if (character.size() == 1) return character[0] == ' ' || character[0] == '\t';
+  constexpr std::string_view kBegins = "\xc2\xe2\xe3\xef";  // of those below in UTF-8
+  if (kBegins.find(character[0]) == kBegins.npos) return false;
   const auto [code, bytes] = first_character(character);
   if (bytes != character.size()) return false;
   constexpr std::pair<std::uint32_t, std::uint32_t> kRanges[] = {{0x85, 0x85},     {0xa0, 0xa0},     {0x2000, 0x200f},
@@ -382,10 +385,18 @@ bool is_spreadsheet_error(std::string_view text) {
          });
 }
 
+/// Whether one of the texts begins so.
+constexpr auto kBegins = [] {
+  std::array<bool, 256> begins{};
+  for (const MissingText& known : kTexts) begins[static_cast<unsigned char>(known.text[0])] = true;
+  return begins;
+}();
+
 const MissingText* find(std::string_view text) {
+  if (text.empty() || !kBegins[static_cast<unsigned char>(text[0])]) return std::end(kTexts);
   while (text.ends_with('0') && text.find(".#") != text.npos) text.remove_suffix(1);  // 1.#INF00, with decimals
   const auto is_it = [text](const MissingText& known) { return text[0] == known.text[0] && text == known.text; };
-  return text.empty() ? std::end(kTexts) : std::find_if(std::begin(kTexts), std::end(kTexts), is_it);
+  return std::find_if(std::begin(kTexts), std::end(kTexts), is_it);
 }
 
 }  // namespace
