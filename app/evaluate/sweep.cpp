@@ -414,11 +414,13 @@ Needs needs_of(const SweepOptions& options, const std::vector<std::int64_t>& cou
               .work = work_of(options, counts, points),
               .is_all_work = options.references == 0 && options.silhouette != "exact"};
   const std::int64_t lists = points.rows() * needs.held_row_bytes;
-  needs.use = {needs.bytes - lists, needs.bytes, "by the screens that the data allow"};
+  constexpr std::int64_t kLeastBytesPerRow = 32;  // of those that sweep_bytes() counts; measured
+  needs.use = {needs.bytes - lists - points.rows() * kLeastBytesPerRow, needs.bytes,
+               "by the screens that the data allow"};
   if (options.silhouette == "simplified") {
     const std::int64_t distances = mean_distance_bytes(score_shape(options, counts, points));
     needs.use->least -= distances;  // the lists are gone when the distances come
-    needs.use->most = needs.use->least + std::max<std::int64_t>(lists - distances, 0);
+    needs.use->most = needs.bytes - lists - distances + std::max<std::int64_t>(lists - distances, 0);
   }
   return needs;
 }

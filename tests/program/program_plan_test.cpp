@@ -86,7 +86,7 @@ TEST_CASE("a plan has the tiers and the passes of the run that follows") {
   }
 }
 
-TEST_CASE("a run takes the memory of its plan, at most a tenth more") {
+TEST_CASE("a run takes the memory of its plan, within a tenth") {
   if (is_sanitized()) return skipped("a sanitizer takes memory of its own");
   const Scratch folder;
   const std::string narrow = folder / "2.h5", wide = folder / "32.h5", widest = folder / "128.h5";
@@ -115,7 +115,7 @@ TEST_CASE("a run takes the memory of its plan, at most a tenth more") {
     const double measured = run["memory"]["host"], most = memory["host"], least = memory["host_least"];
     INFO(nlohmann::json(command).dump() << " " << memory.dump() << " measured " << measured);
     CHECK(measured <= 1.1 * most);
-    CHECK(measured >= 0.85 * least);                           // a sweep counts 64 bytes for a row, and takes 32
+    CHECK(measured >= 0.9 * least - 1e6);                      // a page here and there
     CHECK(measured >= 2.0 * memory["program"].get<double>());  // not only what the program itself takes
     exact += most <= 1.1 * least ? 1 : 0;
   }
