@@ -144,7 +144,7 @@ void look_for_far_values(const PointsRun& run) {
   const Metric metric = metric_of(run.common);
   const bool has_other_values = takes_directions(metric) || metric == Metric::haversine || compares_bits(run.common) ||
                                 held.preparation.pca.size() > 0 || held.preparation.scaling == Scaling::unit;
-  if (has_other_values || run.common.prepare == "auto") return;  // which has looked at all rows
+  if (has_other_values || run.common.prepare == "auto") return;  // --prepare auto has looked at all rows
   const auto found = std::visit([&held](const auto& rows) { return far_values(rows, held); }, held.rows());
   warn_of_far_values(run.source->name(), run.source->column_names(), found, run.common);
 }
