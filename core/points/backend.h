@@ -76,7 +76,7 @@ struct BackendOptions {
 /// Paths that a backend takes only for large problems, or on some machines. Tests force them on small ones. Results do
 /// not depend on them.
 struct ForcedPaths {
-  bool bounds = false;         // skip rows by bounds
+  bool bounds = false;         // skip rows by bounds, on the CPU
   bool self_join = false;      // symmetric joins
   bool local_screen = false;   // local screens
   bool cells = false;          // searches by cells

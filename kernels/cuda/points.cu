@@ -57,7 +57,6 @@ class CudaPoints final : public Points {
     fill_kernel<<<held_.context->grid(rows(), kBlock), kBlock, 0, stream>>>(
         held_.distance.data(), std::numeric_limits<double>::infinity(), rows());
     check(cudaGetLastError());
-    held_.bounds.clusters = 0;
     held_.observed = {};
     held_.totals.current = false;
     held_.trial = {};
@@ -98,13 +97,11 @@ class CudaPoints final : public Points {
     check(cudaSetDevice(held_.context->device));
     const std::int64_t position = row - held_.first_row;
     held_.stream().upload(held_.label.data() + position, &label, 1);
-    if (held_.bounds.clusters > 0) held_.stream().fill(held_.bounds.bound.data() + position, 0, 1);
     held_.stream().wait();
   }
   void set_labels(std::span<const std::int32_t> labels) override {
     check(cudaSetDevice(held_.context->device));
     held_.stream().upload(held_.label.data(), labels.data(), rows());
-    held_.bounds.clusters = 0;
     held_.observed = {};
   }
   void set_state(const RowState& from) override {
@@ -121,7 +118,6 @@ class CudaPoints final : public Points {
     const std::int64_t labelled = held_.observed.labelled_clusters;
     held_.observed = other->held_.observed;
     held_.observed.labelled_clusters = labelled;
-    held_.observed.few_change = false;  // bounds do not outlive their points
     held_.index.know(other->held_.index.knowledge());
   }
   void copy_state(const RowState& out) const override {

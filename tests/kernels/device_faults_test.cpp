@@ -102,7 +102,7 @@ const std::vector<Job>& jobs() {
   static const std::vector<Job> table{
       {"few clusters", {}, [](Backend& b) { return cluster(b, 900, 6, 12); }},
       {"many clusters", {}, [](Backend& b) { return cluster(b, 3000, 70, 400); }},
-      {"bounds", {.bounds = true}, [](Backend& b) { return cluster(b, 2500, 20, 60); }},
+      {"one step of products", {}, [](Backend& b) { return cluster(b, 2500, 20, 60); }},
       {"local screens", {.local_screen = true}, [](Backend& b) { return cluster(b, 2500, 20, 60); }},
       {"search", {}, [](Backend& b) { return neighbors(b, 1500, 40); }},
       {"self-join", {.self_join = true}, [](Backend& b) { return neighbors(b, 900, 260); }},

@@ -99,32 +99,6 @@ TEST_CASE("a GPU decides rows near their labels where few centroids are near", "
   CHECK(all[1].considered[1].excluded == "the rows are not on the device");
 }
 
-TEST_CASE("a GPU keeps bounds where few labels change and a screen takes long", "[decisions]") {
-  const Machine machine = h200();
-  const ForcedPaths free, forced{.bounds = true};
-  Decisions decisions;
-  AssignmentObservations observed;
-  const auto keeps = [&](std::int64_t rows, const ForcedPaths& paths) {
-    AssignmentChoice choice(shape_of(rows, 128, 1024), machine, paths, observed, decisions);
-    (void)choice.choose([] { return sample_of(1000); });
-    return choice.keeps_bounds();
-  };
-  CHECK_FALSE(keeps(10'000'000, free));
-  note_changed(observed, 1000, 200);
-  CHECK_FALSE(keeps(10'000'000, free));
-  note_changed(observed, 1000, 100);
-  CHECK(keeps(10'000'000, free));
-  CHECK_FALSE(keeps(100'000, free));
-  CHECK(keeps(100'000, forced));
-
-  AssignmentChoice choice(shape_of(1000, 128, 1024), machine, forced, observed, decisions);
-  CHECK(choice.skips_certified(500));
-  CHECK_FALSE(choice.skips_certified(501));
-  choice.note_bounds(501);
-  CHECK_FALSE(keeps(10'000'000, free));  // the bounds did not pay
-  CHECK(keeps(10'000'000, free));
-}
-
 TEST_CASE("a GPU's ambiguous rows go to the tier that takes the least time", "[decisions]") {
   const Machine machine = h200();
   const ForcedPaths free;

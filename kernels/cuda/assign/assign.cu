@@ -7,7 +7,6 @@
 
 #include "kernels/cuda/assign/measure.h"
 #include "kernels/cuda/assign/update_sums.h"
-#include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/runtime/held_rows.h"
@@ -61,8 +60,8 @@ class LabelCounts {
   void add(const Context& context, const LabelSpan& rows) const;
   /// Restores the state before add() except for the changed labels. Does not wait.
   void forget_counts(const Stream& stream) const { stream.fill(counts_.data(), 0, clusters_); }
-  /// ADDS the counts to the assignment, and returns the number of changed labels. Waits.
-  std::int64_t download(const Stream& stream, Assignment& assignment) const;
+  /// Adds the counts and the number of changed labels to the assignment. Waits.
+  void download(const Stream& stream, Assignment& assignment) const;
 
  private:
   std::int64_t clusters_;
@@ -82,13 +81,11 @@ void LabelCounts::add(const Context& context, const LabelSpan& rows) const {
   check(cudaGetLastError());
 }
 
-std::int64_t LabelCounts::download(const Stream& stream, Assignment& assignment) const {
+void LabelCounts::download(const Stream& stream, Assignment& assignment) const {
   std::vector<Word> downloaded(static_cast<std::size_t>(clusters_ + 1));
   stream.download(downloaded.data(), counts_.data(), clusters_ + 1);
   for (std::int64_t c = 0; c < clusters_; ++c) assignment.counts[c] += static_cast<std::int64_t>(downloaded[c]);
-  const auto changed = static_cast<std::int64_t>(downloaded[clusters_]);
-  assignment.changed += changed;
-  return changed;
+  assignment.changed += static_cast<std::int64_t>(downloaded[clusters_]);
 }
 
 }  // namespace
@@ -103,7 +100,7 @@ void assign(HeldRows<T>& held, const AssignRequest& request, Assignment& assignm
   IterationRecord record;
   find_nearest(held, centroids.data(), k, record);
   counts.add(*held.context, {held.label.data(), held.summed.data(), held.rows()});
-  note_changed(held.observed, held.rows(), counts.download(stream, assignment));
+  counts.download(stream, assignment);
   add_to(assignment, record);
 }
 
@@ -144,7 +141,7 @@ void sweep(HeldRows<T>& held, const SweepRequest& request, Assignment& assignmen
     counts.forget_counts(stream);
     if (measurement) measurement->forget(held);
   });
-  note_changed(held.observed, held.rows(), counts.download(stream, assignment));
+  counts.download(stream, assignment);
   add_to(assignment, record);
   if (changes) changes->add_to(held, *request.sums);
   if (measurement) measurement->add_to(held, request.inertia);

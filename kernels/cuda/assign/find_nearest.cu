@@ -8,7 +8,6 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/cuda/assign/bounds.h"
 #include "kernels/cuda/assign/fp16_screen.h"
 #include "kernels/cuda/assign/longer_rows.h"
 #include "kernels/cuda/assign/narrow_screen.h"
@@ -54,31 +53,25 @@ class NearestFinder {
         float32_(held, clusters) {
     if (method_ == AssignmentMethod::near_labels && !make_lists()) method_ = choice_.choose_screen();
     if (method_ == AssignmentMethod::narrow) narrow_ = NarrowScreen(held, clusters);
-    if (choice_.keeps_bounds()) bounds_ = BoundWorkspace(held, clusters);
     const bool in_groups = method_ == AssignmentMethod::fp16_groups;
-    if (in_groups || method_ == AssignmentMethod::fp16) longer_ = LongerRows(held);
-    if (in_groups || method_ == AssignmentMethod::fp16 || bounds_) {
+    if (in_groups || method_ == AssignmentMethod::fp16) {
+      longer_ = LongerRows(held);
       fp16_ = Fp16Screen(held, clusters, in_groups);
       make_fp16_columns(held, centroids, fp16_.columns);
     }
-    held.bounds.clusters = bounds_ ? held.bounds.clusters : 0;
-    if (bounds_) bounds_.begin(held, centroids);
   }
 
   void run() {
-    const bool skips = bounds_.known() && choice_.skips_certified(bounds_.lower(held_, fp16_.columns));
     switch (method_) {
       case AssignmentMethod::narrow:
         assign_narrow();
         break;
       case AssignmentMethod::near_labels:
-        assign_near_labels(skips);
+        assign_near_labels();
         break;
       case AssignmentMethod::fp16:
       case AssignmentMethod::fp16_groups:
-        if (skips) {
-          assign_uncertified();
-        } else if (after_ || held_.sent || !choice_.queues_blocks()) {
+        if (after_ || held_.sent || !choice_.queues_blocks()) {
           assign_blocks();
         } else {
           assign_queued();
@@ -88,10 +81,6 @@ class NearestFinder {
         assign_blocks();
         break;
     }
-    if (bounds_.known()) {
-      choice_.note_bounds(method_ == AssignmentMethod::near_labels ? record_.ambiguous : record_.screened);
-    }
-    if (bounds_) bounds_.finish(held_);
     held_.observed.labelled_clusters = clusters_;
   }
 
@@ -102,12 +91,10 @@ class NearestFinder {
                                centroids_, clusters_);
     });
   }
-  ScreeningInput whole(const Block<T>& block) const { return whole_block(held_, block, static_cast<bool>(bounds_)); }
   void finish(const Block<T>& block) const {
     if (after_) after_(block);
   }
   std::int32_t* nearest(const Block<T>& block) const { return held_.label.data() + block.first; }
-  float* bound(const Block<T>& block) const { return bounds_ ? held_.bounds.bound.data() + block.first : nullptr; }
   /// Sends the block if its rows are on the host, so it is called only where the values are needed.
   PointOperand<T> rows(const Block<T>& block) const { return point_operand(held_, held_.on_device(block), block.rows); }
   /// Rows that on_device() would send.
@@ -131,14 +118,13 @@ class NearestFinder {
     add_refined(static_cast<Word>(counts.rows), static_cast<Word>(counts.candidates), record_);
   }
 
-  /// Assigns rows among the centroids near their labels: all rows, or those that no bound certifies.
-  void assign_near_labels(bool skips) {
+  /// Assigns rows among the centroids near their labels.
+  void assign_near_labels() {
     const ListUse& lists = held_.observed.near_lists;
     held_.for_blocks([&](const Block<T>& block) {
-      const RowChoice chosen = skips ? bounds_.uncertified_rows(held_, block) : RowChoice{nullptr, block.rows};
       lists_.decide(held_, held_.on_device(block), centroids_,
-                    {chosen, nullptr, nearest(block), bound(block), 0, lists.screened, lists.merged});
-      record_.ambiguous += chosen.count;
+                    {{nullptr, block.rows}, nullptr, nearest(block), 0, lists.screened, lists.merged});
+      record_.ambiguous += block.rows;
       if (!lists_.complete()) decide_in_float32(block, lists_.rest(), download_count(lists_.rest().count));
       finish(block);
     });
@@ -147,26 +133,13 @@ class NearestFinder {
     choice_.note_near(distances);
   }
 
-  /// Assigns the rows that no bound certifies, gathered, by the fp16 screen.
-  void assign_uncertified() {
-    held_.for_blocks([&](const Block<T>& block) {
-      const RowChoice uncertified = bounds_.uncertified_rows(held_, block);
-      for (std::int64_t first = 0; first < uncertified.count; first += Fp16Screen::kBatch) {
-        const RowChoice batch{uncertified.chosen + first, std::min(uncertified.count - first, Fp16Screen::kBatch)};
-        screen_rows(block, bounds_.gather(held_, fp16_, block, batch));
-      }
-      decide_longer(block);
-      finish(block);
-    });
-  }
-
   /// Screens the blocks one after another, and waits for the ambiguous rows of each.
   void assign_blocks() {
     held_.for_blocks([&](const Block<T>& block) {
       if (method_ == AssignmentMethod::float32) {
         screen_rows_in_float32(block);
       } else {
-        screen_rows(block, whole(block));
+        screen_rows(block);
         decide_longer(block);
       }
       finish(block);
@@ -187,13 +160,13 @@ class NearestFinder {
                               counts.listed_candidates > capacity || counts.ambiguous_candidates > capacity;
       any_overflowed = any_overflowed || overflowed;
       if (overflowed && all_counts.size() > 1) {
-        screen_rows(block, whole(block));
+        screen_rows(block);
         return decide_longer(block);
       }
       record_.screened += block.rows;
       take_longer(block, counts.longer_candidates);
       if (overflowed) {  // the screen's lists are still there
-        return decide_ambiguous(block, whole(block), take_listed(block, whole(block), counts, true));
+        return decide_ambiguous(block, take_listed(block, counts, true));
       }
       choice_.add_pairs(static_cast<double>(counts.listed_candidates + counts.ambiguous_candidates));
       add_refined(counts.listed, counts.listed_candidates, record_);
@@ -202,7 +175,7 @@ class NearestFinder {
     choice_.note_screen(0, any_overflowed, static_cast<bool>(lists_));
   }
   void queue_block(const Block<T>& block) {
-    screen_fp16(held_, fp16_, block, whole(block), workspace_);
+    screen_fp16(held_, fp16_, block, whole_block(held_, block), workspace_);
     const PointOperand<T> operand = rows(block);
     ScreeningCounts* counts = fp16_.counts(block);
     if (fp16_.groups.groups > 0) {
@@ -234,30 +207,26 @@ class NearestFinder {
     refine_float32(block, ambiguous, count);
   }
 
-  /// All rows of a block, or a batch of them.
-  void screen_rows(const Block<T>& block, const ScreeningInput& input) {
-    record_.screened += input.count;
-    screen_fp16(held_, fp16_, block, input, workspace_);
+  void screen_rows(const Block<T>& block) {
+    record_.screened += block.rows;
+    screen_fp16(held_, fp16_, block, whole_block(held_, block), workspace_);
     ScreeningCounts counts;
     held_.stream().download(&counts, fp16_.counts(block), 1);
-    decide_ambiguous(block, input, take_listed(block, input, counts, false));
+    decide_ambiguous(block, take_listed(block, counts, false));
   }
 
   /// Decides the rows of a block that the fp16 screen listed, or adds them to the ambiguous rows if it could not list
   /// all their candidates. decided: if it could, they are decided. Returns the number of ambiguous rows.
-  std::int64_t take_listed(const Block<T>& block, const ScreeningInput& input, const ScreeningCounts& counts,
-                           bool decided) {
+  std::int64_t take_listed(const Block<T>& block, const ScreeningCounts& counts, bool decided) {
     // refine() gathers ambiguous rows that are not on the device.
     if (counts.listed_candidates > static_cast<Word>(workspace_.capacity()) ||
         (counts.listed > 0 && !held_.is_on_device(block))) {
-      append_listed_rows(held_, fp16_, block, input);
+      append_listed_rows(held_, fp16_, block, whole_block(held_, block));
       return static_cast<std::int64_t>(counts.ambiguous + counts.listed);
     }
     if (counts.listed_candidates > 0 && !decided) {
-      PointOperand<T> operand = rows(block);
-      operand.chosen = input.chosen;
-      decide_listed(held_, workspace_, operand, centroids_, static_cast<std::int64_t>(counts.listed_candidates),
-                    input.nearest);
+      decide_listed(held_, workspace_, rows(block), centroids_, static_cast<std::int64_t>(counts.listed_candidates),
+                    nearest(block));
     }
     choice_.add_pairs(static_cast<double>(counts.listed_candidates));
     add_refined(counts.listed, counts.listed_candidates, record_);
@@ -293,14 +262,12 @@ class NearestFinder {
   // The tiers of ambiguous rows.
 
   /// Decides the first `count` ambiguous rows after the fp16 screen.
-  void decide_ambiguous(const Block<T>& block, const ScreeningInput& input, std::int64_t count) {
-    AmbiguousRows ambiguous = fp16_.ambiguous(block);
-    if (input.chosen != nullptr) bounds_.scatter(held_, block, input, ambiguous, count);
+  void decide_ambiguous(const Block<T>& block, std::int64_t count) {
     if (count == 0) return;
-    const bool guesses = fp16_.groups.groups > 0 && input.chosen == nullptr;
-    AssignmentChoice::Ambiguous which{count, within_margin(block, ambiguous, count), input.count, sent_rows(block)};
+    AmbiguousRows ambiguous = fp16_.ambiguous(block);
+    AssignmentChoice::Ambiguous which{count, within_margin(block, ambiguous, count), block.rows, sent_rows(block)};
     which.count = take_near_guesses(block, ambiguous, which, [&] {
-      if (!guesses) return;
+      if (fp16_.groups.groups == 0) return;
       guess_in_groups(held_, block, fp16_.columns, {ambiguous.row, count}, fp16_.groups.rows(), nearest(block));
     });
     if (which.count == 0) return;
@@ -328,9 +295,9 @@ class NearestFinder {
     const RowChoice rows{ambiguous.row, which.count};
     const NearChoice near = choice_.choose_near(which, lists_.sample(held_, values, rows, nearest(block), centroids_));
     if (near.lists.screened > 0) choice_.add_local(near.seconds * static_cast<double>(which.count));
-    lists_.decide(held_, values, centroids_,
-                  {rows, ambiguous.limit, nearest(block), bound(block), choice_.most_walked(which), near.lists.screened,
-                   near.lists.merged});
+    lists_.decide(
+        held_, values, centroids_,
+        {rows, ambiguous.limit, nearest(block), choice_.most_walked(which), near.lists.screened, near.lists.merged});
     ambiguous = lists_.rest();
     const NearCounts counts = lists_.download_counts(held_.stream());
     const Word distances = counts.distances - walked_;
@@ -404,7 +371,6 @@ class NearestFinder {
   NarrowScreen narrow_;
   Fp16Screen fp16_;
   LongerRows longer_;
-  BoundWorkspace bounds_;
   NearAssignment lists_;
   Word walked_ = 0;  // distances that the lists have taken so far
 };
@@ -415,7 +381,6 @@ template <class T>
 void find_nearest(HeldRows<T>& held, const double* centroids, std::int64_t k, IterationRecord& record,
                   const BlockWork<T>& after) {
   if (k > 1) return NearestFinder<T>(held, centroids, k, record, after).run();
-  held.bounds.clusters = 0;
   held.stream().fill(held.label.data(), 0, held.rows());
   record.screened += held.rows();
   if (after) held.for_blocks(after);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "kernels/cuda/device/ampere.h"
 #include "kernels/cuda/device/reduce.h"
@@ -38,8 +37,6 @@ struct BinArguments {
   const std::int32_t* bin_group;  // (bins)
   const unsigned* bins;           // (1) the number of bins
   Fp16Layout point_shape, column_shape;
-  const LoweredBound* bound;
-  BoundOutput bounds;
   std::int32_t* nearest;
   Word* smallest;  // (rows) of RefinementWorkspace
   Word* listed_rows;
@@ -62,7 +59,6 @@ std::size_t bin_bytes(const Fp16Layout& shape) {
 /// products of a step, from rows and columns alike, so that matching columns are multiplied. The indices of the next
 /// bin's rows are loaded during the copies of the current one; only other blocks of the multiprocessor hide these
 /// copies.
-template <bool kKeepsBounds>
 __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
     bin_kernel(const __grid_constant__ BinArguments arguments) {
 #ifdef KITH_AMPERE
@@ -160,39 +156,23 @@ __global__ void __launch_bounds__(kBinWarps* kWarp, kBinBlocks)
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       unsigned within = 0;
-      float other = std::numeric_limits<float>::infinity();  // smallest score above the limit
 #pragma unroll
       for (int n = 0; n < 4; ++n) {
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           const int c = 8 * n + 2 * q + e;
           const float score = __fsub_rn(score_base[c], product[n][r * 2 + e]);
-          const bool above = score > limit[r];  // a NaN is within
-          if (!above) within |= 1U << c;
-          if (kKeepsBounds && above) other = fminf(other, score);
+          if (!(score > limit[r])) within |= 1U << c;  // a NaN is within
         }
       }
       within |= __shfl_xor_sync(kAllLanes, within, 1);
       within |= __shfl_xor_sync(kAllLanes, within, 2);
-      if constexpr (kKeepsBounds) {
-        other = fminf(other, __shfl_xor_sync(kAllLanes, other, 1));
-        other = fminf(other, __shfl_xor_sync(kAllLanes, other, 2));
-      }
       const bool mine = q == 0 && entry[r] >= 0, flagged = (entry[r] & kTwoGroupsFlag) != 0;
       const bool listed = mine && (flagged || __popc(within) != 1);
       const std::int32_t row = entry[r] & ~kTwoGroupsFlag;
       if (mine) {
         arguments.nearest[row] =
             listed ? kListed : static_cast<std::int32_t>(first_column) + __ffs(static_cast<int>(within)) - 1;
-        if constexpr (kKeepsBounds) {
-          const BoundOutput& bounds = arguments.bounds;
-          if (listed) {
-            bounds.clear(row);
-          } else {
-            const float least = fminf(fminf(other, bounds.bound[row]), arguments.bound->left_out);
-            bounds.keep(row, limit[r], least, arguments.bound->grid.bias);
-          }
-        }
       }
       if (listed) arguments.smallest[row] = ~Word{0};
       candidates[r] = listed ? within : 0U;
@@ -232,18 +212,16 @@ void multiply_bins(const HeldRows<T>& held, const Fp16Columns& columns, const Sc
                                bins.count,
                                shape,
                                column_shape(held.columns()),
-                               columns.bound.data(),
-                               rows.bounds,
                                rows.nearest,
                                workspace.smallest(),
                                &counts->listed,
                                {workspace.candidates(), workspace.capacity(), &counts->listed_candidates}};
-  const auto kernel = rows.bounds ? bin_kernel<true> : bin_kernel<false>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldTiles})));
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+  check(cudaFuncSetAttribute(bin_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bin_bytes({kHeldTiles})));
+  check(
+      cudaFuncSetAttribute(bin_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
   const auto blocks = static_cast<unsigned>(
       std::min<std::int64_t>(bins.most, std::int64_t{kBinBlocks} * held.context->multiprocessors));
-  kernel<<<blocks, kBinWarps * kWarp, bin_bytes(shape), held.stream()>>>(arguments);
+  bin_kernel<<<blocks, kBinWarps * kWarp, bin_bytes(shape), held.stream()>>>(arguments);
   check(cudaGetLastError());
 }
 

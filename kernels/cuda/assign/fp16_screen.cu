@@ -20,7 +20,6 @@
 #include "kernels/cuda/screen/fp16_columns.h"
 #include "kernels/cuda/screen/product_launch.h"
 #include "kernels/cuda/screen/refinement.h"
-#include "kernels/cuda/screen/screening_input.h"
 
 namespace kith::cuda {
 namespace {
@@ -34,7 +33,6 @@ struct DecisionArguments {
   const LoweredBound* bound;
   const float* part;        // of the margin: of each column for KeepTwo, the largest of each group for KeepGroups
   AmbiguousRows ambiguous;  // out; without a count, rows keep their best column
-  BoundOutput bounds;       // out
 };
 
 /// A load that the compiler does not move across other volatile statements.
@@ -48,17 +46,17 @@ __device__ float load_here(const float* from) {
 struct RowNorms {
   float norm = 0.0F, residual = 0.0F;
 
-  __device__ void fetch(const DecisionArguments& bounds, std::int64_t row, std::int64_t rows) {
+  __device__ void fetch(const DecisionArguments& given, std::int64_t row, std::int64_t rows) {
     if (row >= rows) return;
-    norm = load_here(bounds.norm + row);
-    residual = load_here(bounds.residual + row);
+    norm = load_here(given.norm + row);
+    residual = load_here(given.residual + row);
   }
   /// lowest: the lowest score of the row, bias included; at: its column, or the group of that.
-  __device__ float margin(const DecisionArguments& bounds, float lowest, std::int32_t at) const {
-    return bounds.bound->of_row(norm, residual, lowest, __ldg(bounds.part + at));
+  __device__ float margin(const DecisionArguments& given, float lowest, std::int32_t at) const {
+    return given.bound->of_row(norm, residual, lowest, __ldg(given.part + at));
   }
   /// Whether another screen decides the row, which is too long for this one.
-  __device__ bool is_longer(const DecisionArguments& bounds) const { return norm > bounds.bound->longest; }
+  __device__ bool is_longer(const DecisionArguments& given) const { return norm > given.bound->longest; }
 };
 
 /// The two smallest scores of a row among those of a thread, and the tile of the smallest.
@@ -159,23 +157,15 @@ class KeepTwo {
  private:
   __device__ void decide(const JoinedTwo& result, std::int64_t row) const {
     const float best = quantized_value(result.best), second = quantized_value(result.second);
-    const DecisionArguments& bounds = arguments_.rows;
+    const DecisionArguments& given = arguments_.rows;
     const bool mine = row < rows_;
-    const QuantizationGrid& grid = bounds.bound->grid;
+    const QuantizationGrid& grid = given.bound->grid;
     const float margin =
-        mine ? __fadd_ru(norms_.margin(bounds, __fsub_ru(best, grid.scale), result.column), grid.error) : 0.0F;
+        mine ? __fadd_ru(norms_.margin(given, __fsub_ru(best, grid.scale), result.column), grid.error) : 0.0F;
     const bool decided = __fsub_rd(second, best) > margin;
     const float limit = grid.limit(best, margin);
     if (mine) arguments_.nearest[row] = result.column;  // of an ambiguous row, a guess
-    if (mine && bounds.bounds) {
-      if (decided) {
-        const float other = fminf(__fsub_rd(second, grid.scale), bounds.bound->left_out);
-        bounds.bounds.keep(row, limit, other, grid.bias);
-      } else {
-        bounds.bounds.clear(row);
-      }
-    }
-    if (bounds.ambiguous) bounds.ambiguous.append(mine && !decided && !norms_.is_longer(bounds), row, limit);
+    if (given.ambiguous) given.ambiguous.append(mine && !decided && !norms_.is_longer(given), row, limit);
   }
 
   const Arguments& arguments_;
@@ -276,9 +266,6 @@ class KeepGroups {
                            : two && !one && listed ? result.second_group
                                                    : RowGroups::kNone;
       groups.limit[row] = limit;
-      // multiply_bins() derives the bound from the scores of the other groups.
-      const BoundOutput& bounds = arguments_.rows.bounds;
-      if (bounds) bounds.bound[row] = one ? __int_as_float(result.second) : 0.0F;
     }
     if (listed) {
       arguments_.rows.ambiguous.append(mine && !two && !norms_.is_longer(arguments_.rows), row, limit);
@@ -352,6 +339,18 @@ Fp16Problem problem_of(const HeldRows<T>& held, const Fp16Columns& columns, cons
           .shape = held.fp16.shape};
 }
 
+/// Gathers the fp16 rows at `chosen` positions of a block (at most kBatch) in screen.gathered(). Does not wait.
+template <class T>
+void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
+                      const std::int32_t* chosen, Count count) {
+  const Fp16Layout shape = held.fp16.shape;
+  if (held.fp16.by_block && !held.is_on_device(block) && count.known == nullptr) {
+    const ChosenValues<T> rows = held.chosen_on_device(block, chosen, count.most);
+    if (rows.chosen == nullptr) return queue_fp16_tiles(held, rows.values, count.most, screen.gathered());
+  }
+  gather_fp16_tiles(*held.context, fp16_tiles(held, block), chosen, count, shape, screen.gathered());
+}
+
 }  // namespace
 
 bool device_multiplies_fp16(ScreenPath path, int device) { return device_has_product<KeepTwo>(path, device); }
@@ -370,27 +369,12 @@ Fp16Screen::Fp16Screen(const HeldRows<T>& held, std::int64_t count, bool in_grou
 }
 
 template <class T>
-ScreeningInput whole_block(const HeldRows<T>& held, const Block<T>& block, bool bounds) {
-  ScreeningInput rows;
-  rows.count = block.rows;
-  rows.nearest = held.label.data() + block.first;
-  if (held.fp16.values.size() == 0) return rows;
-  rows.tiles = fp16_tiles(held, block);
-  rows.norm = held.fp16.norm.data() + block.first;
-  rows.residual = held.fp16.residual.data() + block.first;
-  if (bounds) rows.bounds = {held.bounds.bound.data() + block.first, held.half_sq_norm.data() + block.first};
-  return rows;
-}
-
-template <class T>
-void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                      const std::int32_t* chosen, Count count) {
-  const Fp16Layout shape = held.fp16.shape;
-  if (held.fp16.by_block && !held.is_on_device(block) && count.known == nullptr) {
-    const ChosenValues<T> rows = held.chosen_on_device(block, chosen, count.most);
-    if (rows.chosen == nullptr) return queue_fp16_tiles(held, rows.values, count.most, screen.gathered());
-  }
-  gather_fp16_tiles(*held.context, fp16_tiles(held, block), chosen, count, shape, screen.gathered());
+ScreeningInput whole_block(const HeldRows<T>& held, const Block<T>& block) {
+  return {.count = block.rows,
+          .tiles = fp16_tiles(held, block),
+          .norm = held.fp16.norm.data() + block.first,
+          .residual = held.fp16.residual.data() + block.first,
+          .nearest = held.label.data() + block.first};
 }
 
 template <class T>
@@ -399,16 +383,15 @@ void screen_fp16(const HeldRows<T>& held, const Fp16Screen& screen, const Block<
   const Fp16Columns& columns = screen.columns;
   const bool in_groups = screen.groups.groups > 0;
   const float* part = in_groups ? columns.group_part.data() : columns.part.data();
-  const DecisionArguments bounds{rows.norm, rows.residual,           columns.bound.data(),
-                                 part,      screen.ambiguous(block), rows.bounds};
+  const DecisionArguments arguments{rows.norm, rows.residual, columns.bound.data(), part, screen.ambiguous(block)};
   Fp16Problem problem = problem_of(held, columns, rows.tiles, rows.count);
   held.stream().fill(screen.counts(block), 0, 1);
   if (in_groups) {
-    launch_product<KeepGroups>(*held.context, problem, {bounds, screen.groups.rows()});
+    launch_product<KeepGroups>(*held.context, problem, {arguments, screen.groups.rows()});
     nearest_in_groups(held, columns, rows, screen.groups, workspace, screen.counts(block));
   } else {
     problem.score_base = columns.quantized_base.data();
-    launch_product<KeepTwo>(*held.context, problem, {bounds, rows.nearest});
+    launch_product<KeepTwo>(*held.context, problem, {arguments, rows.nearest});
   }
 }
 
@@ -429,8 +412,7 @@ void collect_fp16_candidates(const HeldRows<T>& held, const Fp16Screen& screen, 
 
 #define KITH_INSTANTIATE(T)                                                                                           \
   template Fp16Screen::Fp16Screen(const HeldRows<T>&, std::int64_t, bool);                                            \
-  template ScreeningInput whole_block(const HeldRows<T>&, const Block<T>&, bool);                                     \
-  template void gather_fp16_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const std::int32_t*, Count); \
+  template ScreeningInput whole_block(const HeldRows<T>&, const Block<T>&);                                           \
   template void screen_fp16(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&,            \
                             const RefinementWorkspace&);                                                              \
   template void append_listed_rows(const HeldRows<T>&, const Fp16Screen&, const Block<T>&, const ScreeningInput&);    \

@@ -8,7 +8,6 @@
 #include "kernels/cuda/screen/fp16_columns.h"
 #include "kernels/cuda/screen/fp16_rows.h"
 #include "kernels/cuda/screen/refinement.h"
-#include "kernels/cuda/screen/screening_input.h"
 
 namespace kith::cuda {
 
@@ -28,6 +27,15 @@ struct RowGroups {
   __host__ __device__ static std::int32_t of_ambiguous(std::int32_t best) { return -2 - best; }
   /// The group with the best score, whether the row is ambiguous or not.
   __device__ std::int32_t best(std::int64_t row) const { return first[row] >= 0 ? first[row] : -2 - second[row]; }
+};
+
+/// The input of a screening pass: all rows of a block.
+struct ScreeningInput {
+  std::int64_t count = 0;
+  const uint4* tiles = nullptr;
+  const float* norm = nullptr;      // (count) |x^|, rounded up
+  const float* residual = nullptr;  // (count) |x' - x^|, rounded up
+  std::int32_t* nearest = nullptr;  // (count) out
 };
 
 /// Counts of the rows of a block that the screening pass did not decide.
@@ -60,8 +68,7 @@ struct GroupWorkspace {
 };
 
 /// Decides the rows in `groups`: rows.nearest[i] is the only column within the row's limit. Rows with several such
-/// columns become listed: the columns are candidates with place i in the workspace. If bounds are requested, those of
-/// rows in one group contain a lower bound of the scores of all other groups on entry. Does not wait.
+/// columns become listed: the columns are candidates with place i in the workspace. Does not wait.
 template <class T>
 void nearest_in_groups(const HeldRows<T>& held, const Fp16Columns& columns, const ScreeningInput& rows,
                        const GroupWorkspace& groups, const RefinementWorkspace& workspace, ScreeningCounts* counts);
@@ -109,15 +116,9 @@ class Fp16Screen {
   Buffer<uint4> gathered_;  // tiles of a batch of ambiguous rows
 };
 
-/// The input for all rows of a block; the screening pass fills their labels and, if requested, their bounds. Without
-/// fp16 rows only count and nearest are set.
+/// The input for all rows of a block; the screening pass fills their labels.
 template <class T>
-ScreeningInput whole_block(const HeldRows<T>& held, const Block<T>& block, bool bounds);
-
-/// Gathers the fp16 rows at `chosen` positions of a block (at most kBatch) in screen.gathered(). Does not wait.
-template <class T>
-void gather_fp16_rows(const HeldRows<T>& held, const Fp16Screen& screen, const Block<T>& block,
-                      const std::int32_t* chosen, Count count);
+ScreeningInput whole_block(const HeldRows<T>& held, const Block<T>& block);
 
 /// The screening pass over rows of a block. Sets rows.nearest[i] of decided rows; listed rows get kListed, and their
 /// candidates, with place i, are in the workspace. screen.counts(block) counts listed and ambiguous rows. Does not

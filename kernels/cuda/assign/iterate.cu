@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/runtime/clock.h"
-#include "kernels/cuda/choice/assignment.h"
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/operations.h"
 
@@ -174,7 +173,6 @@ class ShardIterations {
       const double assigned = seconds_since(iteration_begin);
       if (!exchange.share_sums(shard_, {&held_.stream(), lloyd_.totals(), lloyd_.next_centroids()})) return result;
       const std::vector<ClusterChange> changes = make_centroids(exchange, own);
-      note_changed(held_.observed, held_.rows(), own.changed);
       if (!exchange.share_changes(shard_, changes, own, seconds_since(begin) >= kMostSeconds)) return result;
 
       IterationRecord record = exchange.counts();

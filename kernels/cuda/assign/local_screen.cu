@@ -188,7 +188,7 @@ void LocalScreen::decide(const HeldRows<T>& held, const T* values, const double*
   check(cudaFuncSetAttribute(local_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
   local_kernel<<<static_cast<unsigned>(blocks), kLocalThreads, bytes, context.stream>>>(LocalTask<T>{
       local, columns(held.columns()), values, rows.rows, rows.order.order(), rows.order.ends(), first_tile_.data(),
-      guess_.data(), slot_.data(), rounded_.data(), rows.limit, rows.nearest, rows.bound, rest(), rows.distances});
+      guess_.data(), slot_.data(), rounded_.data(), rows.limit, rows.nearest, rest(), rows.distances});
   check(cudaGetLastError());
 }
 

@@ -20,7 +20,6 @@ struct LocalRequest {
   const RowsByGuess& order;         // of these rows
   const float* limit = nullptr;     // (count) passed on with rows that are not decided; null: none
   std::int32_t* nearest = nullptr;  // (rows of the block) in: guesses; out: labels, or better guesses
-  float* bound = nullptr;           // (rows of the block) out (core/kmeans/bounds.h); null: not requested
   Word* distances = nullptr;        // increased by the distances computed by the definition
 };
 

@@ -194,17 +194,6 @@ __device__ inline float marked(float score, unsigned mask, unsigned place) {
   return __uint_as_float((__float_as_uint(score) & ~mask) | place);
 }
 
-/// A lower bound of how much farther every other centroid is than the nearest, in units of 1 / unit. own: an upper
-/// bound of the squared distance of the nearest, and difference: a lower bound of what the others that were multiplied
-/// have more, both scaled; beyond: the distance of the centroids that were not from the guess; guess: that of the row.
-__device__ inline float local_bound(float own, float difference, float beyond, float guess, float back) {
-  const float nearest = sqrtf(own) * back * (1 + kBoundOutward);
-  const float others =
-      lowered_bound(beyond, guess, nearest);  // NaN where `beyond` is infinite, which fminf passes over
-  const float bound = fminf(bound_of(own, difference) * back, others);
-  return bound > 0.0F ? bound : 0.0F;
-}
-
 __device__ inline float quad_min(float value) {
   value = fminf(value, __shfl_xor_sync(kAllLanes, value, 1));
   return fminf(value, __shfl_xor_sync(kAllLanes, value, 2));
@@ -237,7 +226,6 @@ struct LocalTask {
   uint4* rounded;                   // (blocks, kLocalRows, depth) the rows of a tile; null: they stay in shared memory
   const float* limit;
   std::int32_t* nearest;
-  float* bound;
   AmbiguousRows rest;
   Word* distances;
 };
@@ -419,7 +407,6 @@ __device__ void leave_tile(const LocalTask<T>& task, std::uint32_t first, int co
   const std::int32_t index = task.order[first + min(static_cast<int>(threadIdx.x), count - 1)];
   const std::int32_t position = task.rows.position(index);
   const float kept = task.limit != nullptr ? task.limit[index] : std::numeric_limits<float>::infinity();
-  if (exists && task.bound != nullptr) task.bound[position] = 0.0F;
   task.rest.append(exists, position, kept);
 }
 
@@ -568,16 +555,6 @@ __device__ void decide_tile(const LocalTask<T>& task, std::uint32_t number, uint
         if (open) {
           tile.open_row[slot] = row;
           tile.open_candidates[slot] = candidates;
-        }
-      }
-      if (task.bound != nullptr) {
-        const float other = quad_min(mine.first > best ? mine.first : mine.second);
-        const float own = __fadd_ru(__fmul_ru(tile.norm[row], tile.norm[row]), 2.0F * limit);
-        const float difference = fmaxf(2.0F * __fsub_rd(other, limit), 0.0F);
-        const bool certified = known && candidates == 1 && own > 0.0F;
-        if (first_lane) {
-          task.bound[tile.position[row]] =
-              certified ? local_bound(own, difference, beyond, tile.norm[row] * back, back) : 0.0F;
         }
       }
       const bool ambiguous = first_lane && !known;

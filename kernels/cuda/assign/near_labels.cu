@@ -27,16 +27,13 @@ constexpr int kColumns = 4;  // measured for these at a time
 constexpr int kRowLanes = kWarp / kRows;
 constexpr int kColumnLanes = kRowLanes / kColumns;
 
-/// The nearest of some columns, with the lowest index if several are equally near, and the distance of the second
-/// nearest.
-template <bool kKeepsBounds>
+/// The nearest of some columns, with the lowest index if several are equally near.
 struct NearestColumn {
-  double best = std::numeric_limits<double>::infinity(), second = std::numeric_limits<double>::infinity();
+  double best = std::numeric_limits<double>::infinity();
   std::int32_t column = INT_MAX;
 
   __device__ void merge(const NearestColumn& other) {
     const bool nearer = other.best < best || (other.best == best && other.column < column);
-    if constexpr (kKeepsBounds) second = fmin(fmin(second, other.second), nearer ? best : other.best);
     best = nearer ? other.best : best;
     column = nearer ? other.column : column;
   }
@@ -44,7 +41,6 @@ struct NearestColumn {
     NearestColumn other;
     other.best = __shfl_xor_sync(kAllLanes, best, w);
     other.column = __shfl_xor_sync(kAllLanes, column, w);
-    if constexpr (kKeepsBounds) other.second = __shfl_xor_sync(kAllLanes, second, w);
     merge(other);
   }
 };
@@ -67,30 +63,28 @@ struct WalkTask {
 
 /// What the warps of a block tell each other in a turn: the nearest columns of each row, and its guess's distance.
 struct SharedTurn {
-  double best[kBlockWarps][kRows], second[kBlockWarps][kRows], guess[kRows];
+  double best[kBlockWarps][kRows], guess[kRows];
   std::int32_t column[kBlockWarps][kRows];
 
   /// The nearest of the columns that the warps measured for this lane's row. All threads of the block call it.
-  template <bool kKeepsBounds>
-  __device__ NearestColumn<kKeepsBounds> merged(const NearestColumn<kKeepsBounds>& mine) {
+  __device__ NearestColumn merged(const NearestColumn& mine) {
     const int row = lane_index() / kRowLanes, warp = static_cast<int>(threadIdx.x) / kWarp;
     __syncthreads();
     if (lane_index() % kRowLanes == 0) {
       best[warp][row] = mine.best;
-      second[warp][row] = mine.second;
       column[warp][row] = mine.column;
     }
     __syncthreads();
-    NearestColumn<kKeepsBounds> all;
+    NearestColumn all;
 #pragma unroll
-    for (int w = 0; w < kBlockWarps; ++w) all.merge({best[w][row], second[w][row], column[w][row]});
+    for (int w = 0; w < kBlockWarps; ++w) all.merge({best[w][row], column[w][row]});
     return all;
   }
 };
 
 /// Decides up to kRows rows that have the same guess. A lane knows the state of row lane / kRowLanes. index, position:
 /// of that row in the choice and in the block. kParts: 1, or the warps of a block, which all call it for the same rows.
-template <class T, bool kKeepsBounds, int kParts>
+template <class T, int kParts>
 __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::int32_t guess, int rows,
                      std::int64_t index, std::int64_t position) {
   constexpr int kTurn = kColumns * kParts;
@@ -106,7 +100,7 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
     return {__int_as_float(loaded.x), loaded.y};
   };
 
-  NearestColumn<kKeepsBounds> nearest;
+  NearestColumn nearest;
   float own = 0.0F;     // an upper bound of the distance of the guess
   float beyond = 0.0F;  // a lower bound of the distance of the guess from the columns that are not measured
   bool decided = true;
@@ -132,7 +126,7 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
     const double distance = add_lanes<kRows * kColumns>(sum);
     double of_guess = 0.0;
     if (is_first) of_guess = __shfl_sync(kAllLanes, distance, lane_index() & ~(kRowLanes - 1));
-    NearestColumn<kKeepsBounds> measured;
+    NearestColumn measured;
     if (first + place < length) {
       measured.best = distance;
       measured.column = column;
@@ -163,12 +157,6 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
   if (own_first > 0) return 0;  // the first warp has the result
   const bool first_lane = exists && lane_index() % kRowLanes == 0;
   if (first_lane && decided) task.rows.nearest[position] = nearest.column;
-  if (kKeepsBounds && first_lane) {
-    float others = distance_below(nearest.second, task.unit);
-    if (at < length) others = fminf(others, lowered_bound(beyond, own, 0.0F));
-    const float bound = lowered_bound(others, distance_above(nearest.best, task.unit), 0.0F);
-    task.rows.bound[position] = decided ? bound : 0.0F;
-  }
   if (__any_sync(kAllLanes, exists && !decided)) {
     const float limit =
         task.rows.limit != nullptr && first_lane ? task.rows.limit[index] : std::numeric_limits<float>::infinity();
@@ -179,7 +167,7 @@ __device__ Word walk(const WalkTask<T>& task, const T* const (&x)[kRows], std::i
 
 /// A warp, or the kParts warps of a block, process consecutive rows of the sorted order, up to kRows rows with the same
 /// guess at a time.
-template <class T, bool kKeepsBounds, int kParts>
+template <class T, int kParts>
 __global__ void __launch_bounds__(kBlock, 2) walk_kernel(const __grid_constant__ WalkTask<T> task) {
   const std::int64_t count = task.rows.rows.count;
   const std::int64_t worker = kParts == 1 ? warp_index() : blockIdx.x, workers = kParts == 1 ? warp_count() : gridDim.x;
@@ -202,7 +190,7 @@ __global__ void __launch_bounds__(kBlock, 2) walk_kernel(const __grid_constant__
       const int mine = min(from + lane_index() / kRowLanes, to - 1);
       const std::int64_t my_index = __shfl_sync(kAllLanes, index, mine);
       const std::int64_t my_position = __shfl_sync(kAllLanes, position, mine);
-      distances += walk<T, kKeepsBounds, kParts>(task, x, common, to - from, my_index, my_position);
+      distances += walk<T, kParts>(task, x, common, to - from, my_index, my_position);
       from = to;
     }
   }
@@ -320,8 +308,7 @@ void NearAssignment::decide(const HeldRows<T>& held, const T* values, const doub
   if (screens && rows.merged) merged_.replace(context, lists, rows.rows, rows.nearest);
   if (screens) {
     order_.sort(context, rows.rows, rows.nearest);
-    local_.decide(held, values, centroids, lists,
-                  {rows.rows, order_, rows.limit, rows.nearest, rows.bound, counters_.data() + 1});
+    local_.decide(held, values, centroids, lists, {rows.rows, order_, rows.limit, rows.nearest, counters_.data() + 1});
     Word rest = 0;
     context.stream.download(&rest, local_.rest().count, 1);
     if (rest == 0) return;
@@ -339,8 +326,7 @@ void NearAssignment::decide(const HeldRows<T>& held, const T* values, const doub
   const WalkTask<T> task{values, held.columns(),      centroids, clusters_,      lists,
                          most,   distance_unit(held), together,  order_.order(), rows,
                          rest(), counters_.data() + 1};
-  const auto kernel = rows.bound != nullptr ? (shared ? walk_kernel<T, true, kBlockWarps> : walk_kernel<T, true, 1>)
-                                            : (shared ? walk_kernel<T, false, kBlockWarps> : walk_kernel<T, false, 1>);
+  const auto kernel = shared ? walk_kernel<T, kBlockWarps> : walk_kernel<T, 1>;
   kernel<<<context.grid(rows.rows.count, std::int64_t{together} * (shared ? 1 : kBlockWarps)), kBlock, 0,
            context.stream>>>(task);
   check(cudaGetLastError());

@@ -13,7 +13,7 @@
 
 namespace kith::cuda {
 
-/// The unit in which lists and bounds of an assignment measure distances, that of the fp16 rows: 1 / unit.
+/// The unit in which lists of an assignment measure distances, that of the fp16 rows: 1 / unit.
 template <class T>
 double distance_unit(const HeldRows<T>& held);
 
@@ -34,7 +34,6 @@ struct NearTask {
   RowChoice rows;
   const float* limit = nullptr;     // (count) of AmbiguousRows, passed on with rows that are not decided; null: none
   std::int32_t* nearest = nullptr;  // (rows of the block) in: guesses; out: labels
-  float* bound = nullptr;           // (rows of the block) out (core/kmeans/bounds.h); null: not requested
   std::int64_t most = 0;            // a row with more candidates is not measured; 0: only if its list is too short
   std::int64_t screened = 0;        // candidates of a row that the local screen scores before; 0: it is not used
   bool merged = false;              // guesses near each other share a list of the local screen

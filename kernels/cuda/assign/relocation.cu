@@ -80,13 +80,10 @@ __global__ void want_kernel(Movable* movable) {
   movable->wanted = movable->any != 0 ? min(movable->most, movable->rows) : 0;
 }
 
-/// bound: of core/kmeans/bounds.h; null: none.
 __global__ void relabel_kernel(const Relabelling* chosen, std::int64_t count, std::int64_t first_row,
-                               std::int32_t* label, float* bound) {
+                               std::int32_t* label) {
   for (std::int64_t i = thread_index(); i < count; i += thread_count()) {
-    const std::int64_t position = chosen[i].row - first_row;
-    label[position] = chosen[i].label;
-    if (bound != nullptr) bound[position] = 0.0F;
+    label[chosen[i].row - first_row] = chosen[i].label;
   }
 }
 
@@ -126,9 +123,8 @@ std::int64_t relocate(HeldRows<T>& held, const DeviceLloyd<T>& lloyd) {
   if (moved == 0) return 0;
   Buffer<Relabelling> on_device(held.pool(), moved);
   stream.upload(on_device.data(), chosen.data(), moved);
-  relabel_kernel<<<held.context->grid(moved, kBlock), kBlock, 0, stream>>>(
-      on_device.data(), moved, held.first_row, held.label.data(),
-      held.bounds.clusters > 0 ? held.bounds.bound.data() : nullptr);
+  relabel_kernel<<<held.context->grid(moved, kBlock), kBlock, 0, stream>>>(on_device.data(), moved, held.first_row,
+                                                                           held.label.data());
   check(cudaGetLastError());
   return moved;
 }

@@ -32,7 +32,6 @@ constexpr std::int64_t kTileClusters = kFp16TileRows;
 constexpr double kMuchLonger = 4.0;  // than half of the rows; measured
 constexpr double kNearSteps = 10;    // of an assignment near labels, or its estimate: eight launches and two waits
 constexpr double kListSteps = 4;     // of lists for ambiguous rows, which wait twice
-constexpr double kBoundSteps = 140;  // keeping bounds took 0.7 ms, mostly waits
 constexpr std::int64_t kShare = 8;   // few rows are fewer than one in so many
 constexpr int kPause = 8;            // assignments for which what did not pay is left out; estimates, twice as long
 constexpr int kLongest = 2 * kPause;
@@ -82,10 +81,6 @@ AssignmentMethod fastest(const std::vector<Option>& options) {
 }
 Option& option_of(std::vector<Option>& options, AssignmentMethod method) {
   return options[static_cast<std::size_t>(method)];
-}
-
-std::string percent_of(std::int64_t part, std::int64_t all) {
-  return fmt::format("{:.2g} %", 100.0 * number(part) / number(std::max<std::int64_t>(all, 1)));
 }
 
 }  // namespace
@@ -227,24 +222,6 @@ AssignmentMethod AssignmentChoice::take(std::vector<Option> options) {
   return method_;
 }
 
-bool AssignmentChoice::keeps_bounds() {
-  if (!observed_.few_change || !shape_.has_fp16 || method_ == AssignmentMethod::narrow) return false;
-  // Rows that are decided near their labels need no work that only bounds do.
-  if (!forced_.bounds && method_ != AssignmentMethod::near_labels) {
-    Cost bounds;
-    bounds.steps = kBoundSteps;
-    if (seconds(screen_cost(shape_, method_, number(shape_.rows)), machine_) < seconds(bounds, machine_)) return false;
-  }
-  return !observed_.bounds.skips();
-}
-
-bool AssignmentChoice::skips_certified(std::int64_t uncertified) {
-  const bool skips = uncertified <= shape_.rows / 2;
-  decisions_.add({"bounds", skips ? "some rows" : "all rows",
-                  percent_of(uncertified, shape_.rows) + " of the rows may change their label"});
-  return skips;
-}
-
 /// The time per row of deciding all rows near their labels with so many distances each. Lists and steps are for all.
 double AssignmentChoice::near_seconds(double distances) const {
   // Distances between centroids share their operands, and sorting them takes as long.
@@ -362,18 +339,6 @@ void AssignmentChoice::note_lists(std::int64_t count, std::int64_t rest) {
     observed_.lists.delay(kLongest);
   } else {
     observed_.lists.reward();
-  }
-}
-
-void note_changed(AssignmentObservations& observed, std::int64_t rows, std::int64_t changed) {
-  observed.few_change = observed.few_change || changed < rows / kShare;
-}
-
-void AssignmentChoice::note_bounds(std::int64_t assigned) {
-  if (assigned <= shape_.rows / 2) {
-    observed_.bounds = {};
-  } else {
-    observed_.bounds.delay(kPause);
   }
 }
 

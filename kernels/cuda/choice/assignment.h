@@ -1,5 +1,5 @@
-// How an assignment is made: which screen labels the rows, how those are decided that it cannot certify, and whether
-// bounds let rows keep their labels. All methods give the same labels.
+// How an assignment is made: which screen labels the rows, and how those are decided that it cannot certify. All
+// methods give the same labels.
 //
 // Costs are those of the work by the rates of the device. What data do to a screen is known from the last assignments
 // of the same rows (runtime/observations.h) or from a sample of them.
@@ -82,10 +82,6 @@ class AssignmentChoice {
   AssignmentMethod choose(const std::function<CandidateSample()>& sample);
   /// The method if there is no memory for lists of centroids.
   AssignmentMethod choose_screen();
-  /// Whether the assignment keeps bounds.
-  bool keeps_bounds();
-  /// Whether only the rows are assigned that earlier bounds do not certify.
-  bool skips_certified(std::int64_t uncertified);
   /// Whether the passes of all blocks are queued, and their ambiguous rows counted afterwards.
   bool queues_blocks() const { return !observed_.left_many; }
 
@@ -124,8 +120,6 @@ class AssignmentChoice {
   void note_near(double distances);
   /// Lists of centroids left `rest` of `count` rows ambiguous.
   void note_lists(std::int64_t count, std::int64_t rest);
-  /// assigned: rows that earlier bounds did not certify.
-  void note_bounds(std::int64_t assigned);
 
  private:
   static constexpr double kPair = 8.0;  // definitions in the time of one pair by pair, which reads both rows anew
@@ -148,8 +142,5 @@ class AssignmentChoice {
   Cost other_;
   double local_seconds_ = 0.0;
 };
-
-/// Notes that an assignment changed so many labels. Once these are few, the following assignments keep bounds.
-void note_changed(AssignmentObservations& observed, std::int64_t rows, std::int64_t changed);
 
 }  // namespace kith::cuda

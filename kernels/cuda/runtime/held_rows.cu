@@ -175,11 +175,6 @@ bool HeldRows<T>::free_optional_memory() {
     index.refused = true;
     return true;
   }
-  if (bounds.bound.size() > 0) {
-    bounds = {};
-    bounds.refused = true;
-    return true;
-  }
   if (fp16.values.size() > 0) {
     fp16 = {};
     long_rows = {};

@@ -103,15 +103,6 @@ struct Fp16Rows {
   mutable SearchColumns search;
 };
 
-/// Bounds that the last assignment proved (assign/bounds.h): how much nearer each row is to its centroid than to any
-/// other, in the unit of the fp16 rows.
-struct LabelBounds {
-  Buffer<float> bound;        // (n)
-  Buffer<double> centroids;   // (k, d) for which the bounds hold
-  std::int64_t clusters = 0;  // k; 0: there are no bounds
-  bool refused = false;       // there was no memory for bounds
-};
-
 /// The most recent seeding candidates.
 struct SeedTrial {
   Buffer<double> candidates;   // (t, d)
@@ -153,7 +144,6 @@ struct HeldRows {
   Buffer<float> center;         // (d, zero up to a multiple of the tile depth) of the screen
   LargestNorms largest;         // of the screened rows
   Fp16Rows fp16;                // of all rows; or empty
-  LabelBounds bounds;
   AssignmentObservations observed;
   mutable SearchIndex<T> index;
   mutable LongRows<T> long_rows;
@@ -169,8 +159,8 @@ struct HeldRows {
   const Stream& stream() const { return context->stream; }
   Pool& pool() const { return context->pool; }
 
-  /// Frees memory that results do not depend on: first the tree of boxes, then the bounds, then the fp16 rows, then the
-  /// rows, which are sent block by block from then on. False when none of them is on the device.
+  /// Frees memory that results do not depend on: first the tree of boxes, then the fp16 rows, then the rows, which are
+  /// sent block by block from then on. False when none of them is on the device.
   bool free_optional_memory();
   bool is_resident(const Block<T>& block) const { return block.first < resident_rows; }
   /// Whether on_device() has the block without sending it.

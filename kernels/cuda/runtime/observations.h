@@ -17,14 +17,12 @@ struct AssignmentObservations {
   std::int64_t labelled_clusters = 0;  // k of the last assignment, whose labels are guesses for the next; 0: none
   double screen_seconds = 0.0;   // estimated, per row, of the last assignment by a screen of all centroids; 0: none yet
   bool left_many = false;        // that screen left unusually many rows ambiguous
-  bool few_change = false;       // labels, so that assignments should keep bounds
   bool near_labels = false;      // the last estimate was for rows near their labels
   double near_seconds = 0.0;     // per row, by that estimate
   double near_candidates = 0.0;  // of a sampled row, by that estimate
   ListUse near_lists;            // the same
   Backoff estimate;              // of estimates; they did not pay if rows were not decided near their labels
   Backoff lists;                 // of lists of centroids for a block, which did not pay if they decided little
-  Backoff bounds;                // of bounds, which did not pay if they certified too few rows
 };
 
 }  // namespace kith::cuda

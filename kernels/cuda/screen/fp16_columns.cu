@@ -73,12 +73,11 @@ __global__ void __launch_bounds__(kBoundThreads)
   }
   const double floor = fmax(in.usual_norm, 0x1p-40) / 64;
   LargestNorms columns;
-  double shortest_out = kInfinity, slopes = 0.0, kept = 0.0;
+  double slopes = 0.0, kept = 0.0;
   double slope = 0.0, constant = 0.0, slope_by_length = 0.0, constant_by_square = 0.0;
   for (std::int64_t c = threadIdx.x; c < count; c += blockDim.x) {
     const double shortest_length = length_below(half_sq_norm[c]);
     if (shortest_length > longest_column) {
-      shortest_out = fmin(shortest_out, shortest_length);
       for (int tile = 0; tile < shape.depth_tiles; ++tile) {
         for (int chunk = 0; chunk < shape.chunks; ++chunk) {
           values[shape.place(slot_of_column(c), tile, chunk)] = uint4{};
@@ -99,7 +98,6 @@ __global__ void __launch_bounds__(kBoundThreads)
   }
   columns.norm = block_largest(columns.norm);
   columns.residual = block_largest(columns.residual);
-  shortest_out = block_smallest(shortest_out);
   slope = block_largest(slope);
   constant = block_largest(constant);
   slope_by_length = block_largest(slope_by_length) * (1 + 0x1p-20);
@@ -120,11 +118,6 @@ __global__ void __launch_bounds__(kBoundThreads)
                                 slopes / kept, usual, floor, kMostLowering * bound.grid.bias, bias_rounding(bound.grid),
                                 uniform.margin.quadratic, in.accumulation);
   if (!(uniform.margin.constant < 0x1p120F)) bound.margin.constant = std::numeric_limits<float>::infinity();
-  if (shortest_out < 0x1p60) {
-    // |c'|^2 / 2 - |x'| |c'| increases with |c'| above |x'|.
-    const double score = shortest_out * (shortest_out / 2 - points) * (1 - 0x1p-10);
-    bound.left_out = fminf(bound.left_out, __fadd_rd(__double2float_rd(score), bound.grid.bias));
-  }
   *out = bound;
 }
 

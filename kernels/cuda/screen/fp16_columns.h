@@ -48,10 +48,8 @@ KITH_BOTH inline Fp16Bound fp16_bound(LargestNorms rows, LargestNorms columns, s
 struct LoweredBound {
   DividedMargin margin;
   QuantizationGrid grid;  // quantized scores have its error in addition
-  // Rows longer than this are not screened; no row of up to this length is nearest to a column that is left out, and
-  // the scores of those, bias included, would be at least `left_out`.
+  // Rows longer than this are not screened; no row of up to this length is nearest to a column that is left out.
   float longest = std::numeric_limits<float>::infinity();
-  float left_out = QuantizationGrid::kNever;
   double longest_column = std::numeric_limits<double>::infinity();  // longer columns are left out
 
   /// How far above the lowest score of a row that of its nearest column may be; infinite if the row is too long.

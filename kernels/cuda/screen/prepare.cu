@@ -59,7 +59,6 @@ Preparation<T>::Preparation(HeldRows<T>& held, const DataPlan& plan) : held_(hel
   held.center = std::move(center);
   held.fp16 = {};
   held.long_rows = {};
-  held.bounds = {};
   fp16_ = allocate_held_fp16(held);
   Word* of_block = largest_.data() + 2;
   held.for_blocks([&](const Block<T>& block) {
