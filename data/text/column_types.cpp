@@ -66,6 +66,7 @@ std::vector<ColumnCount> count_columns(const InputBytes& input, const TextHead& 
 /// What the columns say of the table: the style that reads more of them, and the words that stand for missing values.
 struct TableSigns {
   StyleChoice styles;
+  bool any_style = false;   // of a column
   bool need_style = false;  // points separate thousands, though all values read as numbers
   std::set<std::string> marks;
   std::map<std::int64_t, std::string> unclear;  // columns with a mark that may be either, and a question for each
@@ -115,6 +116,7 @@ TableProfile profile_of(const InputBytes& input, const TextHead& head, const Tex
     signs->need_style = signs->need_style || groups;
     if (groups || counts[j].has_other_style()) {
       signs->styles.add(styles);
+      signs->any_style = true;
       table.columns[j].number_options = groups || !table.columns[j].number_options.empty() ? styles.options() : "";
     }
   }
@@ -151,7 +153,7 @@ TableProfile profile_table(const std::vector<Location>& tables, const ReadOption
   TableSigns signs;
   TableProfile table = profile_of(input, head, index_text(input, head), options.threads, &signs);
   const std::set<std::string>& marks = signs.marks;
-  const std::string other = signs.styles.options();
+  const std::string other = signs.any_style ? signs.styles.options() : "";
   const bool any_styled = !other.empty() && !input.is_own_text() &&
                           std::any_of(table.columns.begin(), table.columns.end(), [](const auto& column) {
                             return !column.number_options.empty() || !column.is_number();
