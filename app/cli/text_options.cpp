@@ -19,6 +19,7 @@
 #include "data/io/quoted.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"
+#include "data/text/text_units.h"
 
 namespace kith::app {
 namespace {
@@ -114,7 +115,7 @@ std::vector<std::string> ordered_texts(const std::string& rule, const std::strin
   return texts;
 }
 
-constexpr const char* kOnehotMissing = "onehot+missing";
+constexpr const char *kOnehotMissing = "onehot+missing", *kFirstNumber = "first-number";
 
 /// The rules of --encode: "onehot", "city=onehot,ordinal".
 std::vector<data::EncodeRule> encode_rules(const std::string& text) {
@@ -123,7 +124,8 @@ std::vector<data::EncodeRule> encode_rules(const std::string& text) {
       {"onehot", data::Encode::onehot},      {"date", data::Encode::date},
       {"dmy", data::Encode::date_day_first}, {"mdy", data::Encode::date_month_first},
       {"yesno", data::Encode::yesno},        {"unit", data::Encode::unit},
-      {"time", data::Encode::time},          {kOnehotMissing, data::Encode::onehot}};
+      {"time", data::Encode::time},          {kOnehotMissing, data::Encode::onehot},
+      {kFirstNumber, data::Encode::unit}};
   std::vector<data::EncodeRule> rules;
   if (text.empty()) return rules;
   for (const data::ListItem& item : data::split_list("--encode", text)) {
@@ -139,15 +141,18 @@ std::vector<data::EncodeRule> encode_rules(const std::string& text) {
     }
     const auto* known =
         std::find_if(std::begin(kWords), std::end(kWords), [&word](const auto& entry) { return word == entry.first; });
-    if (known == std::end(kWords) || equals == 0) {
+    const bool is_first = word == kFirstNumber;
+    if (known == std::end(kWords) || equals == 0 || (is_first && equals == item.text.npos)) {
       throw Error(ExitCode::usage,
                   fmt::format("--encode: expected onehot, onehot+missing, ordinal, date, dmy, mdy, "
-                              "yesno, unit, time or none, or COLUMN=onehot and so on, or COLUMN=low<high, "
+                              "yesno, unit, time or none, or COLUMN=onehot and so on, or COLUMN=first-number, "
+                              "or COLUMN=low<high, "
                               "found '{}'",
                               quoted(item.text)));
     }
     rule.how = known->second;
     rule.keeps_missing = word == kOnehotMissing;
+    if (is_first) rule.order = {std::string(data::kFirstNumber)};
     rules.push_back(std::move(rule));
   }
   return rules;
@@ -196,17 +201,17 @@ void add_text_options(OptionSet& set, CommonOptions& common) {
                              "index 0 or the result it is used with says otherwise.");
   index_base.no_effect = unless_any(set, data::is_svmlight, "no input that it describes is svmlight");
   set.choice(index_base, {"auto", "0", "1"}, common.index_base);
-  Option encode =
-      option("--encode", "LIST",
-             "Make features of columns of text: onehot (for each text a column of 0 and 1), onehot+missing "
-             "(also one for missing values), ordinal (the "
-             "place of the text in the order of a scale or of numbers that it knows, else of the alphabet, "
-             "or in that of size=S<M<L), date (days since 1970; "
-             "dmy or mdy if day and month "
-             "are unclear), yesno (1 and 0), unit (the number in 165 cm or $ 1.50; all "
-             "rows have the same unit), time (hours of 08:30, 08.30 or 1:23:45), none; for all such columns, for "
-             "some, or both, as in "
-             "date,onehot,size=ordinal.");
+  Option encode = option("--encode", "LIST",
+                         "Make features of columns of text: onehot (for each text a column of 0 and 1), onehot+missing "
+                         "(also one for missing values), ordinal (the "
+                         "place of the text in the order of a scale or of numbers that it knows, else of the alphabet, "
+                         "or in that of size=S<M<L), date (days since 1970; "
+                         "dmy or mdy if day and month "
+                         "are unclear), yesno (1 and 0), unit (the number in 165 cm, $ 1.50, or 1.2M "
+                         "beside 300K), first-number (of a column with texts such as 1.2*, 4 out of 5 or 1/2), time "
+                         "(hours of 08:30, 08.30 or 1:23:45), none; for all such columns, for "
+                         "some, or both, as in "
+                         "date,onehot,size=ordinal.");
   encode.section = Section::preparation;
   encode.no_effect = unless_any(set, may_hold_texts, "no input that it describes is a table with texts");
   encode.shown_default = "none";

@@ -69,7 +69,8 @@ Treatment treatment_of(const ColumnProfile& column, const GivenColumns& given, c
       if (column.is_number()) {
         const std::string gaps = missing_values(column, fill);
         return {.shown = "number" + scaled,
-                .why = fmt::format("without {}{}{}", quoted(column.unit), gaps.empty() ? "" : "; ", gaps),
+                .why = fmt::format("{} {}{}{}", column.unit.find(", ") == column.unit.npos ? "without" : "in one unit:",
+                                   quoted(column.unit), gaps.empty() ? "" : "; ", gaps),
                 .encode = "unit"};
       }
       return left_out(fmt::format("{} reads it, but not the other columns", column.number_options));

@@ -43,7 +43,12 @@ bool is_utf8(std::string_view text) {
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(lower[i]);
+    // \u00c0 to \u00de, but for the sign of multiplication, in UTF-8
+    const bool is_latin = i > 0 && lower[i - 1] == '\xc3' && byte >= 0x80 && byte <= 0x9e && byte != 0x97;
+    if ((byte >= 'A' && byte <= 'Z') || is_latin) lower[i] = static_cast<char>(byte + 0x20);
+  }
   return lower;
 }
 

@@ -25,7 +25,7 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
 void append_utf8(std::string& text, std::uint32_t code);
 
 bool is_utf8(std::string_view text);
-/// The text with its ASCII letters in lower case.
+/// The text with its letters of ASCII and of ISO 8859-1 in lower case.
 std::string lower_case(std::string_view text);
 /// The text in UTF-8, which it is, or else as text of Windows-1252, the most common other encoding, which contains
 /// ISO 8859-1.

@@ -9,6 +9,7 @@
 
 #include "data/text/text_order.h"
 #include "data/text/text_refusal.h"
+#include "data/text/text_units.h"
 #include "data/text/text_values.h"
 #include "data/text/text_words.h"
 
@@ -50,8 +51,9 @@ ColumnCount::Kinds ColumnCount::classify(std::string_view text, const TextHead& 
     const bool is_word = std::isalpha(static_cast<unsigned char>(text.front())) != 0;
     kinds |= bit(yes_no) | (is_word ? bit(yes_no_word) : 0);
   }
-  constexpr double kFirstDay = 19000101, kLastDay = 21001231;
-  const bool may_be_day = text.size() == 8 && has(kinds, whole) && value >= kFirstDay && value <= kLastDay;
+  // A day, or with hours, minutes and seconds.
+  const bool may_be_day = text.size() >= 8 && text.size() <= 14 && text.size() % 2 == 0 && has(kinds, whole) &&
+                          (text.starts_with("19") || text.starts_with("20") || text.starts_with("2100"));
   if (has(kinds, number) && !may_be_day) return kinds;
   if (stands_for_no_date(text)) {
     if (no_dates_.size() <= kMostMarks) no_dates_.insert(std::string(text));
@@ -74,9 +76,13 @@ ColumnCount::Kinds ColumnCount::classify(std::string_view text, const TextHead& 
     kinds = bit(time->is_clear ? clear_time : other_time);
   }
   if ((kinds == 0 || time) && !read.unit.empty()) {
-    if (!read.is_styled) unit_numbers_.add(value);
+    constexpr std::size_t kMostUnits = 20;
+    const auto unit = units_.find(read.unit);
+    Range range;
+    if (!read.is_styled) range.add(value);
+    if (unit != units_.end()) unit->second.add(range);
+    if (unit == units_.end() && units_.size() < kMostUnits) units_.emplace(read.unit, range);
     kinds |= bit(read.is_styled ? with_styled_unit : with_unit);
-    if (units_.size() < 2) units_.insert(read.unit);
   }
   if (kinds == 0) {
     kinds = bit(word);
@@ -137,6 +143,15 @@ bool ColumnCount::set_date(ColumnProfile& column) const {
   return true;
 }
 
+std::set<std::string> ColumnCount::units(std::int64_t values) const {
+  const std::int64_t with = counts_[with_unit] + counts_[with_styled_unit];
+  std::set<std::string> all;
+  if (with == 0 || with + counts_[number] != values) return all;
+  for (const auto& [unit, range] : units_) all.insert(unit);
+  if (counts_[number] > 0) all.insert("");
+  return common_unit(all, false).empty() ? std::set<std::string>() : all;
+}
+
 void ColumnCount::set_type(ColumnProfile& column) const {
   const std::int64_t present = this->present();
   const bool few =
@@ -145,6 +160,7 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     return fmt::format("{}{} different texts", column.has_more_distinct ? "more than " : "", column.distinct);
   };
   column.reads_as_number = counts_[number] == present;
+  column.has_few_words = counts_[word] > 0 && 2 * (counts_[number] + counts_[styled]) > present;
   if (present == 0) {
     column.why = "missing values only";
     return;
@@ -202,11 +218,19 @@ void ColumnCount::set_type(ColumnProfile& column) const {
   }
   if (has_unit(present)) {
     column.type = ColumnType::number;
-    column.unit = *units_.begin();
-    column.why = fmt::format("with the unit {}", column.unit);
+    const std::set<std::string> units = this->units(present);
+    for (const std::string& unit : units)
+      column.unit += fmt::format("{}{}", column.unit.empty() ? "" : ", ", unit.empty() ? "1" : unit);
+    column.why = fmt::format("with the unit{} {}", units.size() > 1 ? "s" : "", column.unit);
     if (counts_[with_styled_unit] > 0) column.number_options = styles_.options();
-    column.minimum = unit_numbers_.least;
-    column.maximum = unit_numbers_.most;
+    const std::string common = common_unit(units, false);
+    Range range;
+    for (const std::string& unit : units) {
+      const Range& own = unit.empty() ? numbers_ : units_.at(unit);
+      for (const double end : {own.least, own.most}) range.add(end * factor_of(unit, common).value_or(1.0));
+    }
+    column.minimum = range.least;
+    column.maximum = range.most;
     return;
   }
   if (few) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -60,14 +61,13 @@ class ColumnCount {
     bytes_ += other.bytes_;
     words_ = std::max(words_, other.words_);
     numbers_.add(other.numbers_);
-    unit_numbers_.add(other.unit_numbers_);
     hours_.add(other.hours_);
     by_day_.add(other.by_day_);
     by_month_.add(other.by_month_);
     styles_.add(other.styles_);
     stand_ins_.add(other.stand_ins_);
     no_dates_.insert(other.no_dates_.begin(), other.no_dates_.end());
-    units_.insert(other.units_.begin(), other.units_.end());
+    for (const auto& [unit, range] : other.units_) units_[unit].add(range);
     different_.insert(other.different_.begin(), other.different_.end());
     level_ = std::max(level_, other.level_);
     std::erase_if(values_, [this](const auto& entry) { return !is_sampled(entry.first); });
@@ -164,10 +164,9 @@ class ColumnCount {
     return values_.size() > 1 &&
            std::all_of(values_.begin(), values_.end(), [](const auto& entry) { return entry.second.count == 1; });
   }
-  /// Whether so many values are numbers with the same unit.
-  bool has_unit(std::int64_t values) const {
-    return counts_[with_unit] + counts_[with_styled_unit] == values && units_.size() == 1;
-  }
+  /// The units of so many values, of which some may have none; empty if there is none, or none that all have in common.
+  std::set<std::string> units(std::int64_t values) const;
+  bool has_unit(std::int64_t values) const { return !units(values).empty(); }
   void set_type(ColumnProfile& column) const;
   bool set_date(ColumnProfile& column) const;
 
@@ -178,10 +177,10 @@ class ColumnCount {
   std::int64_t rows_ = 0;
   std::uint64_t fingerprint_ = 0;
   std::int64_t bytes_ = 0, words_ = 0;  // the longest value that is a text
-  Range numbers_, by_day_, by_month_, unit_numbers_, hours_;
+  Range numbers_, by_day_, by_month_, hours_;
   StyleChoice styles_;
   StandIns stand_ins_;
-  std::set<std::string> units_;      // two at most are needed
+  std::map<std::string, Range> units_;
   std::set<std::string> no_dates_;   // one more than can be marks at most
   std::set<std::string> different_;  // words, one more than can be marks at most
 };

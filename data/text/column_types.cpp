@@ -179,7 +179,9 @@ TableProfile profile_table(const std::vector<Location>& tables, const ReadOption
   const auto is_unusable = [](const ColumnProfile& column) {
     return column.type == ColumnType::text || column.type == ColumnType::identifier || column.type == ColumnType::empty;
   };
-  if (std::ranges::all_of(table.columns, is_unusable)) refuse_lines_before(input, head);
+  const bool has_few_words = std::ranges::any_of(
+      table.columns, [](const ColumnProfile& column) { return column.has_few_words && !column.is_number(); });
+  if (has_few_words || std::ranges::all_of(table.columns, is_unusable)) refuse_lines_before(input, head);
   if (several) table.skip_lines = options.skip_lines;
   table.points = choose_text_columns(input, head, names_for(head)).points;
   for (const std::int64_t column : table.points) {

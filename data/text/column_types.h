@@ -30,6 +30,7 @@ struct ColumnProfile {
   bool has_more_distinct = false;  // `distinct` were counted before counting ended
   int names_rows = 0;              // 1: an identifier that is a text, different in all rows; 2: one whose name says so
   bool reads_as_number = false;    // every value, with the options of the table
+  bool has_few_words = false;      // most of its values are numbers, and some are words
   std::string unit;                // of every value, which is a number beside it; empty: none
   std::string number_options;      // that read every value as a number, if the options of the table do not
   std::uint64_t fingerprint = 0;   // equal of columns with the same text in each row

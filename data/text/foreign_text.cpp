@@ -91,6 +91,19 @@ bool is_printed(std::string_view begin) {
          line.rfind(')') != line.npos;
 }
 
+/// What MATLAB displays of a large matrix: a factor of all numbers above it, or its columns in several parts.
+bool is_displayed(std::string_view begin) {
+  const std::size_t factor = begin.find(" 1.0e"), end = begin.find('\n', std::min(factor, begin.size()));
+  const bool has_factor = factor != begin.npos && begin.substr(0, end).find_last_of('*') > factor + 6 &&
+                          without_leading(begin.substr(factor), " 1.0e+-23456789*\r").starts_with('\n');
+  return has_factor || begin.find("  Columns 1 through ") != begin.npos;
+}
+
+bool is_framed(std::string_view begin) {
+  return begin.substr(0, begin.find("\n")).find("\u250c") != begin.npos ||
+         (begin.starts_with("shape: (") && begin.find("\u250c") != begin.npos);
+}
+
 enum class Json { none, document, lines, values };
 
 /// A first value in brackets or braces that begins as JSON does. After its end may only come white space, or another
@@ -278,6 +291,18 @@ constexpr TextKind kTextKinds[] = {
      .what =
          "a table of Markdown or of a terminal, with rules; convert it: sed -e '/^[ |:+=-]*$/d' -e '/^(*[0-9]* rows* "
          "*[a-z)]/d' -e 's/^ *| *//' -e 's/ *| *$//' IN > OUT"},
+    {.recognises = is_framed,
+     .what =
+         "a table in a frame, as terminals show it; convert it: sed -e '/^shape: /d' -e '/\u2500/d' -e '/\u2550/d' -e "
+         "'/ --- /{N;d;}' -e 's/^\u2502 *//' -e 's/ *\u2502 *$//' -e 's/ *[\u2502\u2506] */,/g' IN > OUT.csv"},
+    {.recognises = is_displayed,
+     .what = "what MATLAB displays, with a factor or in parts; write the matrix itself: writematrix(A, 'OUT.csv')"},
+    {.start = "structure(list(",
+     .what = "what dput of R writes; convert it: Rscript -e \"write.csv(dget('IN'), 'OUT.csv', row.names = FALSE)\""},
+    {.start = "*************************** 1. row",
+     .what = "rows of MySQL in lines for each column; end the query with ; in place of \\G"},
+    {.start = "-[ RECORD 1 ]",
+     .what = "rows of PostgreSQL in lines for each column; export them: psql --csv -c QUERY > OUT.csv"},
     {.start = "\\begin{",
      .what =
          "a table of LaTeX; convert it: sed -e '/^ *\\\\[a-z]/d' -e 's/ *\\\\\\\\.*$//' -e 's/ *& */,/g' IN > OUT.csv"},

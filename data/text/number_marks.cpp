@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "data/text/text_units.h"
 #include "data/text/text_values.h"
 
 namespace kith::data {

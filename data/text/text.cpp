@@ -26,6 +26,7 @@
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
+#include "data/text/text_units.h"
 #include "data/text/text_words.h"
 
 namespace kith::data {
@@ -297,10 +298,12 @@ std::shared_ptr<const TableModel> TextSource::table() const {
 
 void TextSource::refuse_word(const Place& place, const std::string& text, Encode how) const {
   judge(place, text);
+  const std::string common =
+      how == Encode::unit ? encoding(target_[static_cast<std::size_t>(place.column)]).texts().front() : "";
   const std::string expected =
-      how == Encode::yesno  ? fmt::format("yes or no ({})", kYesNoWords)
-      : how == Encode::unit ? fmt::format("a number with the unit '{}'",
-                                          encoding(target_[static_cast<std::size_t>(place.column)]).texts().front())
+      how == Encode::yesno                            ? fmt::format("yes or no ({})", kYesNoWords)
+      : how == Encode::unit && common == kFirstNumber ? "a text that begins with a number"
+      : how == Encode::unit                           ? fmt::format("a number with the unit '{}'", common)
       : how == Encode::time ? "a time or a duration such as 08:30, 8:30 PM, 1:23:45, 1 h 30 min or PT5M"
       : how == Encode::date
           ? "a date such as 2024-12-31, 2024-12-31T13:45:10, 31.12.2024 or 12/31/2024"
@@ -354,8 +357,9 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
       return 0;
     }
     if (encoding.how() == Encode::unit) {
-      const std::string plain = split_unit(text).number;
-      marks_.add(place.column, plain.data(), plain.data() + plain.size(), *number);
+      const UnitText parts = split_unit(text);
+      const double factor = factor_of(parts.unit, encoding.texts().front()).value_or(1.0);
+      marks_.add(place.column, parts.number.data(), parts.number.data() + parts.number.size(), *number / factor);
     }
     if (kind_of(encoding.how()) == std::string_view("date") && std::floor(*number) == kOpenEnd)
       notes_.add(TextNotes::open_end, place.line, place.column, text);

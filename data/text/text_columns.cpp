@@ -23,6 +23,7 @@
 #include "data/text/text_number.h"
 #include "data/text/text_order.h"
 #include "data/text/text_refusal.h"
+#include "data/text/text_units.h"
 
 namespace kith::data {
 namespace {
@@ -99,7 +100,7 @@ Encode encode_for(const TextHead& head, std::int64_t column, const std::vector<E
     if (how >= Encode::date && how <= Encode::date_month_first && texts && all_dates) return how;
   }
   if (yes_no && has(Encode::yesno)) return Encode::yesno;
-  if (units.size() == 1 && !units.begin()->empty() && has(Encode::unit)) return Encode::unit;
+  if (units.count("") == 0 && !common_unit(units, false).empty() && has(Encode::unit)) return Encode::unit;
   if (times && has(Encode::time)) return Encode::time;
   const auto last = std::find_if(rules.rbegin(), rules.rend(), [](Encode how) { return !is_one_number(how); });
   return dates || !texts || last == rules.rend() ? Encode::none : *last;
@@ -121,17 +122,10 @@ std::int64_t ColumnEncoding::place(std::string_view text) const {
 std::optional<double> ColumnEncoding::number(std::string_view text) const {
   if (how_ == Encode::yesno) return parse_yes_no(text);
   if (how_ == Encode::time) {
-    const std::optional<TimeText> time = parse_time(text);
+    const std::optional<TimeText> time = parse_time(with_colons(text));
     return time ? std::optional(time->hours) : std::nullopt;
   }
-  if (how_ == Encode::unit) {
-    const UnitText found = split_unit(text);
-    const std::string number = plain_number(found.number, numbers_);
-    if (number.empty() || found.unit != texts_.front()) return std::nullopt;
-    double value = 0.0;
-    parse_number(number.data(), number.data() + number.size(), value);
-    return value;
-  }
+  if (how_ == Encode::unit) return number_in(text, texts_.front(), numbers_);
   return parse_date(text, how_ == Encode::date_day_first     ? DateOrder::day_first
                           : how_ == Encode::date_month_first ? DateOrder::month_first
                                                              : DateOrder::unknown);
@@ -226,8 +220,9 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
                         std::vector<ColumnEncoding>& encodings) {
   if (options.model) return;
   struct Found {
-    std::set<std::string, std::less<>> texts;
-    DatesFound dates;  // or times
+    std::set<std::string, std::less<>> texts;  // or units
+    std::string unit;                          // the first
+    DatesFound dates;                          // or times
     ColumnEncoding* encoding = nullptr;
   };
   std::unordered_set<std::string_view> encoded;
@@ -271,8 +266,10 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
           continue;
         }
         if (found->encoding->how() == Encode::unit) {
+          const bool is_number = !plain_number(text, head.numbers).empty();
           text = split_unit(text).unit;
-          if (text.empty() || !found->texts.empty()) continue;  // reading the rows refuses other units
+          if (text.empty() && !is_number) continue;  // reading the rows refuses it
+          if (found->unit.empty()) found->unit = text;
         }
         const auto bytes = kBytesPerText + 2 * std::ssize(text);
         if (!found->texts.insert(std::move(text)).second) continue;
@@ -295,6 +292,7 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
       found.encoding->set_how(how);
     }
     if ((is_one_number(how) && how != Encode::unit) || !found.encoding->texts().empty()) continue;
+    if (how == Encode::unit && found.unit.empty()) found.texts.clear();
     if (found.texts.empty()) {
       const std::int64_t column = found.encoding->column();
       refuse_input(input.name(),
@@ -304,6 +302,10 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
                                how == Encode::unit ? "none" : "missing values only", option_text(head.names, column)));
     }
     std::vector<std::string> texts(found.texts.begin(), found.texts.end());
+    if (how == Encode::unit) {
+      const std::string common = common_unit({texts.begin(), texts.end()}, options.form == RowForm::places);
+      texts = {common.empty() ? found.unit : common};  // reading the rows refuses other units
+    }
     if (how == Encode::ordinal) {
       if (TextOrder order = known_order(texts); !order.texts.empty()) texts = std::move(order.texts);
     }

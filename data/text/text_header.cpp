@@ -12,7 +12,9 @@
 
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"
+#include "data/text/number_marks.h"
 #include "data/text/text_refusal.h"
+#include "data/text/text_units.h"
 #include "data/text/text_values.h"
 
 namespace kith::data {
@@ -122,7 +124,11 @@ class Judge {
     };
     has_numbers_ = has(CellKind::whole, CellKind::fraction);
     const bool has_words = has(CellKind::missing, CellKind::truth, CellKind::infinite);
-    if (!has_numbers_ && !has_words) return {has(CellKind::text) ? FirstLine::names : FirstLine::row};
+    if (!has_numbers_ && !has_words) {
+      read_rows();
+      const bool is_row = !has(CellKind::text) || (has_value_like_those_below() && no_row().empty());
+      return {is_row ? FirstLine::row : FirstLine::names};
+    }
     has_text_ = has(CellKind::text);
     read_rows();
     has_new_texts_ = has_text_ && has_names_above_texts();
@@ -172,6 +178,23 @@ class Judge {
       like_ += same && below.is_monotone() && below.rises == line_.rises ? 1 : 0;
       even_ += same && below.is_even() ? 1 : 0;
     }
+  }
+
+  /// Whether a text of the first line is a date, a time or a number with a unit above others of its kind alone.
+  bool has_value_like_those_below() const {
+    const auto kind_of_value = [](const std::string& text) {
+      const UnitText unit = split_unit(text);
+      const bool has_unit = !plain_number(unit.number, {}).empty() || !style_options(unit.number).empty();
+      return date_readings(text).any() ? 1 : has_unit ? 2 : parse_time(text) ? 3 : 0;
+    };
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+      const int kind = kind_of_value(fields_.first[j]);
+      const auto is_other = [&](const std::vector<std::string>* row) {
+        return j >= row->size() || kind_of_value((*row)[j]) != kind;
+      };
+      if (kind != 0 && !fields_.rows.empty() && std::ranges::none_of(fields_.rows, is_other)) return true;
+    }
+    return false;
   }
 
   /// Whether the texts of the first line stand above texts of which none is the same, and at least one of them is no

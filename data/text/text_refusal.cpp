@@ -17,6 +17,7 @@
 #include "data/text/number_marks.h"
 #include "data/text/text_number.h"
 #include "data/text/text_order.h"
+#include "data/text/text_units.h"
 #include "data/text/text_values.h"
 #include "data/text/text_words.h"
 
@@ -87,36 +88,51 @@ std::string remedy_for_dates(const TextHead& head, std::int64_t column, const st
 
 /// What --encode makes numbers of the first rows of a column with: "time" of times of day or durations, "ordinal" of
 /// answers of a scale, "unit" of numbers with one unit, of which `number` is the first that the style of the table does
-/// not read; empty for others.
-std::string number_rule(const TextHead& head, std::int64_t column, std::string& number) {
+/// not read, "first-number" of texts that begin with numbers; empty for others. `shown` is a text and what it becomes,
+/// if that is not plain.
+std::string number_rule(const TextHead& head, std::int64_t column, std::string& number, std::string& shown) {
   std::set<std::string> units;  // empty: of a value without one
   std::set<std::string> texts;
-  bool times = true;
+  std::string example;  // the first that is no plain number
+  bool times = true, are_units = true, are_first = true;
   for (const TextHead::Sample& row : head.samples) {
     const std::string text = column < std::ssize(row.fields) ? row.fields[static_cast<std::size_t>(column)] : "";
     if (is_missing(head, text)) continue;
-    times = times && parse_time(text);
+    times = times && parse_time(with_colons(text));
+    are_first = are_first && first_number(text, head.numbers) && !is_date_text(text);
     texts.insert(text);
-    const UnitText unit = split_unit(text);
+    UnitText unit = split_unit(text);
+    if (unit.unit.empty()) unit.number = text;
     const bool is_plain = !plain_number(unit.number, head.numbers).empty();
-    const bool has_unit = is_plain || !style_options(unit.number).empty();
-    if (has_unit && !is_plain && number.empty()) number = unit.number;
-    units.insert(has_unit ? unit.unit : "");
+    are_units = are_units && (is_plain || !style_options(unit.number).empty());
+    if (are_units && !is_plain && number.empty()) number = unit.number;
+    if (example.empty() || is_number_text(example)) example = text;
+    units.insert(unit.unit);
   }
-  const bool is_unit = units.size() == 1 && !units.begin()->empty();
-  if (units.empty() || is_unit || times) return units.empty() ? "" : is_unit ? "unit" : "time";
-  return known_order({texts.begin(), texts.end()}).is_sure ? "ordinal" : "";
+  if (texts.empty()) return "";
+  if (are_units && !common_unit(units, head.options.form == RowForm::places).empty()) return "unit";
+  const auto show = [&](double value) { shown = fmt::format("'{}' becomes {:.6g}", quoted(example, 40), value); };
+  if (times) {
+    if (const std::string time = with_colons(example); time != example) show(parse_time(time)->hours);
+    return "time";
+  }
+  if (known_order({texts.begin(), texts.end()}).is_sure) return "ordinal";
+  // 90 min and 2 Seasons are of two kinds; letters may be notes.
+  are_first = are_first && std::ranges::count_if(units, [](const auto& unit) { return unit.size() > 3; }) <= 1;
+  if (are_first) show(*first_number(example, head.numbers));
+  return are_first ? "first-number" : "";
 }
 
 /// The options that make numbers of those of the columns that hold times, answers of a scale, or numbers with a unit,
 /// "--encode price=unit --thousands comma", and leave out the others; empty if none does.
-std::string unit_options(const TextHead& head, const std::vector<std::int64_t>& columns) {
+std::string unit_options(const TextHead& head, const std::vector<std::int64_t>& columns, std::string& shown) {
   std::vector<std::string> encoded;
   std::vector<std::int64_t> others;
   std::string style;
   for (const std::int64_t column : columns) {
-    std::string number;
-    const std::string rule = number_rule(head, column, number);
+    std::string number, example;
+    const std::string rule = number_rule(head, column, number, example);
+    if (shown.empty()) shown = example;
     if (rule.empty()) {
       others.push_back(column);
       continue;
@@ -162,7 +178,8 @@ void refuse_angles(const TextHead& head, const std::vector<std::int64_t>& column
       const bool begins = field.find_first_of("0123456789") < 3;  // behind a sign or a letter; others are no angles
       const std::string unit = split_unit(field).unit;
       if (!begins || is_missing(head, field) || !is_text_field(head, field) ||
-          std::ranges::find(kDegrees, unit) != std::end(kDegrees)) {
+          std::ranges::find(kDegrees, unit) != std::end(kDegrees) || factor_of(unit, kNorth) ||
+          factor_of(unit, kEast)) {
         continue;
       }
       refuse_value(name, fmt::format("line {}, {}: expected degrees as a number, found '{}'; write minutes and seconds "
@@ -185,7 +202,8 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
     return is_date_text(row.fields[static_cast<std::size_t>(column)]);
   });
   const bool dates = date == columns.begin(), all = columns.size() == points;
-  const std::string units = unit_options(head, columns), unquote = unquoting_command(text);
+  std::string shown_number;
+  const std::string units = unit_options(head, columns, shown_number), unquote = unquoting_command(text);
   if (!unquote.empty()) {
     refuse_input(name, fmt::format("expected numbers, found text in {} (such as '{}' in line {}); its marks are no "
                                    "quotation marks of tables; remove them: {}",
@@ -209,8 +227,8 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
       fmt::format(
           "expected numbers, found {} in {} (such as '{}' in line {}); {}{}{}{}{}", dates ? "dates" : "text",
           show_list(shown, kShown), quoted(text, 40), row.line, may_prepare ? or_prepare(head.options) : "", leave_out,
-          dates                                          ? remedy_for_dates(head, columns[0], text)
-          : !units.empty()                               ? units + " makes numbers of them"
+          dates            ? remedy_for_dates(head, columns[0], text)
+          : !units.empty() ? units + " makes numbers of them" + (shown_number.empty() ? "" : "; " + shown_number)
           : text.starts_with('[') && text.ends_with(']') ? "write each number of its lists in a column of its own"
           : all                                          ? "make features of the texts with --encode onehot"
           : several                                      ? "make features of their texts with --encode onehot"
@@ -367,11 +385,16 @@ std::string na_values(std::vector<std::string> marks) { return fmt::format("--na
                                const ReadOptions& options) {
   std::string remedy = "correct it";
   if (points.size() > 1) remedy += ", or leave the column out with " + drop_option(head, {faults.column});
-  std::string number;
-  const std::string rule = number_rule(head, faults.column, number);
+  std::string number, shown;
+  const std::string rule = number_rule(head, faults.column, number, shown);
   const char* drop = faults.missing > 0 && options.missing == Missing::offer ? " --nan drop" : "";
-  if (rule == "ordinal" || (rule == "time" && parse_time(faults.word())))
-    remedy += fmt::format(", or say --encode {}={}{}", option_text(head.names, faults.column), rule, drop);
+  const bool reads = rule == "time"           ? parse_time(with_colons(faults.word())).has_value()
+                     : rule == "first-number" ? first_number(faults.word(), head.numbers).has_value()
+                                              : rule == "ordinal" || (rule == "unit" && number.empty());
+  if (reads) {
+    remedy += fmt::format(", or say --encode {}={}{}{}", option_text(head.names, faults.column), rule, drop,
+                          shown.empty() ? "" : "; " + shown);
+  }
   const bool may_mark = may_be_marks(faults) && options.missing != Missing::refuse;
   if (may_mark && (options.fill != Fill::none || any_row_stays(input, head, index, points))) {
     std::vector<std::string> marks = options.missing_texts;

@@ -18,6 +18,7 @@
 #include "data/text/text_number.h"
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
+#include "data/text/text_units.h"
 #include "data/text/text_values.h"
 
 namespace kith::data {
@@ -38,10 +39,9 @@ struct StyleCount {
 };
 
 std::optional<double> styled_number(std::string_view text, const ColumnEncoding* unit, const NumberStyle& style) {
-  UnitText parts{std::string(text), ""};
-  if (unit != nullptr) parts = split_unit(text);
-  const std::string number = plain_number(parts.number, style);
-  if (number.empty() || (unit != nullptr && parts.unit != unit->texts().front())) return std::nullopt;
+  if (unit != nullptr) return number_in(text, unit->texts().front(), style);
+  const std::string number = plain_number(text, style);
+  if (number.empty()) return std::nullopt;
   double value = 0.0;
   parse_number(number.data(), number.data() + number.size(), value);
   return value;

@@ -54,15 +54,13 @@ class Scanner {
     text_.remove_prefix(end);
     return value;
   }
-  /// Takes letters, as bytes of UTF-8 with ASCII letters in lower case, and a point behind them.
+  /// Takes letters, which it returns in lower case, and a point behind them.
   std::string word() {
-    std::string letters;
-    for (auto c = static_cast<unsigned char>(next()); std::isalpha(c) != 0 || c >= 0x80;
-         c = static_cast<unsigned char>(next())) {
-      letters += static_cast<char>(c < 0x80 ? std::tolower(c) : c);
-      text_.remove_prefix(1);
-    }
-    if (!letters.empty()) take('.');
+    std::size_t bytes = 0;
+    while (bytes < text_.size() && (is_letter(text_[bytes]) || !is_ascii(text_[bytes]))) ++bytes;
+    const std::string letters = lower_case(text_.substr(0, bytes));
+    text_.remove_prefix(bytes);
+    if (bytes > 0) take('.');
     return letters;
   }
   std::string letter() {
@@ -94,6 +92,9 @@ int full_year(int year) {
   constexpr int kFirstOfNineties = 30, kCentury = 100;
   return year + (year < kFirstOfNineties ? 20 : 19) * kCentury;
 }
+
+/// Whether a number may be the year of a date that could be another number.
+bool is_usual_year(int year) { return year >= 1900 && year <= 2100; }
 
 /// Three numbers, of which the year comes first or last, and what follows them.
 struct DateParts {
@@ -179,8 +180,11 @@ bool take_mark(Scanner& scanner) {
 /// The time behind a date, if there is one; nothing if something else follows.
 std::optional<DateParts> with_time(DateParts parts, Scanner& scanner) {
   if (scanner.at_end()) return parts;
-  if (!scanner.take('T') && !scanner.take(' ') && !scanner.take(',')) return std::nullopt;
+  const bool any =
+      scanner.take('T') || scanner.take(' ') || scanner.take(',') || scanner.take(':');  // SAS: 1MAR2024:9:30
+  if (!any) return std::nullopt;
   scanner.skip_blanks();
+  if (scanner.take('@')) scanner.skip_blanks();  // Kibana
   const auto time = take_time(scanner);
   if (!time) return std::nullopt;
   parts.day_share = *time;
@@ -242,8 +246,48 @@ std::optional<DateParts> take_named_date(std::string_view text) {
   return with_time(parts, scanner);
 }
 
+/// The first day of a quarter, a month or a week of ISO 8601: 2024Q1, 2024-Q1, Q1 2024, 1990m1, 2024-W05.
+std::optional<DateParts> take_period(std::string_view text) {
+  constexpr std::size_t kShortest = 6, kLongest = 8;
+  if (text.size() < kShortest || text.size() > kLongest) return std::nullopt;
+  const std::string lower = lower_case(text);
+  Scanner scanner(lower);
+  const bool is_first = scanner.take('q');
+  int year = is_first ? 0 : scanner.number(4, 4).value_or(0);
+  if (!is_first && !scanner.take('-')) scanner.take(' ');
+  const char kind = is_first ? 'q' : scanner.next();
+  if (!is_first && !scanner.take(kind)) return std::nullopt;
+  const auto part = scanner.number(1, 2);
+  if (is_first && (scanner.take(' ') || scanner.take('-'))) year = scanner.number(4, 4).value_or(0);
+  const int most = kind == 'q' ? 4 : kind == 'm' ? 12 : kind == 'w' ? 53 : 0;
+  if (!part || *part < 1 || *part > most || !is_usual_year(year) || !scanner.at_end()) return std::nullopt;
+  DateParts parts{.year = year, .first = 1, .second = 1, .year_first = true};
+  if (kind != 'w') {
+    parts.first = kind == 'q' ? 3 * *part - 2 : *part;
+    return parts;
+  }
+  const std::chrono::sys_days first{std::chrono::year{year} / 1 / 1}, fourth = first + std::chrono::days{3};
+  const auto monday = fourth - (std::chrono::weekday{fourth} - std::chrono::Monday);  // of the week with 4 January
+  parts.day_share = static_cast<double>((monday - first).count()) + 7.0 * (*part - 1);
+  return parts;
+}
+
 std::optional<DateParts> take_date(std::string_view text) {
+  const std::size_t digits_end = text.find_first_not_of("0123456789");
   if (text.find_first_of("0123456789") == text.npos) return std::nullopt;
+  // 2024123118, 202412311830 and 20241231183015, with the time
+  if (digits_end == text.npos && text.size() > 8 && text.size() <= 14 && text.size() % 2 == 0) {
+    const std::string time(text.substr(8));
+    auto parts = take_date(text.substr(0, 8));
+    if (!parts || !is_usual_year(parts->year)) return std::nullopt;
+    const std::string clock = time.substr(0, 2) + ":" + (time.size() > 2 ? time.substr(2, 2) : "00") +
+                              (time.size() > 4 ? ":" + time.substr(4) : "");
+    Scanner scanner(clock);
+    const auto share = take_time(scanner);
+    if (share) parts->day_share = *share;
+    return share ? parts : std::nullopt;
+  }
+  if (const auto parts = take_period(text)) return parts;
   if (std::any_of(text.begin(), text.begin() + std::min<std::ptrdiff_t>(std::ssize(text), 8),
                   [](unsigned char c) { return std::isalpha(c) != 0 && c != 'T'; })) {
     if (auto parts = take_named_date(text)) return parts;
@@ -261,7 +305,8 @@ std::optional<DateParts> take_date(std::string_view text) {
   } else {
     parts.mark = scanner.next();
     const int begin_digits = digits;
-    const bool is_mark = parts.mark == '-' || parts.mark == '/' || parts.mark == '.';
+    const bool is_mark = parts.mark == '-' || parts.mark == '/' || parts.mark == '.' ||
+                         (parts.mark == ':' && parts.year_first && is_usual_year(*begin));  // cameras
     if (!is_mark || !scanner.take(parts.mark)) return std::nullopt;
     const auto middle = scanner.number(1, 2, &digits);
     if (!middle) return std::nullopt;
@@ -388,13 +433,24 @@ std::optional<TimeText> take_clock(Scanner& scanner, int first) {
   return scanner.at_end() ? std::optional(time) : std::nullopt;
 }
 
-/// Whether it stands behind a time of day: 8.30 pm is half past eight, and 8.30 Uhr.
+}  // namespace
+
+std::string with_colons(std::string_view text) {
+  std::string time(text);
+  constexpr std::string_view kForm = "00.00.000";
+  const auto fits = [](char c, char form) { return form == '0' ? is_decimal_digit(c) : c == form; };
+  if (text.size() + 1 < kForm.size() ||
+      !std::equal(text.begin(), text.end(), kForm.begin(), kForm.begin() + text.size(), fits))
+    return time;
+  time[2] = ':';
+  if (text.size() < kForm.size()) time[5] = ':';
+  return time;
+}
+
 bool is_behind_time(std::string_view word) {
   const std::string lower = lower_case(word);
   return lower == "am" || lower == "pm" || lower == "a.m." || lower == "p.m." || lower == "uhr";
 }
-
-}  // namespace
 
 bool is_time_with_point(std::string_view text) {
   const std::size_t point = text.find('.');
@@ -465,16 +521,6 @@ std::optional<double> parse_yes_no(std::string_view text) {
   return std::nullopt;
 }
 
-bool is_currency(std::string_view unit) {
-  // The units that stand before a number; other letters there may be a part of a name, K1000.
-  constexpr std::string_view kCurrencies[] = {
-      "$",   "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5", "\xe2\x82\xb9", "US$", "A$",  "C$",  "R$",  "NZ$",
-      "EUR", "USD",          "GBP",      "CHF",      "JPY",          "CNY", "INR", "SEK", "NOK", "DKK",
-      "PLN", "CZK",          "HUF",      "BRL",      "AUD",          "CAD", "NZD", "MXN", "ZAR", "TRY",
-      "KRW", "SGD",          "Fr.",      "SFr",      "Rs",           "Rs.", "kr",  "RM",  "Rp"};
-  return std::find(std::begin(kCurrencies), std::end(kCurrencies), unit) != std::end(kCurrencies);
-}
-
 bool stands_for_no_date(std::string_view text) {
   const bool zeros = std::ranges::count(text, '0') >= 8 && text.find_first_not_of("0-./: T") == text.npos;
   if (zeros) return text.find_first_of("-./") != text.npos;
@@ -482,50 +528,6 @@ bool stands_for_no_date(std::string_view text) {
   const std::optional<double> days = parse_date(text, DateOrder::day_first);
   const std::optional<double> other = days ? days : parse_date(text, DateOrder::month_first);
   return other && std::floor(*other) == kOpenEnd;
-}
-
-UnitText split_unit(std::string_view text) {
-  constexpr std::size_t kLongest = 12;  // bytes of a unit
-  constexpr std::string_view kDigits = "0123456789";
-  text = without_blanks(text);
-  std::string sign;
-  const auto take_sign = [&](std::string_view& from) {
-    if (!from.starts_with('-') && !from.starts_with('+')) return;
-    sign = from.front() == '-' ? "-" : "";
-    from = without_blanks(from.substr(1));
-  };
-  bool in_parentheses = text.starts_with('(') && text.ends_with(')');  // ($12.50) of accounts is negative
-  if (in_parentheses) text = without_blanks(text.substr(1, text.size() - 2));
-  take_sign(text);
-  const std::size_t first = text.find_first_of(kDigits);
-  if (first == text.npos) {  // "$ -" of accounts is zero
-    const std::string_view currency = without_blanks(text.substr(0, text.size() - (text.ends_with('-') ? 1 : 0)));
-    return text.ends_with('-') && is_currency(currency) ? UnitText{"0", std::string(currency)} : UnitText{};
-  }
-  std::size_t last = text.find_last_of(kDigits);
-  for (std::size_t end = text.size(); end > last + 2; --end) {  // 10.- CHF
-    if (dashes_of_price(text.substr(0, end)) == end - last - 2) last = end - 1;
-  }
-  std::string_view before = without_blanks(text.substr(0, first));
-  if (sign.empty() && (before.ends_with('-') || before.ends_with('+'))) {
-    sign = before.back() == '-' ? "-" : "";
-    before = without_blanks(before.substr(0, before.size() - 1));
-  }
-  std::string_view behind = without_blanks(text.substr(last + 1));
-  if (before.ends_with('(') && behind.starts_with(')')) {  // $ (12.50)
-    in_parentheses = true;
-    before = without_blanks(before.substr(0, before.size() - 1));
-    behind = without_blanks(behind.substr(1));
-  }
-  if (before.empty() == behind.empty()) return {};
-  const std::string_view unit = before.empty() ? behind : before;
-  const bool is_unit = before.empty() ? !is_behind_time(unit) && unit.size() <= kLongest &&
-                                            unit.find_first_of(" \t,;\"'()=") == unit.npos &&
-                                            std::string_view(".:-/+#*&?!<>[]{}|_~").find(unit.front()) == unit.npos
-                                      : is_currency(unit);
-  if (!is_unit || (in_parentheses && (!sign.empty() || !(is_currency(unit) || unit == "%")))) return {};
-  if (in_parentheses) sign = "-";
-  return {sign + std::string(text.substr(first, last + 1 - first)), std::string(unit)};
 }
 
 }  // namespace kith::data

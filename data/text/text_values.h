@@ -40,17 +40,14 @@ struct TimeText {
 };
 std::optional<TimeText> parse_time(std::string_view text);
 
+/// The text with colons if it has the form 01.23.45 or 01.23.456, of laps, which may also be a version or a date.
+std::string with_colons(std::string_view text);
+
+/// Whether the word stands behind a time of day: 8.30 pm is half past eight, and 8.30 Uhr.
+bool is_behind_time(std::string_view word);
+
 /// Whether the text is 8.30, 08.30 or 17.45, which may be a number or a time of day.
 bool is_time_with_point(std::string_view text);
-
-/// A number with a unit behind it, or a currency before or behind it: "-1.435,43 kg" is "-1.435,43" and "kg". Both are
-/// empty if the text is none. Whether the number is one depends on the style of the table.
-struct UnitText {
-  std::string number, unit;
-};
-UnitText split_unit(std::string_view text);
-/// Whether the unit is a currency that may stand before a number.
-bool is_currency(std::string_view unit);
 
 inline constexpr double kOpenEnd = 2932896;  // 9999-12-31, in days since 1970
 

@@ -235,6 +235,11 @@ TEST_CASE("texts of other programs are named with the command that makes a table
   for (const auto& [text, said] :
        {std::pair{">seq1 kinase\nMKVLAA\nGG\n>seq2\nMKV*\n"s, "sequences (FASTA)"},
         std::pair{"@read1\r\nACGTN\r\n+\r\nIIII#\r\n"s, "sequences with qualities (FASTQ)"},
+        std::pair{"A =\n\n   1.0e+03 *\n\n    0.0010    1.2000\n    0.0020    1.3000\n"s, "what MATLAB displays"},
+        std::pair{"  Columns 1 through 2\n\n   1  2\n   3  4\n\n  Column 3\n\n   5\n   6\n"s, "what MATLAB displays"},
+        std::pair{"structure(list(a = c(1, 2)), class = \"data.frame\")\n"s, "what dput of R writes"},
+        std::pair{"*************************** 1. row ***\na: 1\nb: 2\n"s, "rows of MySQL"},
+        std::pair{"-[ RECORD 1 ]\na | 1\nb | 2\n"s, "rows of PostgreSQL"},
         std::pair{"BEGIN:VCARD\nVERSION:3.0\nN:Doe\n"s, "contacts"},
         std::pair{"$GPGGA,123519,4807.038,N\n$GPRMC,1235\n"s, "what a GPS receiver sends (NMEA)"},
         std::pair{"\n  OpenBabel\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n"s, "molecules (MOL or SDF)"}}) {
@@ -250,6 +255,16 @@ TEST_CASE("texts of other programs are named with the command that makes a table
         "data_X\n#\nloop_\n_atom_site.x\nATOM 1 N N . ALA A 1 1 ? 1 2\nATOM 2 C C . ALA A 1 1 ? 3 4\n"s,
         "ply\nformat ascii 1.0\nelement vertex 2\nend_header\n1 2\n3 4\n"s, "# .PCD v.7\nDATA ascii\n1 2\n3 4\n"s,
         "ncols 2\nnrows 2\nxllcorner 0\n1 2\n3 4\n"s}) {
+    check_conversion(text, there);
+  }
+  for (
+      const std::string& text :
+      {"\u250c\u2500\u252c\u2500\u2510\n\u2502 a \u2502 b \u2502\n\u251c\u2500\u253c\u2500\u2524\n\u2502 1 \u2502 2 "
+       "\u2502\n\u2502 3 \u2502 4 "
+       "\u2502\n\u2514\u2500\u2534\u2500\u2518\n"s,
+       "shape: (2, 2)\n\u250c\u2500\u252c\u2500\u2510\n\u2502 a   \u2506 b   \u2502\n\u2502 --- \u2506 --- "
+       "\u2502\n\u2502 f64 \u2506 f64 "
+       "\u2502\n\u255e\u2550\u256a\u2550\u2561\n\u2502 1.0 \u2506 2.0 \u2502\n\u2502 3.0 \u2506 4.0 \u2502\n\u2514\u2500\u2534\u2500\u2518\n"s}) {
     check_conversion(text, there);
   }
   const auto converted = [&](const std::string& text, const Words& options) {

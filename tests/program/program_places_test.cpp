@@ -13,6 +13,7 @@
 
 using namespace kith;
 using namespace kith::testing;
+using namespace std::string_literals;
 
 namespace {
 
@@ -168,11 +169,11 @@ TEST_CASE("columns of places may have units and other words in their names, of w
   }
 }
 
-TEST_CASE("angles with minutes or a side of the world are refused, and radians are remarked on") {
+TEST_CASE("angles with minutes are refused, those with a side of the world are signed, and radians are remarked on") {
   const Scratch folder;
   const std::string table = folder / "p.csv";
   const Words knn{"knn", table, "--metric", "haversine", "-k", "1", "-q"};
-  for (const char* row : {"51.5S,0.12", "51.5 S,0.12", "48 51 24,2", "\"48°51'24\"\" N\",2", "N 48.85,2"}) {
+  for (const char* row : {"48 51 24,2", "\"48°51'24\"\" N\",2", "N 48.85,2"}) {
     write_bytes(table, fmt::format("lat,lon\n{}\n{}\n", row, row));
     refuses(3, knn, {"line 2, column 1 ('lat'): expected degrees as a number", "is -0.1275"});
     Words encoded = knn;
@@ -184,6 +185,15 @@ TEST_CASE("angles with minutes or a side of the world are refused, and radians a
   Words encoded = knn;
   encoded.insert(encoded.end(), {"--encode", "unit"});
   CHECK(done(encoded).out.starts_with("0\t1\t342."));
+  for (const auto& [sides, numbers] :
+       {std::pair{"51.5S,0.12W\n52.5S,1.12W\n", "-51.5,-0.12\n-52.5,-1.12\n"},
+        std::pair{"51.5 N,0.12\u00b0E\n0.5 S,1.12\u00b0W\n", "51.5,0.12\n-0.5,-1.12\n"}}) {
+    write_bytes(table, "lat,lon\n"s + numbers);
+    const std::string plain = done(knn).out;
+    write_bytes(table, "lat,lon\n"s + sides);
+    refuses(3, knn, {"--encode lat=unit,lon=unit makes numbers of them"});
+    CHECK(done(encoded).out == plain);
+  }
   const std::string radians = "lat,lon\n0.85,0.04\n-0.6,3.1\n0.9,-0.002\n1.2,2.9\n";
   write_bytes(table, radians);
   CHECK(done(knn).says("as if they were radians; kith takes degrees"));

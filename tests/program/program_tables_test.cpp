@@ -1,10 +1,13 @@
 // Tables as people have them: columns that hold no numbers, and what makes numbers of them.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tests/support/hdf5_attributes.h"
 #include "tests/support/program.h"
 #include "tests/support/proposals.h"
 #include "tests/support/result_values.h"
+#include "tests/support/table_runs.h"
 
 using namespace kith::testing;
 using namespace std::string_literals;
@@ -31,6 +34,94 @@ TEST_CASE("units, lists and dates that stand for none are named with what reads 
   }
   write_bytes(folder / "t.csv", "d,v\n2024-01-01,1\n9999-12-31,2\n2024-05-01,2\n");
   CHECK(done({"cluster", "t.csv", "-k", "1", "--encode", "d=date"}, there).says("--na-values '9999-12-31'"));
+}
+
+TEST_CASE("units that belong together are one, and numbers before notes are read where that is said") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto mean_with = [&](const std::string& values, const Words& options) {
+    write_bytes(folder / "t.csv", "v;x\n" + values);
+    return mean_of("t.csv", there, options);
+  };
+  const auto has = [&](double mean) { return std::vector<double>{mean, 2}; };
+  const std::pair<const char*, double> of_units[] = {{"1.5K;1\n2M;2\n500;3\n", 2002000.0 / 3},
+                                                     {"$1.5M;1\n$500K;2\n$1;3\n", 2000001.0 / 3},
+                                                     {"1 kB;1\n2 MB;2\n1 KiB;3\n", 2002024.0 / 3},
+                                                     {"5 mg;1\n1 g;2\n0.001 kg;3\n", 2.005 / 3},
+                                                     {"1 bath;1\n1.5 baths;2\n2 baths;3\n", 1.5},
+                                                     {"2.5N;1\n1S;2\n3N;3\n", 1.5},
+                                                     {"1 Mio. EUR;1\n2 Mrd. EUR;2\n3 Mio. EUR;3\n", 2004e6 / 3}};
+  for (const auto& [values, mean] : of_units) {
+    INFO(values);
+    CHECK(mean_with(values, {"--encode", "v=unit"}).front() == Approx(mean));
+    CHECK(mean_of("t.csv", there, {"--prepare", "auto", "--scale", "none"}).front() == Approx(mean));
+    refuses(3, {"cluster", "t.csv", "-k", "1"}, {"--encode v=unit"}, there);
+  }
+  // Units of different kinds have none in common; the first one is expected.
+  write_bytes(folder / "t.csv", "v;x\n5 kg;1\n3 km;2\n5 kg;3\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "v=unit"}, {"line 3", "the unit 'kg', found '3 km'"}, there);
+  for (const std::string& values :
+       {"1*;1\n2;2\n3**;3\n"s, "1;1\n2\u2020;2\n3 b;3\n"s, "1 [0.5-2];1\n2 [1-3];2\n3 [2-5];3\n"s,
+        "~1;1\n<2;2\nca. 3;3\n"s, "1st;1\n2nd;2\n3rd;3\n"s, "1 out of 5;1\n2 out of 5;2\n3 of 5 stars;3\n"s,
+        "1.0(2);1\n2.0(1);2\n3.0\u00b10.5;3\n"s, "1 1/2;1\n5/2;2\n6 / 3;3\n"s, "10+;1\n-5*;2\n1;3\n"s}) {
+    INFO(values);
+    CHECK(mean_with(values, {"--encode", "v=first-number"}) == has(2));
+    proposes_what_works({"cluster", "t.csv", "-k", "1"}, values.find_first_of("*0;") == 1 ? 2 : 3, there);
+    refuses(3, {"cluster", "t.csv", "-k", "1"}, {"--encode v=first-number", "' becomes "}, there);
+  }
+  // A part of them would be lost.
+  for (const std::string lost : {"5 ft 11 in", "1.2.3", "8\u00b710^5", "8 x 10^5", "08:15", "3-4", "12kg"}) {
+    INFO(lost);
+    write_bytes(folder / "t.csv", "v;x\n" + lost + ";1\n" + lost + ";2\n");
+    CHECK(!run_kith({"cluster", "t.csv", "-k", "1"}, there).says("first-number"));
+    refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "v=first-number"}, {"a text that begins with a number"},
+            there);
+  }
+  refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "first-number"}, {"or COLUMN=first-number"}, there);
+  // Other rows are read by the model as those of the table were.
+  write_bytes(folder / "t.csv", "v,w,x\n1*,1K,0\n2,2M,0\n30*,3K,9\n31,5,9\n");
+  done({"cluster", "t.csv", "-k", "2", "--init", "first", "--encode", "v=first-number,w=unit", "-o", "m.h5"}, there);
+  write_bytes(folder / "new.csv", "v,w,x\n29**,1K,9\n2 a,2M,0\n");
+  done({"assign", "new.csv", "--centroids", "m.h5", "-q", "-o", "l.csv"}, there);
+  CHECK(bytes_of(folder / "l.csv") == "row,label\n0,0\n1,1\n");
+  write_bytes(folder / "t.csv", "lap;x\n01.23.450;1\n01.23.550;3\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"},
+          {"--encode lap=time makes numbers of them; '01.23.450' becomes 0.0231806"}, there);
+  CHECK(mean_of("t.csv", there, {"--encode", "lap=time"}).front() == Approx(83.5 / 3600));
+}
+
+TEST_CASE("dates of statistics programs, cameras and stations are days; a first line of such values is a row") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const std::pair<const char*, double> days[] = {{"2024Q1", 19723},
+                                                 {"2024-Q2", 19814},
+                                                 {"Q2 2024", 19814},
+                                                 {"1990m2", 7336},
+                                                 {"2024-W01", 19723},
+                                                 {"2021W01", 18631},
+                                                 {"2024:03:01 12:00:00", 19783.5},
+                                                 {"01MAR2024:12:00:00", 19783.5},
+                                                 {"Mar 1, 2024 @ 12:00:00.000", 19783.5},
+                                                 {"2024030112", 19783.5},
+                                                 {"202403011200", 19783.5},
+                                                 {"20240301120000", 19783.5}};
+  for (const auto& [text, day] : days) {
+    INFO(text);
+    write_bytes(folder / "t.csv", fmt::format("d;x\n{};1\n{};3\n", text, text));
+    CHECK(mean_of("t.csv", there, {"--encode", "d=date"}) == std::vector<double>{day, 2});
+  }
+  for (const std::string none : {"2024Q5", "2024m13", "2024-W54", "Q2 24", "1024q1", "2024030125"}) {
+    INFO(none);
+    write_bytes(folder / "t.csv", "d;x\n" + none + ";1\n" + none + ";3\n");
+    CHECK(run_kith({"cluster", "t.csv", "-k", "1", "--encode", "d=date"}, there).code == 3);
+  }
+  for (const std::string row : {"1.5K,./a", "10%,b", "2024-03-01,c", "08:15,d"}) {
+    INFO(row);
+    std::string table = row + "\n";
+    for (int i = 0; i < 5; ++i) table += row + std::to_string(i) + "\n";
+    write_bytes(folder / "t.csv", table);
+    CHECK(done({"info", "t.csv", "--json"}, there).json()["files"][0]["datasets"][0]["shape"][0] == 6);
+  }
 }
 
 TEST_CASE("all columns that cannot be points are named at once, with the options that read the others") {
