@@ -128,7 +128,8 @@ std::optional<double> first_number(std::string_view text, const NumberStyle& sty
   if (!value || text.empty()) return value;
   std::string_view rest = without_blanks(text);
   if (rest.starts_with('/')) {
-    const auto divisor = take_quotient();
+    const bool is_year = *value >= 1900 && *value <= 2100;  // 2023/24
+    const auto divisor = is_year ? std::nullopt : take_quotient();
     return divisor ? std::optional(*value / *divisor) : std::nullopt;
   }
   if (rest != text && kDigits.find(rest[0]) != kDigits.npos) {  // 1 1/2

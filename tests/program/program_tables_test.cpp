@@ -70,7 +70,7 @@ TEST_CASE("units that belong together are one, and numbers before notes are read
     refuses(3, {"cluster", "t.csv", "-k", "1"}, {"--encode v=first-number", "' becomes "}, there);
   }
   // A part of them would be lost.
-  for (const std::string lost : {"5 ft 11 in", "1.2.3", "8\u00b710^5", "8 x 10^5", "08:15", "3-4", "12kg"}) {
+  for (const std::string lost : {"5 ft 11 in", "1.2.3", "8\u00b710^5", "8 x 10^5", "08:15", "3-4", "12kg", "2023/24"}) {
     INFO(lost);
     write_bytes(folder / "t.csv", "v;x\n" + lost + ";1\n" + lost + ";2\n");
     CHECK(!run_kith({"cluster", "t.csv", "-k", "1"}, there).says("first-number"));
