@@ -36,6 +36,8 @@ constexpr UnitKind kKinds[] = {
      "billion=1e9 Mrd.=1e9 T=1e12 trillion=1e12 "},
     {kNorth, " N=1 S=-1 \u00b0N=1 \u00b0S=-1 "},
     {kEast, " E=1 W=-1 \u00b0E=1 \u00b0W=-1 "},
+    {"CR", " CR=1 DR=-1 Cr=1 Dr=-1 "},  // credit and debit of accounts
+    {"H", " H=1 S=-1 "},                // Haben and Soll
     {"B", " B=1 kB=1e3 KB=1e3 MB=1e6 GB=1e9 TB=1e12 KiB=1024 MiB=1048576 GiB=1073741824 TiB=1099511627776 bytes=1 "},
     {"m", " mm=1e-3 cm=1e-2 m=1 km=1e3 "},
     {"g", " \u00b5g=1e-6 \u03bcg=1e-6 mg=1e-3 g=1 kg=1e3 t=1e6 "},

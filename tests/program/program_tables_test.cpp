@@ -44,13 +44,11 @@ TEST_CASE("units that belong together are one, and numbers before notes are read
     return mean_of("t.csv", there, options);
   };
   const auto has = [&](double mean) { return std::vector<double>{mean, 2}; };
-  const std::pair<const char*, double> of_units[] = {{"1.5K;1\n2M;2\n500;3\n", 2002000.0 / 3},
-                                                     {"$1.5M;1\n$500K;2\n$1;3\n", 2000001.0 / 3},
-                                                     {"1 kB;1\n2 MB;2\n1 KiB;3\n", 2002024.0 / 3},
-                                                     {"5 mg;1\n1 g;2\n0.001 kg;3\n", 2.005 / 3},
-                                                     {"1 bath;1\n1.5 baths;2\n2 baths;3\n", 1.5},
-                                                     {"2.5N;1\n1S;2\n3N;3\n", 1.5},
-                                                     {"1 Mio. EUR;1\n2 Mrd. EUR;2\n3 Mio. EUR;3\n", 2004e6 / 3}};
+  const std::pair<const char*, double> of_units[] = {
+      {"1.5K;1\n2M;2\n500;3\n", 2002000.0 / 3},     {"$1.5M;1\n$500K;2\n$1;3\n", 2000001.0 / 3},
+      {"1 kB;1\n2 MB;2\n1 KiB;3\n", 2002024.0 / 3}, {"5 mg;1\n1 g;2\n0.001 kg;3\n", 2.005 / 3},
+      {"1 bath;1\n1.5 baths;2\n2 baths;3\n", 1.5},  {"2.5N;1\n1S;2\n3N;3\n", 1.5},
+      {"2.50 CR;1\n1.00 DR;2\n3.00 CR;3\n", 1.5},   {"1 Mio. EUR;1\n2 Mrd. EUR;2\n3 Mio. EUR;3\n", 2004e6 / 3}};
   for (const auto& [values, mean] : of_units) {
     INFO(values);
     CHECK(mean_with(values, {"--encode", "v=unit"}).front() == Approx(mean));
