@@ -346,7 +346,10 @@ nb::dict evaluate(nb::object points, const nb::object& labels, const std::string
   Call call;
   const nb::object codes = attribute_of("kith._arrays", "codes")(labels);
   const auto of_rows = nb::cast<nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>>(codes);
-  const kith::ScoreOptions options{.metric = metric, .silhouette = silhouette, .run = call.run};
+  const bool is_result = nb::hasattr(labels, "stopped_by") && metric == "euclidean";  // it has its metric
+  const kith::ScoreOptions options{.metric = is_result ? nb::cast<std::string>(labels.attr("metric")) : metric,
+                                   .silhouette = silhouette,
+                                   .run = call.run};
   const Points held = hold(std::move(points), "points", {backend, device, threads});
   kith::LabelScores scores =
       call([&] { return held.held.evaluate(std::span(of_rows.data(), of_rows.size()), options); });
@@ -454,7 +457,7 @@ NB_MODULE(_native, module) {
       },
       "names"_a);
 
-  nb::class_<Points>(module, "Points")
+  nb::class_<Points>(module, "Points", "Rows x columns of finite values, held by a device for many calls.")
       .def(
           "__init__",
           [](Points* self, nb::object values, const std::string& name, const std::string& backend, int device,
@@ -469,7 +472,7 @@ NB_MODULE(_native, module) {
       .def("__len__", [](const Points& points) { return points.held.rows(); })
       .def_prop_ro("value_class", [](const Points& points) { return points.held.is_wide() ? "f64" : "f32"; });
 
-  nb::class_<Index>(module, "Index")
+  nb::class_<Index>(module, "Index", "Exact neighbours among the rows of the base, which it holds for many searches.")
       .def(
           "__init__",
           [](Index* self, const nb::object& base, const std::string& metric, const std::string& backend, int device,
@@ -482,9 +485,12 @@ NB_MODULE(_native, module) {
       .def_ro("points", &Index::points)
       .def_ro("metric", &Index::metric)
       .def("search", &Index::search, "queries"_a = nb::none(), "k"_a = 10, nb::kw_only(), "include_self"_a = false,
-           "squared"_a = false)
+           "squared"_a = false,
+           "(q, k) rows, nearest first, ties to the lowest row, and their distances. queries=None: the rows of the base, "
+           "each without itself unless include_self.")
       .def("within", &Index::within, "queries"_a.none(), "radius"_a, nb::kw_only(), "include_self"_a = false,
-           "squared"_a = false);
+           "squared"_a = false,
+           "(q + 1) begins, rows and distances, as in scipy.sparse.csr_array: the rows within the radius, inclusive.");
 
   nb::class_<Clusters>(module, "Clusters")
       .def_ro("labels", &Clusters::labels)
@@ -518,13 +524,16 @@ NB_MODULE(_native, module) {
              "weights"_a = nb::none(), "save_distances"_a = false, "backend"_a = "auto", "device"_a = 0,
              "threads"_a = 0);
   module.def("distances", &distances, "a"_a, "b"_a = nb::none(), nb::kw_only(), "metric"_a = "euclidean",
-             "squared"_a = false, "backend"_a = "auto", "device"_a = 0, "threads"_a = 0);
+             "squared"_a = false, "backend"_a = "auto", "device"_a = 0, "threads"_a = 0,
+             "(rows of a, rows of b) all distances; b=None: a again.");
   module.def("dbscan", &dbscan, "points"_a, "radius"_a, "min_points"_a = 5, nb::kw_only(), "metric"_a = "euclidean",
-             "backend"_a = "auto", "device"_a = 0, "threads"_a = 0);
+             "backend"_a = "auto", "device"_a = 0, "threads"_a = 0,
+             "(n) labels, -1 for noise, and the rows of core points, ascending.");
   module.def("evaluate", &evaluate, "points"_a, "labels"_a, nb::kw_only(), "silhouette"_a = "exact",
              "save_silhouette"_a = false, "metric"_a = "euclidean", "backend"_a = "auto", "device"_a = 0,
-             "threads"_a = 0);
+             "threads"_a = 0, "Scores of a clustering; labels: one for each row, a result or a fitted KMeans.");
   module.def("sweep", &sweep, "points"_a, "clusters"_a, nb::kw_only(), "init"_a = nb::none(), "n_init"_a = 1,
              "max_iterations"_a = 300, "tolerance"_a = 1e-4, "seed"_a = 0, "metric"_a = "euclidean",
-             "silhouette"_a = "simplified", "backend"_a = "auto", "device"_a = 0, "threads"_a = 0);
+             "silhouette"_a = "simplified", "backend"_a = "auto", "device"_a = 0, "threads"_a = 0,
+             "k-means for each number of clusters, with scores that help to choose one.");
 }

@@ -51,7 +51,10 @@ std::string why_not_streamed(const std::optional<Weighting>& weighting) {
 }
 
 std::string why_counted(const CommonOptions& common) {
-  if (may_drop_rows(common)) return "--nan " + common.nan + " changes the numbers of rows";
+  if (may_drop_rows(common)) {  // rows without any value, too
+    return "--nan " + common.nan + " changes the numbers of rows" +
+           (common.nan == "drop" ? "" : " if some have no value");
+  }
   return common.precision == "f32" ? "--precision f32 counts the values that it changes" : "";
 }
 

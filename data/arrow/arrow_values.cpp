@@ -306,9 +306,18 @@ std::string text_of(const arrow::Array& array, std::int64_t row) {
       return fmt::format("{}", static_cast<const arrow::FloatArray&>(storage).Value(row));
     case arrow::Type::DOUBLE:
       return fmt::format("{}", static_cast<const arrow::DoubleArray&>(storage).Value(row));
+    case arrow::Type::DURATION: {  // "PT90.5S"
+      const auto unit = static_cast<const arrow::DurationType&>(*storage.type()).unit();
+      const std::int64_t count = static_cast<const arrow::DurationArray&>(storage).Value(row);
+      std::string text = arrow::Decimal128(count).ToString(3 * static_cast<int>(unit));
+      if (text.starts_with('-')) return "-PT" + text.substr(1) + "S";
+      return "PT" + text + "S";
+    }
     default: {
       const auto value = storage.GetScalar(row);
-      return value.ok() ? (*value)->ToString() : "";
+      std::string text = value.ok() ? (*value)->ToString() : "";
+      if (is_list(*storage.type())) text.erase(0, text.find('['));  // before it is the type
+      return text;
     }
   }
 }

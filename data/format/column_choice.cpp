@@ -278,6 +278,11 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
   return choice;
 }
 
+ReadOptions without_id_of_model(ReadOptions options) {
+  if (options.model && options.id_column == options.model->option("--id-column")) options.id_column.clear();
+  return options;
+}
+
 ReadOptions with_columns_of_model(ReadOptions options, bool has_names, std::int64_t columns) {
   if (!options.model || !options.columns.empty() || !options.drop_columns.empty()) return options;
   options.like.clear();
@@ -291,6 +296,7 @@ ReadOptions with_columns_of_model(ReadOptions options, bool has_names, std::int6
   const bool are_unique = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
   if (has_names && options.model->has_names() && are_unique) return options;
   options.like.clear();
+  if (!has_names && options.model->has_names()) options = without_id_of_model(std::move(options));
   const bool by_number = !options.model->has_names() || (has_names && !are_unique);
   if (by_number && columns == options.model->table_columns) options.columns = numbers;
   return options;

@@ -32,6 +32,9 @@ ColumnChoice choose_columns(const ReadOptions& options, const std::vector<std::s
 /// by their numbers if its table names none, or not uniquely, and this one has as many `columns`.
 ReadOptions with_columns_of_model(ReadOptions options, bool has_names, std::int64_t columns);
 
+/// The options without the column that names rows in the table of the model, which this one need not have.
+ReadOptions without_id_of_model(ReadOptions options);
+
 /// Whether --columns asks for columns of numbers, unless a column has that name.
 bool asks_for_numeric(const std::string& columns, const std::vector<std::string>& names);
 

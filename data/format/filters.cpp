@@ -103,9 +103,9 @@ std::int64_t RowRange::file_bytes() const {
 
 std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, const ReadOptions& given) {
   if (source->has_chosen_columns()) return source;
-  refuse_kept_columns(given, source->name());
   const std::vector<std::string> names = source->column_names();
-  const ReadOptions options = with_columns_of_model(given, !names.empty(), source->columns());
+  const ReadOptions options = with_columns_of_model(without_id_of_model(given), !names.empty(), source->columns());
+  refuse_kept_columns(options, source->name());
   const bool chooses = !options.columns.empty() || !options.drop_columns.empty();
   if (!chooses && names == options.like) return source;
   ReadOptions of_numbers = options;  // joined columns hold texts, which are elsewhere

@@ -140,7 +140,7 @@ ColumnChoice choose_record_columns(const Records& records, const ReadOptions& op
 }
 
 std::vector<RecordField> choose_fields(const Records& records, const ReadOptions& options, const std::string& name) {
-  refuse_kept_columns(options, name);
+  refuse_kept_columns(without_id_of_model(options), name);
   const std::vector<RecordField> columns = columns_of(records, name);
   std::vector<RecordField> chosen;
   for (const std::int64_t j : choose_record_columns(records, options, name).points) {

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._arrays import column_names, in_order, is_table, matrix, of_metric
 from ._choice import WHERE, _native, held, in_process, rounded
 from ._errors import Error, Warning, make_error
-from ._program import as_file, as_points, call, installed_version, number, program, whole
+from ._program import as_file, as_points, call, installed_version, number, program, reads_table, whole
 
 if TYPE_CHECKING:
     from ._estimators import DBSCAN, KMeans, NearestNeighbors
@@ -160,6 +160,8 @@ def _direction(metric: str) -> str:
 def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
     """k-means: `kith cluster POINTS -k CLUSTERS`. Raises Error."""
     start = options.get("init")
+    if hasattr(start, "cluster_centers_"):  # of KMeans
+        options = {**options, "init": start.cluster_centers_}
     if isinstance(start, Clusters):
         points = in_order(points, start.columns, "points")
         if start._file is None:  # a result has its metric
@@ -171,19 +173,21 @@ def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
         centroids = _marked(found.centroids, _direction(metric))
         return _clusters_of(found, own, centroids=centroids, columns=names, metric=metric)
 
+    as_table = reads_table(points, options)
+
     def read(file: h5py.File, path: str) -> Clusters:
         return _clusters(
             file,
             _marked(file["centroids"][:], _preparation(file)),
             centroids_original=file["centroids_original"][:] if "centroids_original" in file else None,
             medoids=file["medoids"][:] if "medoids" in file else None,
-            columns=None if is_table(points) else column_names(points),
+            columns=None if as_table else column_names(points),
             _file=Path(path).read_bytes(),
-            _reads_table=is_table(points),
+            _reads_table=as_table,
         )
 
     def words(folder: str) -> list[str]:
-        return [*as_points(folder, "points", points), "-k", str(whole("clusters", clusters))]
+        return [*as_points(folder, "points", points, as_table), "-k", str(whole("clusters", clusters))]
 
     return call("cluster", words, options, read)
 
@@ -219,7 +223,7 @@ def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[s
 
     def words(folder: str) -> list[str]:
         given = model if model is not None else matrix(centroids, "centroids")  # a plain array
-        as_table = model is not None and model._reads_table
+        as_table = model._reads_table if model is not None else reads_table(points, options)
         return [*as_points(folder, "points", points, as_table), "--centroids", as_file(folder, "centroids", given)]
 
     def read(file: h5py.File, _: str) -> Clusters:
@@ -231,8 +235,10 @@ def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[s
     return call("assign", words, options, read)
 
 
-def _search(base: ArrayLike, how: list[str], queries: ArrayLike | None, metric: Any) -> Callable[[str], list[str]]:
-    by_names = is_table(base) or metric == "haversine"  # the program finds the columns
+def _search(
+    base: ArrayLike, how: list[str], queries: ArrayLike | None, options: dict[str, Any]
+) -> Callable[[str], list[str]]:
+    by_names = reads_table(base, options) or options.get("metric") == "haversine"  # the program finds the columns
 
     def words(folder: str) -> list[str]:
         given = [*as_points(folder, "base", base, by_names), *how]
@@ -265,7 +271,7 @@ def neighbors(base: ArrayLike, k: int, queries: ArrayLike | None = None, **optio
         return Neighbors(rows=rows, distances=rounded(distances, search.metric, *points))
     return call(
         "knn",
-        _search(base, ["-k", str(whole("k", k))], queries, options.get("metric")),
+        _search(base, ["-k", str(whole("k", k))], queries, options),
         options,
         lambda file, _: Neighbors(rows=file["neighbors"][:], distances=file["distances"][:]),
     )
@@ -281,7 +287,7 @@ def within(
         return begins, rows, rounded(distances, search.metric, *points)
     return call(
         "knn",
-        _search(base, [f"--radius={number('radius', radius)}"], queries, options.get("metric")),
+        _search(base, [f"--radius={number('radius', radius)}"], queries, options),
         options,
         lambda file, _: (file["indptr"][:], file["indices"][:], file["distances"][:]),
     )

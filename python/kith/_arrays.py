@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import os
+import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,12 @@ from ._errors import Error, make_error
 
 
 def column_names(table: Any) -> list[str] | None:
-    """The names of the columns of a data frame, of pyarrow's tables, and of Points made of one; None without names."""
-    columns = getattr(table, "column_names", None)
-    if not isinstance(columns, list):
+    """The names of the columns of a data frame, of pyarrow's tables, of records, and of Points made of one; None
+    without names."""
+    if any(hasattr(type(table), mark) for mark in UNREAD):
+        return None
+    columns = getattr(table, "column_names", None) or getattr(getattr(table, "dtype", None), "names", None)
+    if not isinstance(columns, (list, tuple)):
         columns = getattr(table, "columns", None)
     if columns is None or callable(columns) or isinstance(columns, int):  # the number of those of Points
         return None
@@ -23,6 +28,8 @@ def column_names(table: Any) -> list[str] | None:
 def _columns_at(table: Any, places: list[int]) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[:, places]
+    if isinstance(table, np.ndarray):
+        return table[[table.dtype.names[j] for j in places]]
     return table.select(places) if hasattr(table, "column_names") else table[:, places]  # of pyarrow; of Polars
 
 
@@ -68,7 +75,7 @@ def is_table(values: Any) -> bool:
     if types is None or column_names(values) is None:
         return False
     kinds = [str(kind).lower() for kind in (types.tolist() if hasattr(types, "tolist") else types)]
-    return not all(kind.startswith(("int", "uint", "float", "double", "halffloat", "bool")) for kind in kinds)
+    return not all(re.match(r"u?int\d|float|double|halffloat|bool", kind) for kind in kinds)
 
 
 def save_table(folder: str, argument: str, values: Any) -> str:
@@ -79,11 +86,13 @@ def save_table(folder: str, argument: str, values: Any) -> str:
         if hasattr(values, "to_csv"):
             values.to_csv(path, index=False)
         elif hasattr(values, "write_csv"):
-            values.write_csv(path)
-        else:
-            from pyarrow.csv import write_csv  # the caller has it
+            from polars.selectors import duration  # the caller has it
 
-            write_csv(values, path)
+            values.with_columns(duration().dt.to_string("iso")).write_csv(path)
+        else:
+            from pyarrow import csv
+
+            csv.write_csv(_with_texts(values), path)
     except OSError:
         raise
     except Exception as failure:  # of the package of the table
@@ -93,6 +102,19 @@ def save_table(folder: str, argument: str, values: Any) -> str:
                        "column to numbers or texts, or give a column of lists as an array of its own: "
                        f"numpy.array(table['NAME'].{to_list}())") from failure
     return path
+
+
+def _with_texts(table: Any) -> Any:
+    """A table of pyarrow whose durations are texts, PT90S, and whose bool8 are True and False."""
+    for j, (name, kind) in enumerate(zip(table.column_names, table.schema.types)):
+        if str(kind).startswith("duration"):
+            each = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+            counts = table[j].cast("int64").to_pylist()
+            texts = [None if n is None else f"{'-' * (n < 0)}PT{Decimal(abs(n)) / each:f}S" for n in counts]
+            table = table.set_column(j, name, [texts])
+        elif "arrow.bool8" in str(kind):
+            table = table.set_column(j, name, table[j].cast("bool"))
+    return table
 
 
 def without_mask(values: Any) -> Any:
@@ -111,10 +133,11 @@ def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     if hasattr(values, "value_class"):
         raise make_error(2, f"{argument}: expected an array, found held Points, which serve calls in this process; this "
                        "call needs the program, so give it the array")
-    if hasattr(values, "collect") and hasattr(values, "lazy"):  # Polars
-        raise make_error(2, f"{argument}: expected an array, found a frame that is not computed yet; give "
-                       f"{argument}.collect()")
     array = np.asarray(without_mask(values))
+    if array.dtype.names is not None:
+        from numpy.lib.recfunctions import structured_to_unstructured
+
+        array = structured_to_unstructured(array)
     if array.dtype.kind != "O":
         return array
     if all(isinstance(value, str) for value in array.flat):
@@ -122,9 +145,12 @@ def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     if hasattr(values, "isna"):  # pandas: pd.NA is no number
         array = np.where(np.asarray(values.isna()), np.nan, array)
     try:
-        return array.astype(np.float64)
+        numbers = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise make_error(3, f"{argument}: expected an array of numbers, found {error}") from None
+        how = "; leave such columns out, or make numbers of them" if isinstance(error, ValueError) else ""
+        raise make_error(3, f"{argument}: expected an array of numbers, found {error}{how}") from None
+    _require_exact(array, numbers, argument)
+    return numbers
 
 
 def save(folder: str, argument: str, values: Any, dimensions: int | None = None) -> str:
@@ -136,9 +162,10 @@ def save(folder: str, argument: str, values: Any, dimensions: int | None = None)
 
             save_npz(path + ".npz", csr_array(values.tocsr()), compressed=False)
             return path + ".npz"
-        array = _numbers(on_host(values), argument)
-        if dimensions is not None and array.ndim != dimensions:
-            raise make_error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions")
+        are_records = isinstance(values, np.ndarray) and values.dtype.names is not None  # the program finds their names
+        array = values if are_records else _numbers(on_host(values, argument), argument)
+        if dimensions is not None and not are_records:
+            _require_rows(array, argument)
         np.save(path + ".npy", np.ascontiguousarray(array), allow_pickle=False)
     except (Error, OSError):
         raise
@@ -156,8 +183,15 @@ def is_on_gpu(values: Any) -> bool:
     return place is not None and not isinstance(values, np.ndarray) and place()[0] == CUDA
 
 
-def on_host(values: Any) -> Any:
+# What values are taken from: frames of Polars, readers of pyarrow, AnnData; by what their types have.
+UNREAD = {"collect": "collect()", "read_all": "read_all()", "obsm": "X"}
+
+
+def on_host(values: Any, argument: str = "X") -> Any:
     """Values of another package (DLPack); those in the memory of a GPU are copied to the host. Masked ones are NaN."""
+    for mark, how in UNREAD.items():
+        if hasattr(type(values), mark):
+            raise make_error(2, f"{argument}: expected an array, found {type(values).__name__}; give {argument}.{how}")
     place = getattr(values, "__dlpack_device__", None)
     if place is None or isinstance(values, np.ndarray):
         return without_mask(values)
@@ -182,14 +216,13 @@ def values(given: Any, argument: str) -> np.ndarray[Any, Any]:
     """The array of rows x columns that _native computes with: float32, float64, uint8 or int8, row after row. The
     values of an array that is one are not copied."""
     try:
-        array = _numbers(given.toarray() if hasattr(given, "tocsr") else on_host(given), argument)
+        array = _numbers(given.toarray() if hasattr(given, "tocsr") else on_host(given, argument), argument)
     except Error:
         raise
     except Exception as failure:  # of NumPy, SciPy or the type of the argument
         found = f"{type(given).__name__}: {failure}"
         raise make_error(3, f"{argument}: expected an array of numbers, found {found}") from failure
-    if array.ndim != 2:
-        raise make_error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions")
+    _require_rows(array, argument)
     kind = _held_type(array.dtype)
     if kind is None:
         how = f"; make numbers of them: {argument}.astype(float)" if array.dtype.kind in "fUSMm" else ""
@@ -200,13 +233,19 @@ def values(given: Any, argument: str) -> np.ndarray[Any, Any]:
     return rows
 
 
+def _require_rows(array: np.ndarray[Any, Any], argument: str) -> None:
+    if array.ndim != 2:
+        how = f"; one column is numpy.reshape({argument}, (-1, 1))" if array.ndim == 1 else ""
+        raise make_error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions{how}")
+
+
 def _require_exact(array: np.ndarray[Any, Any], rows: np.ndarray[Any, Any], argument: str) -> None:
     """Raises if float64 does not hold one of the integers."""
-    for row, column in np.argwhere((rows >= 2.0**53) | (rows <= -(2.0**53))):
-        if int(rows[row, column]) != int(array[row, column]):
-            raise make_error(3, f"{argument}: row {row + 1}, column {column + 1} (counted from 1): expected an integer "
-                             f"that is exactly a float64, found {array[row, column]}; replace the value or remove the "
-                             "row")
+    for place in map(tuple, np.argwhere((np.abs(rows) >= 2.0**53) & np.isfinite(rows))):
+        if array[place] != int(rows[place]):
+            where = ", ".join(f"{name} {at + 1}" for name, at in zip(("row", "column"), place))
+            raise make_error(3, f"{argument}: {where} (counted from 1): expected an integer that is exactly a float64, "
+                             f"found {array[place]}; replace the value or remove the row")
 
 
 def matrix(given: Any, argument: str) -> np.ndarray[Any, Any]:
@@ -216,7 +255,7 @@ def matrix(given: Any, argument: str) -> np.ndarray[Any, Any]:
 
 def vector(given: Any, argument: str) -> np.ndarray[Any, Any]:
     """Numbers as float64, one after another; a column or a row of them too."""
-    array = np.asarray(_numbers(on_host(given), argument))
+    array = np.asarray(_numbers(on_host(given, argument), argument))
     if array.ndim != 1 and max(array.shape, default=1) != array.size:
         raise make_error(2, f"{argument}: expected one number for each row, found an array of {array.ndim} dimensions")
     return matrix(array.reshape(1, -1), argument)[0]
@@ -224,14 +263,18 @@ def vector(given: Any, argument: str) -> np.ndarray[Any, Any]:
 
 def codes(labels: Any) -> np.ndarray[Any, Any]:
     """The number of each label among the different ones in ascending order. Raises Error for a row without a label."""
-    labels = getattr(labels, "labels", labels)  # of a result
-    array = np.asarray(on_host(labels)).reshape(-1)
+    preparation = getattr(getattr(labels, "centroids", None), "preparation", "")  # of a result
+    if preparation and not preparation.startswith("metric="):
+        raise make_error(2, f"labels: expected a result of points without a preparation, found one after {preparation}; "
+                       "to score the points as they are, give result.labels")
+    labels = getattr(labels, "labels_", getattr(labels, "labels", labels))  # of an estimator; of a result
+    array = np.asarray(on_host(labels, "labels")).reshape(-1)
     is_none = np.asarray(labels.isna()).reshape(-1) if hasattr(labels, "isna") else np.zeros(len(array), bool)
     if array.dtype.kind == "O":
         array = array.astype(str)
         is_none = is_none | np.isin(array, ("None", "nan", "-1", "-1.0"))
-    elif array.dtype.kind in "if":
-        is_none = is_none | (array == -1) | (array != array)
+    else:
+        is_none = is_none | (array != array) | (array.dtype.kind in "if" and array == -1)
     if is_none.any():
         raise make_error(3, f"labels: row {np.argmax(is_none) + 1} (counted from 1) has none: it is -1 (noise of DBSCAN, "
                        "dropped rows), NaN, None or masked; leave such rows out: evaluate(points[known], labels[known])")

@@ -65,7 +65,7 @@ def in_process(command: str, options: dict[str, Any], *arrays: Any) -> dict[str,
             taken[name] = value
         elif kind is int or kind is float:
             text = number(name, value)
-            if kind is int and not text.isdigit():
+            if kind is int and not (text.isdigit() and len(text) < 19):
                 return None  # the program says what is expected
             taken[name] = kind(text)
         elif isinstance(value, kind) or (kind is bool and isinstance(value, np.bool_)):

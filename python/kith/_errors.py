@@ -27,7 +27,7 @@ def make_error(code: int, message: str) -> Error:
 
 def error_of_library(code: int, message: str) -> Error:
     """An error of the C++ interface, with what a caller in Python can do."""
-    if "expected a finite number" in message:
+    if ": expected a finite number, found" in message:
         message += (": x[numpy.isfinite(x).all(axis=1)], or frame.dropna(); or fill it in, as "
                     "sklearn.impute.SimpleImputer does; cluster(), assign() and neighbors() also take nan='drop', "
                     "'mean' or 'median' beside points")

@@ -106,10 +106,23 @@ def _words(folder: str, options: dict[str, Any]) -> Iterator[str]:
             yield f"{option}={number(name, value)}"
 
 
+# Options that find columns by their names.
+OF_COLUMNS = {
+    "column_weights", "columns", "drop_columns", "encode", "id_column", "label_column", "prepare", "weight_column",
+}  # fmt: skip
+
+
+def reads_table(values: Any, options: dict[str, Any]) -> bool:
+    """Whether the program reads the columns of a data frame with their names."""
+    by_name = any(options.get(name) is not None for name in OF_COLUMNS)
+    return is_table(values) or (by_name and column_names(values) is not None)
+
+
 def as_points(folder: str, argument: str, value: Any, as_table: bool = False) -> list[str]:
     """The path of a file with points, and the options that read it. as_table: the columns of any data frame are found
     by their names, and may hold texts."""
-    if not (is_table(value) or (as_table and column_names(value) is not None)):
+    is_frame = is_table(value) or (as_table and column_names(value) is not None)
+    if isinstance(value, np.ndarray) or not is_frame:
         return [as_file(folder, argument, value, 2)]
     try:
         path = save_table(folder, argument, value)

@@ -218,11 +218,14 @@ TEST_CASE("columns of text become features as those of text files do, also of se
       {"kind", kinds.Finish().ValueOrDie()},
       {"day", arrow_array(arrow::Date32Builder(), std::vector<std::optional<std::int32_t> >{1, 2, 3, none, 5})},
       {"is", arrow_array(arrow::BooleanBuilder(), std::vector<std::optional<bool> >{true, false, true, true, none})},
-      {"e", arrow_lists({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}, none})}};
+      {"e", arrow_lists({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}, none})},
+      {"took",
+       arrow_array(arrow::DurationBuilder(arrow::duration(arrow::TimeUnit::MILLI), arrow::default_memory_pool()),
+                   std::vector<std::optional<std::int64_t> >{5400000, 1500, -60000, none, 0})}};
   const std::string csv =
-      "id,x,town,kind,day,is,e_1,e_2\n9007199254740993,0.10000000149011612,\"Lyon, F\",a,1970-01-02,1,1,2\n"
-      "2,9,\"Rome\"\"\",b,1970-01-03,0,3,4\n3,,\"Lyon, F\",a,1970-01-04,1,5,6\n4,8,\"Oslo\nN\",c,,1,7,8\n"
-      "5,7,\"Rome\"\"\",b,1970-01-06,,,\n";
+      "id,x,town,kind,day,is,e_1,e_2,took\n9007199254740993,0.10000000149011612,\"Lyon, F\",a,1970-01-02,1,1,2,"
+      "PT5400.000S\n2,9,\"Rome\"\"\",b,1970-01-03,0,3,4,PT1.500S\n3,,\"Lyon, F\",a,1970-01-04,1,5,6,-PT60.000S\n"
+      "4,8,\"Oslo\nN\",c,,1,7,8,\n5,7,\"Rome\"\"\",b,1970-01-06,,,,PT0.000S\n";
   write_bytes(folder / "t.csv", csv);
   const auto centroids = [&](const Words& more) {
     Words words{"cluster", "-k", "2", "-q", "-f", "-o", "o.h5"};
@@ -230,7 +233,7 @@ TEST_CASE("columns of text become features as those of text files do, also of se
     done(words, there);
     return values(folder / "o.h5:/centroids");
   };
-  const Words encoded{"--encode", "date,onehot", "--nan", "mean", "--id-column", "id"};
+  const Words encoded{"--encode", "date,took=time,onehot", "--nan", "mean", "--id-column", "id"};
   const auto with = [](const std::string& file, Words more) {
     more.insert(more.begin(), file);
     return more;
@@ -244,7 +247,7 @@ TEST_CASE("columns of text become features as those of text files do, also of se
          there);
     CHECK(bytes_of(folder / "o.csv").starts_with("id,label\n9007199254740993,"));
     refuses(3, {"cluster", file, "-k", "2"},
-            {"leave them out with --drop-columns town,kind,day, or make features of texts with --encode onehot"},
+            {"leave them out with --drop-columns town,kind,day,took, or make features of texts with --encode onehot"},
             there);
     refuses(3, {"cluster", file, "-k", "2", "--columns", "kind,x", "--encode", "onehot"}, {"'x'", "--nan drop"}, there);
     // The model of one format gives the labels of the other.
@@ -324,6 +327,11 @@ TEST_CASE("lists of other lengths, columns of row names and empty tables") {
   refuses(2, {"cluster", "none.parquet", "-k", "1"}, {"none.parquet"}, there);
   write_parquet(folder / "text.parquet", *arrow_table({{"t", texts({"a"})}}));
   refuses(3, {"cluster", "text.parquet", "-k", "1"}, {"expected columns of numbers, found none"}, there);
+  const auto words = arrow::ListArray::FromArrays(
+      *arrow_array(arrow::Int32Builder(), std::vector<std::optional<int> >{0, 2, 3}), *texts({"a", "b", "c"}));
+  write_parquet(folder / "words.parquet", *arrow_table({{"x", floats({0, 5})}, {"w", words.ValueOrDie()}}));
+  CHECK(done({"cluster", "words.parquet", "-k", "1", "--prepare", "auto", "-o", "o.h5"}, there)
+            .err.find("lists of values") != std::string::npos);
   write_bytes(folder / "old.feather", "FEA1xxxx");
   refuses(3, {"info", "old.feather"}, {"a Feather file of version 1", "pandas.read_feather('IN')"}, there);
 }

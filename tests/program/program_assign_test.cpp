@@ -4,6 +4,7 @@
 
 #include "core/numbers/distance.h"
 #include "data/source.h"
+#include "tests/support/numpy_files.h"
 #include "tests/support/program.h"
 #include "tests/support/result_values.h"
 
@@ -140,6 +141,12 @@ TEST_CASE("the columns of a model are found by name, in any order, among others"
   CHECK(
       done({"knn", "t.csv", "--label-column", "kind", "--queries", "q.csv", "-k", "1", "--id-column", "b", "-q"}, there)
           .out == "7\t7\t0\n2\t2\t0\n");
+  // Points without names need not have the column that names the rows of the model's table.
+  done({"cluster", "t.csv", "-k", "2", "--columns", "a,c", "--id-column", "kind", "-f", "-o", "m.h5", "-q"}, there);
+  write_bytes(folder / "plain.csv", "0,0\n1,1\n9,8\n");
+  write_bytes(folder / "plain.npy", npy("'|i1'", false, "(3, 2)", {0, 0, 1, 1, 9, 8}));
+  for (const char* plain : {"plain.csv", "plain.npy"}) CHECK(labels({plain}) == expected);
+  refuses(2, {"assign", "plain.npy", "--centroids", "m.h5", "--id-column", "b"}, {"--id-column b"}, there);
 }
 
 TEST_CASE("points whose columns are not the model's are refused with the first difference and a remedy") {

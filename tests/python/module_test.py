@@ -141,7 +141,10 @@ def test_numbers_of_any_type():
 
 
 def test_integers_that_float64_does_not_hold():
-    for wrong in ([[1, 2], [3, 2**60 + 1]], [[1, 2], [3, -(2**53) - 1]], np.array([[1, 2], [3, 2**64 - 1]], np.uint64)):
+    objects = np.array([[None, 2], [3, 2**53 + 1]], dtype=object)
+    fails(lambda: kith.cluster(objects, 1, nan="drop"), 3, "row 2, column 2", "found 9007199254740993")
+    for wrong in ([[1, 2], [3, 2**60 + 1]], [[1, 2], [3, -(2**53) - 1]], np.array([[1, 2], [3, 2**64 - 1]], np.uint64),
+                  np.where(objects == None, 1, objects)):  # noqa: E711
         fails(lambda: kith.cluster(wrong, 2), 3, "points: row 2, column 2 (counted from 1)",
               "expected an integer that is exactly a float64")
 
@@ -285,6 +288,51 @@ def test_data_frames():
     missing.iloc[2, 1] = pandas.NA
     fails(lambda: kith.cluster(missing, 3), 3, "points: row 3, column 2")
     assert kith.cluster(pandas.DataFrame(uneven), 3).columns is None
+    # Options that name columns read a frame of numbers as a table, and its model finds them in other frames and records.
+    wide = frame.assign(number=range(300), weight=np.arange(300) % 2)
+    some = kith.cluster(wide, 3, columns=["d", "b"], id_column="number", weight_column="weight", seed=1)
+    assert np.array_equal(some.centroids, kith.cluster(uneven[:, [3, 1]], 3, weights=wide["weight"], seed=1).centroids)
+    for other in (mixed, mixed.drop(columns="other").to_records(index=False)):
+        assert np.array_equal(kith.assign(other, some).labels, some.labels)
+    near = kith.neighbors(frame, 2, queries=mixed, columns="e,a")
+    assert np.array_equal(near.rows, kith.neighbors(uneven[:, [4, 0]], 2, include_self=True).rows)
+    ranges = pandas.DataFrame({"x": [1.0, 2.0, 3.0], "range": pandas.interval_range(0, 3)})
+    assert kith.cluster(ranges, 1, encode="onehot").centroids.shape == (1, 4)
+
+
+def test_records():
+    records = np.array([(1.0, 2, "x"), (3.0, 5, "y")], dtype=[("a", "f8"), ("b", "i4"), ("kind", "U1")])
+    numbers = records[["b", "a"]]
+    found = kith.cluster(numbers, 1)
+    assert found.centroids.tolist() == [[3.5, 2.0]] and found.columns == ["b", "a"]
+    assert kith.cluster(records, 1, columns="b,a").centroids.tolist() == [[3.5, 2.0]]
+    assert kith.assign(records, found).inertia == found.inertia
+    fails(lambda: kith.cluster(records, 1), 3, "points: expected an array of numbers")
+
+
+def test_frames_of_other_packages():
+    durations = [3_600_000_000_001, None, -7_200_000_000_000]
+    frames = []
+    if importlib.util.find_spec("polars") is not None:
+        import polars
+
+        frames.append(polars.DataFrame({"x": [1.0, 2, 9], "d": polars.Series(durations, dtype=polars.Duration("ns"))}))
+        for call in (kith.cluster, *((lambda X, k: kith.KMeans(k).fit(X), kith.dbscan) if native else ())):
+            fails(lambda: call(frames[0].lazy(), 2), 2, "expected an array, found LazyFrame; give", ".collect()")
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow
+
+        frames.append(pyarrow.table({"x": [1.0, 2, 9], "d": pyarrow.array(durations, pyarrow.duration("ns"))}))
+        flags = pyarrow.ExtensionArray.from_storage(pyarrow.bool8(), pyarrow.array([0, 5, -1, None], pyarrow.int8()))
+        assert kith.cluster(pyarrow.table({"is": flags}), 1, nan="drop").centroids.tolist() == [[2 / 3]]
+        fails(lambda: kith.cluster(frames[-1].to_reader(), 2), 2, "points.read_all()")
+    if not frames:
+        print("skipped: frames of other packages, because neither Polars nor pyarrow is installed")
+    for frame in frames:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a row is dropped
+            hours = kith.cluster(frame, 1, encode="d=time", nan="drop").centroids
+        assert hours.tolist() == [[5.0, (3_600_000_000_001 / 3.6e12 - 2) / 2]], hours
 
 
 def test_data_frames_with_texts():

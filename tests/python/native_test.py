@@ -147,7 +147,8 @@ def test_other_results_of_the_program():
         labels[5] = none
         for given in (labels, labels.tolist()) if none is None else (labels, labels.astype(float)):
             fails(lambda: kith.evaluate(points, given), ValueError, "labels: row 6 (counted from 1) has none")
-    fails(lambda: kith.evaluate(points, np.ma.masked_equal(known, 2)), ValueError, "labels: row 3 (counted from 1)")
+    for given in (np.ma.masked_equal(known, 2), np.array(["2020-01-01", "2020-01-02", "NaT"], "M8[D]")[known]):
+        fails(lambda: kith.evaluate(points, given), ValueError, "labels: row 3 (counted from 1)")
 
 
 def test_held_points_in_place_of_arrays():
@@ -278,7 +279,8 @@ def test_errors_and_warnings():
     wrong[3, 1] = np.inf
     fails(lambda: Index(points).search(wrong), ValueError, "queries: row 4, column 2", "infinity")
     fails(lambda: Index(points).search(queries[:, :3]), ValueError, "queries have 3 columns")
-    fails(lambda: Index(points[0]), ValueError, "base: expected an array of rows x columns, found 1")
+    fails(lambda: Index(points[0]), ValueError, "base: expected an array of rows x columns, found 1",
+          "one column is numpy.reshape(base, (-1, 1))")
     fails(lambda: Index(points[:0]), ValueError, "base: ")
     fails(lambda: Index(points.astype(complex)), ValueError, "complex")
     fails(lambda: Index(np.array([["a", 1]], dtype=object)), ValueError, "base: expected an array of numbers")
@@ -369,11 +371,19 @@ def test_columns_are_found_by_their_names():
 
 def test_centroids_of_estimators_and_other_metrics():
     found = kith.cluster(points, 4, metric="cosine")
+    assert kith.evaluate(points, found) == kith.evaluate(points, found.labels, metric="cosine")
+    assert kith.evaluate(points, found) != kith.evaluate(points, found.labels)
+    scaled = kith.cluster(points, 4, scale="zscore", metric="cosine")
+    fails(lambda: kith.evaluate(points, scaled), ValueError, "after scale='zscore', metric='cosine'; ", "result.labels")
+    fails(lambda: kith.cluster(points, 4, seed=2**64), ValueError, "--seed: expected a whole number from 0 to")
+    assert "isfinite" not in str(fails(lambda: kith.within(points, -1), ValueError, "radius -1"))
     fails(lambda: kith.assign(points, found, metric="euclidean"), ValueError, "metric: expected cosine")
     fails(lambda: kith.assign(points, "words"), ValueError, "centroids: expected an array, found the name")
     if importlib.util.find_spec("sklearn") is not None:
         model = kith.KMeans(4).fit(points)
         assert np.array_equal(kith.assign(points, model).labels, model.predict(points))
+        assert kith.evaluate(points, model) == kith.evaluate(points, model.labels_)
+        assert kith.cluster(points, 4, init=model).inertia <= model.inertia_
 
 
 def test_functions_take_held_points():
