@@ -435,9 +435,11 @@ std::string describe_foreign_folder(const std::string& folder) {
            "lock=False).begin(); numpy.save('OUT.npy', numpy.stack([numpy.frombuffer(v, numpy.float32) for k, v in "
            "t.cursor()]))\", if its values are rows of float32";
   }
-  if (!has(".zarray") && !has(".zgroup") && !has("zarr.json")) {
-    return "";
+  for (const char* matrix : {"matrix.mtx.gz", "matrix.mtx"}) {
+    if (!has(matrix) || !(has("barcodes.tsv.gz") || has("barcodes.tsv"))) continue;
+    return fmt::format("a matrix of 10x Genomics beside its names; give its {}, with --transpose", matrix);
   }
+  if (!has(".zarray") && !has(".zgroup") && !has("zarr.json")) return "";
   if (has("obs") && has("var")) {
     return "an AnnData set in a zarr folder; convert it: python3 -c \"import anndata; "
            "anndata.read_zarr('IN').write_h5ad('OUT.h5ad')\"";

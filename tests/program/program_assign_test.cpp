@@ -144,7 +144,9 @@ TEST_CASE("the columns of a model are found by name, in any order, among others"
   // Points without names need not have the column that names the rows of the model's table.
   done({"cluster", "t.csv", "-k", "2", "--columns", "a,c", "--id-column", "kind", "-f", "-o", "m.h5", "-q"}, there);
   write_bytes(folder / "plain.csv", "0,0\n1,1\n9,8\n");
-  write_bytes(folder / "plain.npy", npy("'|i1'", false, "(3, 2)", {0, 0, 1, 1, 9, 8}));
+  std::string values;
+  for (const std::uint64_t value : {0, 0, 1, 1, 9, 8}) values += little(value, 4);
+  write_bytes(folder / "plain.npy", npy("'<i4'", false, "(3, 2)", values));
   for (const char* plain : {"plain.csv", "plain.npy"}) CHECK(labels({plain}) == expected);
   refuses(2, {"assign", "plain.npy", "--centroids", "m.h5", "--id-column", "b"}, {"--id-column b"}, there);
 }
