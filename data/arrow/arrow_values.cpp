@@ -306,12 +306,12 @@ std::string text_of(const arrow::Array& array, std::int64_t row) {
       return fmt::format("{}", static_cast<const arrow::FloatArray&>(storage).Value(row));
     case arrow::Type::DOUBLE:
       return fmt::format("{}", static_cast<const arrow::DoubleArray&>(storage).Value(row));
-    case arrow::Type::DURATION: {  // "PT90.5S"
-      const auto unit = static_cast<const arrow::DurationType&>(*storage.type()).unit();
+    case arrow::Type::DURATION: {  // "PT90.500S"
+      const int digits = 3 * static_cast<int>(static_cast<const arrow::DurationType&>(*storage.type()).unit());
       const std::int64_t count = static_cast<const arrow::DurationArray&>(storage).Value(row);
-      std::string text = arrow::Decimal128(count).ToString(3 * static_cast<int>(unit));
-      if (text.starts_with('-')) return "-PT" + text.substr(1) + "S";
-      return "PT" + text + "S";
+      std::string text = fmt::format("{:0{}}", count, digits + (count < 0 ? 2 : 1));
+      if (digits > 0) text.insert(text.size() - static_cast<std::size_t>(digits), ".");
+      return count < 0 ? fmt::format("-PT{}S", text.substr(1)) : fmt::format("PT{}S", text);
     }
     default: {
       const auto value = storage.GetScalar(row);

@@ -220,12 +220,13 @@ TEST_CASE("columns of text become features as those of text files do, also of se
       {"is", arrow_array(arrow::BooleanBuilder(), std::vector<std::optional<bool> >{true, false, true, true, none})},
       {"e", arrow_lists({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}, none})},
       {"took",
-       arrow_array(arrow::DurationBuilder(arrow::duration(arrow::TimeUnit::MILLI), arrow::default_memory_pool()),
-                   std::vector<std::optional<std::int64_t> >{5400000, 1500, -60000, none, 0})}};
+       arrow_array(arrow::DurationBuilder(arrow::duration(arrow::TimeUnit::NANO), arrow::default_memory_pool()),
+                   std::vector<std::optional<std::int64_t> >{5400000000000, 1500000000, -60000000000, none, 90})}};
   const std::string csv =
       "id,x,town,kind,day,is,e_1,e_2,took\n9007199254740993,0.10000000149011612,\"Lyon, F\",a,1970-01-02,1,1,2,"
-      "PT5400.000S\n2,9,\"Rome\"\"\",b,1970-01-03,0,3,4,PT1.500S\n3,,\"Lyon, F\",a,1970-01-04,1,5,6,-PT60.000S\n"
-      "4,8,\"Oslo\nN\",c,,1,7,8,\n5,7,\"Rome\"\"\",b,1970-01-06,,,,PT0.000S\n";
+      "PT5400.000000000S\n2,9,\"Rome\"\"\",b,1970-01-03,0,3,4,PT1.500000000S\n3,,\"Lyon, "
+      "F\",a,1970-01-04,1,5,6,-PT60.000000000S\n"
+      "4,8,\"Oslo\nN\",c,,1,7,8,\n5,7,\"Rome\"\"\",b,1970-01-06,,,,PT0.000000090S\n";
   write_bytes(folder / "t.csv", csv);
   const auto centroids = [&](const Words& more) {
     Words words{"cluster", "-k", "2", "-q", "-f", "-o", "o.h5"};
