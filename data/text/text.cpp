@@ -1,4 +1,5 @@
 // Points from delimited text: several threads read and parse blocks of lines directly into the result.
+#include "data/text/column_remedies.h"
 #include "data/text/text_columns.h"
 
 #include <fmt/format.h>
@@ -298,16 +299,8 @@ std::shared_ptr<const TableModel> TextSource::table() const {
 
 void TextSource::refuse_word(const Place& place, const std::string& text, Encode how) const {
   judge(place, text);
-  const std::string common =
-      how == Encode::unit ? encoding(target_[static_cast<std::size_t>(place.column)]).texts().front() : "";
-  const std::string expected =
-      how == Encode::yesno                            ? fmt::format("yes or no ({})", kYesNoWords)
-      : how == Encode::unit && common == kFirstNumber ? "a text that begins with a number"
-      : how == Encode::unit                           ? fmt::format("a number with the unit '{}'", common)
-      : how == Encode::time ? "a time or a duration such as 08:30, 8:30 PM, 1:23:45, 1 h 30 min or PT5M"
-      : how == Encode::date
-          ? "a date such as 2024-12-31, 2024-12-31T13:45:10, 31.12.2024 or 12/31/2024"
-          : fmt::format("a date such as {} or 2024-12-31", how == Encode::date_day_first ? "31.12.2024" : "12/31/2024");
+  const std::vector<std::string>& texts = encoding(target_[static_cast<std::size_t>(place.column)]).texts();
+  const std::string expected = expected_by(how, texts.empty() ? "" : texts.front());
   const UnitText unit = how == Encode::unit ? split_unit(text) : UnitText{};
   const bool is_styled = !unit.unit.empty() && plain_number(unit.number, head_.numbers).empty();
   const std::string style = is_styled ? style_for(head_, place.column, unit.number) : "";

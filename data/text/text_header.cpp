@@ -55,6 +55,7 @@ struct HeadColumn {
   bool rises = true, falls = true;  // from the first line on, in every row
   bool even_steps = true;           // all steps are equal, from the first line on
   double last = 0.0, step = 0.0;    // of the numbers so far
+  bool is_value = false;            // its first text is a date, a time or a number with a unit, as all below are
 
   bool is_numeric() const { return numbers > 0 && texts == 0 && truths == 0; }
   bool is_fractional() const { return 2 * fractions > numbers; }  // programs also write 3 for 3.0
@@ -126,8 +127,10 @@ class Judge {
     const bool has_words = has(CellKind::missing, CellKind::truth, CellKind::infinite);
     if (!has_numbers_ && !has_words) {
       read_rows();
-      const bool is_row = !has(CellKind::text) || (has_value_like_those_below() && no_row().empty());
-      return {is_row ? FirstLine::row : FirstLine::names};
+      if (!has(CellKind::text)) return {};
+      if (!find_values() || !no_row().empty()) return names("");
+      return has_names_above_texts() ? unclear("has a value as those below it, and a text above others")
+                                     : FirstLineChoice{};
     }
     has_text_ = has(CellKind::text);
     read_rows();
@@ -180,21 +183,28 @@ class Judge {
     }
   }
 
-  /// Whether a text of the first line is a date, a time or a number with a unit above others of its kind alone.
-  bool has_value_like_those_below() const {
-    const auto kind_of_value = [](const std::string& text) {
+  bool find_values() {
+    const auto unit_of = [](const std::string& text) {
       const UnitText unit = split_unit(text);
-      const bool has_unit = !plain_number(unit.number, {}).empty() || !style_options(unit.number).empty();
-      return date_readings(text).any() ? 1 : has_unit ? 2 : parse_time(text) ? 3 : 0;
+      return style_options(unit.number).empty() && plain_number(unit.number, {}).empty() ? "" : unit.unit;
+    };
+    const auto are_alike = [&](const std::string& name, const std::string& value) {
+      if (date_readings(name).any() || date_readings(value).any()) {
+        return date_readings(name).any() && date_readings(value).any();
+      }
+      const std::string unit = unit_of(name), other = unit_of(value);
+      if (!unit.empty() || !other.empty()) {
+        return !unit.empty() && !other.empty() && !common_unit({unit, other}, false).empty();
+      }
+      return parse_time(name) && parse_time(value);
     };
     for (std::size_t j = 0; j < columns_.size(); ++j) {
-      const int kind = kind_of_value(fields_.first[j]);
       const auto is_other = [&](const std::vector<std::string>* row) {
-        return j >= row->size() || kind_of_value((*row)[j]) != kind;
+        return j >= row->size() || !are_alike(fields_.first[j], (*row)[j]);
       };
-      if (kind != 0 && !fields_.rows.empty() && std::ranges::none_of(fields_.rows, is_other)) return true;
+      columns_[j].is_value = !fields_.rows.empty() && std::ranges::none_of(fields_.rows, is_other);
     }
-    return false;
+    return any([](const HeadColumn& column) { return column.is_value; });
   }
 
   /// Whether the texts of the first line stand above texts of which none is the same, and at least one of them is no
@@ -204,7 +214,7 @@ class Judge {
     bool some = false;
     for (std::size_t j = 0; j < columns_.size(); ++j) {
       const std::string& name = fields_.first[j];
-      if (columns_[j].first.kind != CellKind::text) continue;
+      if (columns_[j].first.kind != CellKind::text || columns_[j].is_value) continue;
       std::set<std::string_view> below;
       for (const std::vector<std::string>* row : fields_.rows) below.insert(j < row->size() ? (*row)[j] : name);
       if (below.count(name) > 0 || columns_[j].texts + columns_[j].absent < fields_.rows.size()) return false;

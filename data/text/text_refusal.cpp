@@ -14,6 +14,7 @@
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 #include "data/io/quoted.h"
+#include "data/text/column_remedies.h"
 #include "data/text/number_marks.h"
 #include "data/text/text_number.h"
 #include "data/text/text_order.h"
@@ -80,115 +81,12 @@ std::string drop_option(const TextHead& head, const std::vector<std::int64_t>& c
 
 namespace {
 
-/// What to do with a column of dates, such as `text`, beside leaving it out.
-std::string remedy_for_dates(const TextHead& head, std::int64_t column, const std::string& text) {
-  const std::string option = fmt::format("--encode {}=date makes days of them", option_text(head.names, column));
-  return date_readings(text).any() ? option : "write them as 2024-12-31, and " + option;
-}
-
-/// What --encode makes numbers of the first rows of a column with: "time" of times of day or durations, "ordinal" of
-/// answers of a scale, "unit" of numbers with one unit, of which `number` is the first that the style of the table does
-/// not read, "first-number" of texts that begin with numbers; empty for others. `shown` is a text and what it becomes,
-/// if that is not plain.
-std::string number_rule(const TextHead& head, std::int64_t column, std::string& number, std::string& shown) {
-  std::set<std::string> units;  // empty: of a value without one
-  std::set<std::string> texts;
-  std::string example;  // the first that is no plain number
-  bool times = true, are_units = true, are_first = true;
-  for (const TextHead::Sample& row : head.samples) {
-    const std::string text = column < std::ssize(row.fields) ? row.fields[static_cast<std::size_t>(column)] : "";
-    if (is_missing(head, text)) continue;
-    times = times && parse_time(with_colons(text));
-    are_first = are_first && first_number(text, head.numbers) && !is_date_text(text);
-    texts.insert(text);
-    UnitText unit = split_unit(text);
-    if (unit.unit.empty()) unit.number = text;
-    const bool is_plain = !plain_number(unit.number, head.numbers).empty();
-    are_units = are_units && (is_plain || !style_options(unit.number).empty());
-    if (are_units && !is_plain && number.empty()) number = unit.number;
-    if (example.empty() || is_number_text(example)) example = text;
-    units.insert(unit.unit);
-  }
-  if (texts.empty()) return "";
-  if (are_units && !common_unit(units, head.options.form == RowForm::places).empty()) return "unit";
-  const auto show = [&](double value) { shown = fmt::format("'{}' becomes {:.6g}", quoted(example, 40), value); };
-  if (times) {
-    if (const std::string time = with_colons(example); time != example) show(parse_time(time)->hours);
-    return "time";
-  }
-  if (known_order({texts.begin(), texts.end()}).is_sure) return "ordinal";
-  // 90 min and 2 Seasons are of two kinds; letters may be notes.
-  are_first = are_first && std::ranges::count_if(units, [](const auto& unit) { return unit.size() > 3; }) <= 1;
-  if (are_first) show(*first_number(example, head.numbers));
-  return are_first ? "first-number" : "";
-}
-
-/// The options that make numbers of those of the columns that hold times, answers of a scale, or numbers with a unit,
-/// "--encode price=unit --thousands comma", and leave out the others; empty if none does.
-std::string unit_options(const TextHead& head, const std::vector<std::int64_t>& columns, std::string& shown) {
-  std::vector<std::string> encoded;
-  std::vector<std::int64_t> others;
-  std::string style;
-  for (const std::int64_t column : columns) {
-    std::string number, example;
-    const std::string rule = number_rule(head, column, number, example);
-    if (shown.empty()) shown = example;
-    if (rule.empty()) {
-      others.push_back(column);
-      continue;
-    }
-    encoded.push_back(option_text(head.names, column) + "=" + rule);
-    if (!number.empty() && style.empty()) style = style_for(head, column, number);
-  }
-  if (encoded.empty()) return "";
-  const std::string options = fmt::format("{}{}--encode {}", others.empty() ? "" : drop_option(head, others),
-                                          others.empty() ? "" : " ", fmt::join(encoded, ","));
-  const std::string either = " or ";
-  const auto other = style.find(either);
-  if (other == style.npos) return options + (style.empty() ? "" : " ") + style;
-  return fmt::format("{0} {1}, or {0} {2},", options, style.substr(0, other), style.substr(other + either.size()));
-}
-
-/// The command that removes the marks around a number which are quotation marks of other programs; empty for others.
-std::string unquoting_command(const std::string& text) {
-  constexpr std::string_view kMarks[] = {"'", "\u2018", "\u2019", "\u201c", "\u201d", "\u201e", "\u00ab", "\u00bb"};
-  std::string_view inside = text;
-  for (const std::string_view mark : kMarks) {
-    if (inside.starts_with(mark)) inside.remove_prefix(mark.size());
-    if (inside.ends_with(mark)) inside.remove_suffix(mark.size());
-  }
-  const bool is_number = inside.size() < text.size() && (is_number_text(inside) || !style_options(inside).empty());
-  return is_number ? "sed \"s/['\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb]//g\" IN > OUT" : "";
-}
-
 /// The option that finds out what columns hold, with a comma behind it, if the command has it.
 std::string or_prepare(const ReadOptions& options) {
   return options.offers_prepare ? "say --prepare auto, which makes points of the columns that can be used, or " : "";
 }
 
 }  // namespace
-
-void refuse_angles(const TextHead& head, const std::vector<std::int64_t>& columns, const std::string& name) {
-  constexpr std::string_view kDegrees[] = {"°", "º", "deg", "degree", "degrees"};
-  if (head.options.form != RowForm::places) return;
-  for (const TextHead::Sample& row : head.samples) {
-    for (const std::int64_t column : columns) {
-      if (column >= std::ssize(row.fields)) continue;
-      const std::string& field = row.fields[static_cast<std::size_t>(column)];
-      const bool begins = field.find_first_of("0123456789") < 3;  // behind a sign or a letter; others are no angles
-      const std::string unit = split_unit(field).unit;
-      if (!begins || is_missing(head, field) || !is_text_field(head, field) ||
-          std::ranges::find(kDegrees, unit) != std::end(kDegrees) || factor_of(unit, kNorth) ||
-          factor_of(unit, kEast)) {
-        continue;
-      }
-      refuse_value(name, fmt::format("line {}, {}: expected degrees as a number, found '{}'; write minutes and seconds "
-                                     "as a part of the degree, and south and west as negative numbers: 0°07'39\" W "
-                                     "is -0.1275",
-                                     row.line, show_column(head.names, column), quoted(field, 40)));
-    }
-  }
-}
 
 void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns, std::size_t points,
                          const std::string& name) {
@@ -385,8 +283,7 @@ std::string na_values(std::vector<std::string> marks) { return fmt::format("--na
                                const ReadOptions& options) {
   std::string remedy = "correct it";
   if (points.size() > 1) remedy += ", or leave the column out with " + drop_option(head, {faults.column});
-  std::string number, shown;
-  const std::string rule = number_rule(head, faults.column, number, shown);
+  const auto [rule, number, shown] = number_rule(head, faults.column);
   const char* drop = faults.missing > 0 && options.missing == Missing::offer ? " --nan drop" : "";
   const bool reads = rule == "time"           ? parse_time(with_colons(faults.word())).has_value()
                      : rule == "first-number" ? first_number(faults.word(), head.numbers).has_value()

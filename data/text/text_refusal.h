@@ -33,10 +33,6 @@ std::string column_list(const TextHead& head, const std::vector<std::int64_t>& c
 std::string drop_option(const TextHead& head, const std::vector<std::int64_t>& columns);
 
 /// Throws Error(data) that names these columns, at least one of `points` columns, which hold text.
-/// Throws Error(data) if the columns are those of places, and hold angles that are no numbers of degrees, such
-/// as 48.85N and 48°51'24": a unit that --encode took off would lose the side of the equator.
-void refuse_angles(const TextHead& head, const std::vector<std::int64_t>& columns, const std::string& name);
-
 [[noreturn]] void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& columns,
                                       std::size_t points, const std::string& name);
 

@@ -83,7 +83,15 @@ std::string common_unit(const std::set<std::string>& units, bool are_places) {
   if (units.size() == 1 || (units.size() == 2 && first.size() > 1 && are_all_of(first))) return first;
   for (const UnitKind& kind : kKinds) {
     std::string common = currency_in(first) + std::string(kind.common);
-    if (are_all_of(common)) return common;
+    if (!are_all_of(common)) continue;
+    // 12B beside 7K, without an M, are seats or lots.
+    std::set<double> factors;
+    for (const std::string& unit : units) {
+      if (!behind_currency(unit).empty()) factors.insert(*factor_of(unit, common));
+    }
+    const auto is_far = [](double a, double b) { return b > 1000 * a; };
+    const bool has_gap = std::ranges::adjacent_find(factors, is_far) != factors.end();
+    return kind.common == kCount && has_gap ? "" : common;
   }
   return "";
 }
@@ -139,7 +147,8 @@ std::optional<double> first_number(std::string_view text, const NumberStyle& sty
     const auto more = take_number(), divisor = more ? take_quotient() : std::nullopt;
     return divisor ? std::optional(*value + *more / *divisor) : std::nullopt;
   }
-  constexpr std::string_view kPowers[] = {"x 10", "x10", "\u00d7", "\u00b7", "*10", "* 10", "^", ":", "="};
+  constexpr std::string_view kPowers[] = {"%",   "\u2030", "x 10", "x10", "\u00d7", "\u00b7",
+                                          "*10", "* 10",   "^",    ":",   "="};
   constexpr std::string_view kPlaces[] = {"st", "nd", "rd", "th", "\u00ba", "\u00aa"};
   const bool is_power =
       std::ranges::any_of(kPowers, [rest](std::string_view power) { return rest.starts_with(power); });

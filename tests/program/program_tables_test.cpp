@@ -68,12 +68,20 @@ TEST_CASE("units that belong together are one, and numbers before notes are read
     refuses(3, {"cluster", "t.csv", "-k", "1"}, {"--encode v=first-number", "' becomes "}, there);
   }
   // A part of them would be lost.
-  for (const std::string lost : {"5 ft 11 in", "1.2.3", "8\u00b710^5", "8 x 10^5", "08:15", "3-4", "12kg", "2023/24"}) {
+  for (const std::string lost :
+       {"5 ft 11 in", "1.2.3", "8\u00b710^5", "8 x 10^5", "08:15", "3-4", "12kg", "2023/24", "5 %", "10.20.100"}) {
     INFO(lost);
     write_bytes(folder / "t.csv", "v;x\n" + lost + ";1\n" + lost + ";2\n");
     CHECK(!run_kith({"cluster", "t.csv", "-k", "1"}, there).says("first-number"));
     refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "v=first-number"}, {"a text that begins with a number"},
             there);
+  }
+  for (const std::string& values : {"5 kg;1\n3 lb;2\n"s, "20 \u00b0C;1\n68 \u00b0F;2\n"s, "90 min;1\n2 Seasons;2\n"s,
+                                    "12B;1\n7K;2\n"s, "10.20.100;1\n9;2\n"s}) {
+    INFO(values);
+    write_bytes(folder / "t.csv", "v;x\n" + values);
+    const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
+    CHECK((refused.code == 3 && !refused.says("--encode v=")));
   }
   refuses(2, {"cluster", "t.csv", "-k", "1", "--encode", "first-number"}, {"or COLUMN=first-number"}, there);
   // Other rows are read by the model as those of the table were.
@@ -115,10 +123,13 @@ TEST_CASE("dates of statistics programs, cameras and stations are days; a first 
   }
   for (const std::string row : {"1.5K,./a", "10%,b", "2024-03-01,c", "08:15,d"}) {
     INFO(row);
-    std::string table = row + "\n";
+    std::string table = row + "9\n";
     for (int i = 0; i < 5; ++i) table += row + std::to_string(i) + "\n";
     write_bytes(folder / "t.csv", table);
     CHECK(done({"info", "t.csv", "--json"}, there).json()["files"][0]["datasets"][0]["shape"][0] == 6);
+    write_bytes(folder / "t.csv", row.substr(0, row.find(',')) + ",from\n" + table);
+    refuses(3, {"cluster", "t.csv", "-k", "1"}, {"names of columns, or values? say --header yes or --header no"},
+            there);
   }
 }
 
