@@ -31,7 +31,7 @@ def linked_files(build):
     """The libraries of the system and of the compiler whose members are part of a program, and compiled headers."""
     found = set()
     for map_file in build.rglob("*.map"):
-        found |= {name for name in re.findall(r"^(/\S+\.a)\(", map_file.read_text(errors="replace"), re.M)}
+        found |= {name for name in re.findall(r"^(\S+\.a)\(", map_file.read_text(errors="replace"), re.M)}
         found |= {name for name in re.findall(r"^LOAD (/\S+\.o)$", map_file.read_text(errors="replace"), re.M)}
     taken = False
     for line in run("ninja", "-C", str(build), "-t", "deps").splitlines():
