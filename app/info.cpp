@@ -23,8 +23,8 @@
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
 #include "data/format/shape.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {

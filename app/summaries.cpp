@@ -21,7 +21,7 @@
 #include "data/format/shape.h"
 #include "data/format/table_model.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::app {
 namespace {

@@ -13,7 +13,6 @@
 #include "data/format/table_model.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
-#include "data/row_texts.h"
 #include "data/source.h"
 
 namespace kith::data {

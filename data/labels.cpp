@@ -24,7 +24,7 @@
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/text/number_marks.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"

@@ -1,5 +1,5 @@
 // Reads identifiers and other texts of rows from text files, HDF5, NumPy and Parquet.
-#include "data/row_texts.h"
+#include "data/source.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "data/format/formats.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/labels.h"
 #include "data/text/text_columns.h"
 

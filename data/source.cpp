@@ -12,10 +12,8 @@
 #include "data/format/filters.h"
 #include "data/format/formats.h"
 #include "data/format/table_model.h"
-#include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
 #include "data/io/stream_bytes.h"
-#include "data/row_texts.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"
 

@@ -1,4 +1,5 @@
-// Opening points by the name of a file: the table of formats, and the readers that choose a format from it.
+// Opening points by the name of a file: the table of formats, and the readers that choose a format from it. Texts for
+// the rows of points, from another file: identifiers and further columns, for formats that have none.
 #pragma once
 
 #include <cstdint>
@@ -40,5 +41,15 @@ bool has_known_ending(const std::string& file);
 
 /// The table of formats.
 std::span<const FormatEntry> formats();
+
+/// Points whose rows are named by ReadOptions::ids: FILE.csv, FILE.tsv or a table in Parquet, whose column is named as
+/// in FILE:COLUMN, or "id", or is the only one; FILE:/path of an HDF5 file or FILE.npy; or any other text file, which
+/// has an identifier a line. Throws Error(data) unless it has as many rows as the points, Error(usage) if the column is
+/// ambiguous and `joined`, which may name others, is empty.
+std::unique_ptr<PointSource> with_row_ids(std::unique_ptr<PointSource> points, const ReadOptions& options);
+
+/// A column that is to be shown beside answers: of the file of the ids, of the table of the points, or of obs where
+/// they are a matrix of AnnData. Throws as PointSource::texts_of().
+RowTexts texts_beside(const PointSource& points, const std::string& column);
 
 }  // namespace kith::data

@@ -15,7 +15,6 @@
 
 #include "core/kmeans/bisecting.h"
 #include "core/kmeans/kmeans.h"
-#include "core/kmeans/start.h"
 #include "core/kmeans/weighed_rows.h"
 #include "core/neighbors/graph.h"
 #include "core/neighbors/neighbors.h"
@@ -30,7 +29,6 @@
 #include "core/scores/internal_scores.h"
 #include "core/scores/silhouette.h"
 #include "library/held_points.h"
-#include "library/option_checks.h"
 
 namespace kith {
 namespace {

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "data/results/stored_model.h"
 #include "data/results/stored_result.h"
 #include "data/source.h"
 #include "library/held_points.h"

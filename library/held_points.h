@@ -1,4 +1,4 @@
-// What PointData and Model hold, and the check of values, for the parts of the library.
+// What PointData and Model hold, and the checks of values and options, for the parts of the library.
 #pragma once
 
 #include <kith/device.h>
@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <kith/cluster.h>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -21,6 +22,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/kmeans/kmeans.h"
+#include "core/numbers/metric.h"
+#include "core/points/data_plan.h"
 #include "core/points/matrix.h"
 #include "core/points/row_reader.h"
 #include "core/preparation/preparation.h"
@@ -108,5 +112,18 @@ struct Model::Contents {
   mutable std::mutex mutex;
   mutable std::optional<Lookup> lookup;
 };
+
+// Checks of options. They throw Error(usage), and Error(data) for values.
+
+/// The metric of this name; `means`: only metrics that k-means supports.
+Metric metric_named(const std::string& name, bool means);
+/// The start of this name, or without one the default for the shape and the number of clusters.
+Init init_named(const std::string& name, const DataPlan& plan, std::int64_t clusters);
+EmptyRule rule_named(const std::string& name);
+/// Given centroids (k, d); for cosine their directions.
+Matrix<double> checked_centroids(const OwnedMatrix<double>& centroids, Metric metric);
+void check_options(const ClusterOptions& options);
+/// One weight for each row, or none.
+void check_weights(std::span<const double> weights, std::int64_t rows);
 
 }  // namespace kith

@@ -11,7 +11,6 @@
 #include "core/preparation/preparation.h"
 #include "core/runtime/threads.h"
 #include "library/held_points.h"
-#include "library/option_checks.h"
 
 namespace kith {
 namespace {

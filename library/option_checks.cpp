@@ -1,14 +1,7 @@
 // What options of the C++ interface may be, and the messages where they are not.
-#include "library/option_checks.h"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <vector>
-
-#include "core/kmeans/start.h"
 #include "library/held_points.h"
+
+#include <fmt/ranges.h>
 
 namespace kith {
 

@@ -23,7 +23,6 @@
 #include "data/io/file_kind.h"
 #include "data/io/location.h"
 #include "data/io/nearest_name.h"
-#include "data/io/quoted.h"
 #include "data/io/utf8.h"
 
 namespace kith::app {

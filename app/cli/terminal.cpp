@@ -15,7 +15,7 @@
 
 #include "app/cli/layout.h"
 #include "core/error.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::app {
 namespace {

@@ -7,7 +7,7 @@
 
 namespace kith::app {
 
-/// A whole message, quoted (data/io/quoted.h): names in files may contain control characters, which a terminal would
+/// A whole message, quoted (data/io/utf8.h): names in files may contain control characters, which a terminal would
 /// obey.
 std::string visible(std::string_view text);
 

@@ -16,7 +16,7 @@
 #include "data/file_names.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"
 #include "data/text/text_units.h"

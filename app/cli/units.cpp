@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::app {
 

@@ -10,7 +10,7 @@
 
 #include "data/io/location.h"
 #include "data/io/nearest_name.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::app {
 namespace {

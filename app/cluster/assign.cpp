@@ -24,9 +24,8 @@
 #include "core/neighbors/neighbors.h"
 #include "core/neighbors/radius.h"
 #include "core/points/weights.h"
-#include "core/preparation/column_sums.h"
+#include "core/preparation/group_means.h"
 #include "data/file_names.h"
-#include "data/results/stored_model.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {

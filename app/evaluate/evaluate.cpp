@@ -14,7 +14,6 @@
 #include "app/evaluate/internal_evaluation.h"
 #include "app/evaluate/list_evaluation.h"
 #include "app/run/dropped_rows.h"
-#include "app/run/matched_rows.h"
 #include "app/run/model.h"
 #include "app/run/points_run.h"
 #include "app/run/profile.h"

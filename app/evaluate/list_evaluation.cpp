@@ -13,7 +13,7 @@
 #include "app/knn/truth.h"
 #include "app/run/memory.h"
 #include "app/run/results.h"
-#include "data/hdf5/hdf5_root.h"
+#include "data/format/formats.h"
 #include "data/io/file_kind.h"
 
 namespace kith::app {

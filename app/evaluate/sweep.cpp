@@ -26,7 +26,6 @@
 #include "app/run/start.h"
 #include "core/error.h"
 #include "core/kmeans/kmeans.h"
-#include "core/kmeans/start.h"
 #include "core/numbers/metric.h"
 #include "core/scores/internal_scores.h"
 #include "core/scores/silhouette.h"

@@ -16,7 +16,7 @@
 #include "app/run/memory.h"
 #include "app/run/points_run.h"
 #include "app/run/results.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/picture/picture.h"
 #include "data/results/other_formats.h"
 #include "kernels/cpu/picture/colors.h"

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "kernels/cpu/picture/colors.h"
 #include "pictures/pictures.h"
 

@@ -16,7 +16,7 @@
 #include "core/points/weights.h"
 #include "data/io/input_bytes.h"
 #include "data/io/location.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/picture/picture.h"
 #include "data/reading.h"
 #include "data/results/other_formats.h"

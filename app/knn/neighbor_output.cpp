@@ -9,8 +9,8 @@
 #include "app/cli/terminal.h"
 #include "core/error.h"
 #include "data/io/file_kind.h"
-#include "data/io/quoted.h"
-#include "data/row_texts.h"
+#include "data/io/utf8.h"
+#include "data/source.h"
 
 namespace kith::app {
 namespace {

@@ -13,7 +13,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
-#include "app/run/matched_rows.h"
+#include "app/run/model.h"
 #include "core/neighbors/list_scores.h"
 #include "core/scores/agreement.h"
 #include "data/results/other_formats.h"

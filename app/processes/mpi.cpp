@@ -22,8 +22,8 @@
 #include "app/program.h"
 #include "app/run/processes.h"
 #include "core/runtime/clock.h"
-#include "data/io/quoted.h"
 #include "data/io/temporary_file.h"
+#include "data/io/utf8.h"
 
 namespace kith::app {
 namespace {

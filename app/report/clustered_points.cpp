@@ -18,7 +18,6 @@
 #include "core/preparation/preparation.h"
 #include "core/preparation/principal_components.h"
 #include "core/scores/silhouette.h"
-#include "data/results/stored_model.h"
 
 namespace kith::app {
 namespace {

@@ -1,5 +1,5 @@
 // Looks at the rows that a run holds in memory, or at a sample of them, and at the ranges of all columns.
-#include "app/run/advice.h"
+#include "app/run/preparation.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,6 @@
 
 #include "app/cli/terminal.h"
 #include "app/run/points_run.h"
-#include "app/run/preparation.h"
 #include "app/run/processes.h"
 #include "app/run/profile.h"
 #include "data/format/column_choice.h"

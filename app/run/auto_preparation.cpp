@@ -9,19 +9,16 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
-#include "app/cli/common_options.h"
 #include "app/cli/layout.h"
 #include "app/cli/terminal.h"
 #include "app/cli/words.h"
-#include "app/run/advice.h"
 #include "core/error.h"
 #include "data/file_names.h"
 #include "data/format/column_choice.h"
 #include "data/format/formats.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 #include "data/text/column_types.h"
 
 namespace kith::app {

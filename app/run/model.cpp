@@ -1,8 +1,6 @@
 // Cosine centroids must not be evaluated as Euclidean means: runs that read a result use its metric.
 #include "app/run/model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -11,15 +9,12 @@
 #include <utility>
 
 #include "app/cli/layout.h"
-#include "app/cli/terminal.h"
 #include "app/run/results.h"
 #include "core/error.h"
 #include "data/file_names.h"
+#include "data/format/formats.h"
 #include "data/format/shape.h"
-#include "data/hdf5/hdf5_root.h"
 #include "data/io/file_kind.h"
-#include "data/io/quoted.h"
-#include "data/results/stored_model.h"
 #include "data/source.h"
 
 namespace kith::app {

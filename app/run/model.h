@@ -1,13 +1,16 @@
 // Results as inputs of other runs: whether a location names their centroids or labels, their metric and columns.
 #pragma once
 
+#include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "app/cli/common_options.h"
+#include "app/cli/terminal.h"
 #include "app/run/progress.h"
 #include "data/format/table_model.h"
+#include "data/io/utf8.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -75,5 +78,14 @@ void take_file_metric(const std::vector<std::string>& points, const OptionSet& s
 /// Warns if the file of these lists names another metric than that of the run, so that different lists are no error.
 void warn_of_truth_metric(const std::string& truth, const OptionSet& set, const CommonOptions& common,
                           Progress& progress);
+
+/// Says that rows of two files were matched by their identifiers, since their order differs.
+/// `read` are data::Labels or data::RowNumbers for the rows of the file `of`.
+template <class Read>
+void say_matched(const Read& read, const std::string& of) {
+  if (read.matched_by.empty()) return;
+  Terminal::instance().say(fmt::format("note: rows of {} are matched with those of {} by the column '{}'",
+                                       visible(read.name), visible(of), visible(read.matched_by)));
+}
 
 }  // namespace kith::app

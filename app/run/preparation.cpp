@@ -17,8 +17,7 @@
 #include "core/runtime/threads.h"
 #include "data/format/column_choice.h"
 #include "data/format/table_model.h"
-#include "data/io/quoted.h"
-#include "data/results/stored_model.h"
+#include "data/io/utf8.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {

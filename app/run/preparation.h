@@ -1,8 +1,10 @@
 // --scale, --column-weights and --pca: preparation of points before any other step, and its parameters in result files.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/cli/common_options.h"
 #include "app/cli/options.h"
@@ -65,5 +67,15 @@ void add_prepare_option(OptionSet& set, CommonOptions& common);
 /// with these options, which does the same. Throws Error(usage) if the points are no text table, Error(data) if no
 /// column can be used.
 void choose_preparation(const std::string& points, const OptionSet& set, CommonOptions& common);
+
+/// A number such as -999 in a column, whose other values are far from it, between these.
+struct FarValue {
+  std::int64_t column = 0;
+  std::string value;
+  double least = 0.0, most = 0.0;
+};
+/// One warning about all of them, if there are any. names: of the columns of the points.
+void warn_of_far_values(const std::string& points, const std::vector<std::string>& names,
+                        const std::vector<FarValue>& found, const CommonOptions& common);
 
 }  // namespace kith::app

@@ -8,10 +8,8 @@
 
 #include "app/cli/common_options.h"
 #include "app/cli/words.h"
-#include "app/run/matched_rows.h"
 #include "app/run/model.h"
 #include "core/kmeans/result.h"
-#include "core/kmeans/start.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {

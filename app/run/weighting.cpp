@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/run/matched_rows.h"
+#include "app/run/model.h"
 #include "app/run/results.h"
 #include "core/error.h"
 #include "data/labels.h"

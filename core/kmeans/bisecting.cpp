@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/kmeans/result.h"
-#include "core/kmeans/start.h"
 
 namespace kith {
 namespace {

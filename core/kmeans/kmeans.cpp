@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "core/kmeans/kmeans_state.h"
 #include "core/kmeans/result.h"
-#include "core/kmeans/start.h"
 #include "core/numbers/distance.h"
 #include "core/numbers/maps.h"
 #include "core/runtime/clock.h"

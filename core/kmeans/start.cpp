@@ -1,12 +1,10 @@
 // The initial centroids of a run.
-#include "core/kmeans/start.h"
+#include "core/kmeans/kmeans.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
-#include <vector>
 
 namespace kith {
 namespace {

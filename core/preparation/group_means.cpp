@@ -1,12 +1,8 @@
 // The range of each column, then the sums of its values, then those of squares of differences from the means.
 #include "core/preparation/group_means.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "core/preparation/column_sums.h"
-#include "core/runtime/threads.h"
 
 namespace kith {
 namespace {

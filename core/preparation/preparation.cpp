@@ -9,7 +9,7 @@
 
 #include "core/numbers/maps.h"
 #include "core/points/weights.h"
-#include "core/preparation/column_sums.h"
+#include "core/preparation/group_means.h"
 #include "core/runtime/threads.h"
 
 namespace kith {

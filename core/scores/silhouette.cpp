@@ -15,7 +15,6 @@
 #include "core/numbers/distance.h"
 #include "core/numbers/fixed_point.h"
 #include "core/runtime/clock.h"
-#include "core/scores/silhouette.h"
 
 namespace kith {
 

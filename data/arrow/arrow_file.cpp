@@ -24,7 +24,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {

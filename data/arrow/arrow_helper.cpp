@@ -25,7 +25,6 @@
 #include "data/io/child_process.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/packed.h"
 
 namespace kith::data {
 namespace {

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cmath>
 #include <iterator>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -19,9 +18,9 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
 #include "data/io/scratch_file.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {

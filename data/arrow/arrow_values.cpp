@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "data/arrow/arrow_source.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {

@@ -17,7 +17,6 @@
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/nearest_name.h"
-#include "data/io/quoted.h"
 #include "data/io/utf8.h"
 
 namespace kith::data {

@@ -18,8 +18,8 @@
 #include "data/format/table_model.h"
 #include "data/io/input_bytes.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
 #include "data/io/scratch_file.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {

@@ -2,8 +2,10 @@
 // and all its datasets, or those that a location names. data/source.cpp is the table of formats.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/format/point_source.h"
@@ -77,5 +79,25 @@ Opened open_text_bytes(InputBytes input, std::int64_t first_line, const ReadOpti
 /// The same of a whole table.
 Opened open_text_table(InputBytes input, const ReadOptions& options);
 Listed list_text(const Location& location, const ReadOptions& options);
+
+/// The root of an HDF5 file, for callers that do not know HDF5: its attributes, and the names of its members.
+struct RootFacts {
+  std::vector<std::pair<std::string, std::string>> texts;                 // attributes with one text
+  std::vector<std::pair<std::string, std::vector<double>>> numbers;       // attributes with numbers
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> wholes;  // the same, as HDF5 converts them
+  std::vector<std::string> members;
+  std::vector<std::string> unreadable;  // attributes that cannot be read, and texts of another form
+
+  /// The text of an attribute, or empty.
+  std::string text(const std::string& attribute) const;
+};
+template <class Archive>
+void each_field(Archive& archive, RootFacts& root) {
+  archive(root.texts, root.numbers, root.wholes, root.members, root.unreadable);
+}
+
+/// Throws Error(data) with the reason if the file cannot be opened; with `verify_results`, also if the root of a result
+/// of kith contradicts its checksum. Runs in another process: see Hdf5Child.
+RootFacts read_root(const std::string& file, bool verify_results = false);
 
 }  // namespace kith::data

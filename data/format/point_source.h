@@ -97,7 +97,7 @@ struct ReadOptions {
   /// Tables only: columns that are shown beside answers. They are not part of the points unless `columns` names them.
   std::string joined = {};
   /// A file with the identifiers of the rows, and perhaps further columns, for formats that have none
-  /// (data/row_texts.h); empty: the file of the points has them.
+  /// (data/row_texts.cpp); empty: the file of the points has them.
   std::string ids = {};
   /// svmlight only: the index of the first column (-1: 0 if that index occurs, else 1), and how many columns there are
   /// at least.

@@ -12,7 +12,7 @@
 #include "data/format/shape.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <mutex>
-#include <utility>
 
 #include "core/error.h"
 #include "data/hdf5/hdf5_file.h"

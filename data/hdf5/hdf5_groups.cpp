@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "data/format/formats.h"
@@ -19,7 +18,7 @@
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {

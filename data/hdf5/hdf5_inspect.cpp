@@ -14,7 +14,6 @@
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/utf8.h"
 #include "data/io/zstd_bytes.h"

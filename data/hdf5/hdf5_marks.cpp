@@ -12,7 +12,6 @@
 
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
-#include "data/io/quoted.h"
 #include "data/io/utf8.h"
 
 namespace kith::data {

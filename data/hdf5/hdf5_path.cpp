@@ -10,15 +10,15 @@
 #include <set>
 
 #include "data/format/column_choice.h"
+#include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/hdf5/hdf5_checksum.h"
 #include "data/hdf5/hdf5_child.h"
 #include "data/hdf5/hdf5_groups.h"
 #include "data/hdf5/hdf5_inspect.h"
-#include "data/hdf5/hdf5_root.h"
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {

@@ -17,9 +17,7 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
 

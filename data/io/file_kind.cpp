@@ -20,8 +20,8 @@
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/location.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {

@@ -1,7 +1,6 @@
 // Packs results and errors, and throws the errors again.
 #include "data/io/packed.h"
 
-#include <cstdint>
 #include <exception>
 #include <new>
 

@@ -20,8 +20,8 @@
 #include "data/io/input_error.h"
 #include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
 #include "data/io/scratch_file.h"
+#include "data/io/utf8.h"
 #include "data/io/zstd_bytes.h"
 
 namespace kith::data {

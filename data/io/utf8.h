@@ -1,4 +1,4 @@
-// Characters of UTF-8 (RFC 3629), and text in another encoding.
+// Characters of UTF-8 (RFC 3629), text in another encoding, and text from files as messages and tables show it.
 #pragma once
 
 #include <cstddef>
@@ -30,5 +30,16 @@ std::string lower_case(std::string_view text);
 /// The text in UTF-8, which it is, or else as text of Windows-1252, the most common other encoding, which contains
 /// ISO 8859-1.
 std::string utf8_of(std::string_view text);
+
+/// `text` for people to read: control characters, invisible characters, also those that change the direction of text,
+/// and bytes that are not UTF-8 become \n, \x1b, \u202e. A text of more than `most` bytes is cut off, with "..." after
+/// it.
+std::string quoted(std::string_view text, std::size_t most = 200);
+/// The same; without these, a call with a std::string would find std::quoted.
+inline std::string quoted(const std::string& text, std::size_t most = 200) {
+  return quoted(std::string_view(text), most);
+}
+inline std::string quoted(std::string& text, std::size_t most = 200) { return quoted(std::string_view(text), most); }
+inline std::string quoted(const char* text, std::size_t most = 200) { return quoted(std::string_view(text), most); }
 
 }  // namespace kith

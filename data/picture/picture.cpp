@@ -10,7 +10,7 @@
 
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/picture/decoders.h"
 
 namespace kith::data {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "data/io/output_file.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 #include "data/picture/decoders.h"
 
 namespace kith::data {

@@ -2,7 +2,7 @@
 #include "data/results/table_file.h"
 
 #include "core/error.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/results/other_formats.h"
 
 namespace kith::data {

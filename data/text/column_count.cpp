@@ -7,7 +7,6 @@
 #include <cmath>
 #include <utility>
 
-#include "data/text/text_order.h"
 #include "data/text/text_refusal.h"
 #include "data/text/text_units.h"
 #include "data/text/text_values.h"

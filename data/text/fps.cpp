@@ -13,7 +13,6 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/utf8.h"
 

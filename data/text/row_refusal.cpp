@@ -9,7 +9,7 @@
 
 #include "data/format/column_choice.h"
 #include "data/io/input_error.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/text/text_number.h"
 #include "data/text/text_refusal.h"
 #include "data/text/text_words.h"

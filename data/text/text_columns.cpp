@@ -17,11 +17,10 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
 #include "data/io/scratch_file.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 #include "data/text/text_number.h"
-#include "data/text/text_order.h"
 #include "data/text/text_refusal.h"
 #include "data/text/text_units.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "data/format/column_choice.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/text/text_number.h"
 #include "data/text/text_words.h"
 

@@ -1,11 +1,9 @@
 // Compares texts with scales of questionnaires, and reads the numbers that they begin with.
-#include "data/text/text_order.h"
+#include "data/text/text_values.h"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "data/io/utf8.h"

@@ -12,7 +12,7 @@
 
 #include "data/format/column_choice.h"
 #include "data/io/input_error.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/text/number_marks.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"

@@ -1,9 +1,11 @@
-// Dates and words for yes and no, as numbers.
+// Texts as numbers: dates, times, words for yes and no, and texts whose order is known, such as answers of
+// questionnaires.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kith::data {
 
@@ -56,5 +58,16 @@ bool stands_for_no_date(std::string_view text);
 
 /// What parse_yes_no() reads, for messages.
 inline constexpr const char* kYesNoWords = "yes/no, true/false, y/n, t/f, on/off, ja/nein, oui/non, si/no, 1/0";
+
+/// Different texts from the least to the most.
+struct TextOrder {
+  std::vector<std::string> texts = {};  // empty: no order is known
+  /// Whether the order means something. Numbers alone may be codes: 1 = Lyon, 2 = Paris.
+  bool is_sure = false;
+};
+
+/// The order of at least two different texts: answers of one scale (never, often, always), texts that begin with
+/// different numbers (1 = bad, 2, 10 - good), or ranges that do not overlap (<18, 18-24, 65+).
+TextOrder known_order(const std::vector<std::string>& texts);
 
 }  // namespace kith::data

@@ -2,12 +2,10 @@
 //
 // While the device searches a block, threads read the next one into page-locked buffers, and the link sends it. A pass
 // takes as long as the slower of both, and the first block's reading or the last block's search.
-#include "kernels/cuda/block_search.h"
+#include "kernels/cuda/points.h"
 
 #include <algorithm>
-#include <memory>
 
-#include "kernels/cuda/points.h"
 #include "kernels/cuda/runtime/device_use.h"
 
 namespace kith::cuda {

@@ -5,7 +5,6 @@
 
 #include "core/neighbors/neighbors.h"
 #include "kernels/cuda/assign/shard_exchange.h"
-#include "kernels/cuda/block_search.h"
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/device/tile.h"
 #include "kernels/cuda/operations.h"

@@ -8,7 +8,6 @@
 #include "core/kmeans/kmeans.h"
 #include "core/kmeans/result.h"
 #include "core/kmeans/seeding.h"
-#include "core/kmeans/start.h"
 #include "tests/support/cases.h"
 #include "tests/support/catch.h"
 #include "tests/support/kmeans_runs.h"

@@ -2,7 +2,7 @@
 #include <ctime>
 
 #include "data/format/formats.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/source.h"
 #include "data/text/text_head.h"
 #include "data/text/text_record.h"

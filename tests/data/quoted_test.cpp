@@ -1,5 +1,5 @@
 // Text from files in messages: what a terminal would obey is escaped, and what people write is not.
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 
 #include "tests/support/catch.h"
 

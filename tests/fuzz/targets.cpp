@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -17,7 +16,7 @@
 #include "core/error.h"
 #include "data/format/column_choice.h"
 #include "data/io/memory_limit.h"
-#include "data/io/quoted.h"
+#include "data/io/utf8.h"
 #include "data/labels.h"
 #include "data/picture/picture.h"
 #include "data/source.h"

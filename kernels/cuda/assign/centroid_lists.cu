@@ -9,7 +9,6 @@
 
 #include "core/kmeans/bounds.h"
 #include "kernels/cuda/assign/update_sums.h"
-#include "kernels/cuda/device/reduce.h"
 
 namespace kith::cuda {
 namespace {

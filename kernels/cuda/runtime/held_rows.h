@@ -133,7 +133,7 @@ struct HeldRows {
   Buffer<T> gathered;                           // a few rows of a block; only where blocks are sent
   std::int64_t block_rows = 0;
   std::int64_t working_bytes = 0;  // of device memory that the operations should have
-  bool unread = false;  // nothing is on the device: each search reads the rows, block by block (block_search.h)
+  bool unread = false;  // nothing is on the device: each search reads the rows, block by block (block_search.cpp)
 
   Buffer<double> weight;        // (n); empty: every row weighs 1
   Buffer<std::int32_t> label;   // (n) -1 before the first assignment

@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/error.h"
 #include "kernels/cuda/runtime/injected_fault.h"
 #include "kernels/cuda/runtime/staging.h"
 

@@ -1,7 +1,6 @@
 // Sends blocks of rows ahead of their use. The link is the limit: n d values per pass, 50 GB/s with PCIe 5.
 #include "kernels/cuda/runtime/sent_blocks.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace kith::cuda {

@@ -4,7 +4,6 @@
 // cache. Waking threads takes as long as copying a megabyte, so they are woken once for an upload.
 #include "kernels/cuda/runtime/staging.h"
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>

@@ -7,12 +7,9 @@
 #include "kernels/cuda/screen/float32_screen.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "kernels/cuda/device/definition.h"
-#include "kernels/cuda/device/reduce.h"
-#include "kernels/cuda/device/tile.h"
 
 namespace kith::cuda {
 namespace {

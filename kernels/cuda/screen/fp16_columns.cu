@@ -2,7 +2,6 @@
 #include "kernels/cuda/screen/fp16_columns.h"
 
 #include <cmath>
-#include <limits>
 
 #include "kernels/cuda/device/reduce.h"
 

@@ -17,8 +17,6 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/cuda/device/reduce.h"
-
 namespace kith::cuda {
 namespace {
 

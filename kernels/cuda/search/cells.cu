@@ -3,12 +3,9 @@
 #include "kernels/cuda/search/cells.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <span>
 
-#include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/prepare.h"
 #include "kernels/cuda/search/row_sample.h"
 #include "kernels/cuda/search/sort.h"

@@ -8,7 +8,6 @@
 // only in groups whose minimum is within the limit. A selection reads 4 / 64 bytes per score four times.
 #include "kernels/cuda/search/float32_scores.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "kernels/cuda/device/definition.h"

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "kernels/cuda/device/definition.h"
 #include "kernels/cuda/device/select.h"

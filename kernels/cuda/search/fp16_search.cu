@@ -10,13 +10,10 @@
 // nearest of the others.
 #include "kernels/cuda/search/fp16_search.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "kernels/cuda/choice/search.h"
-#include "kernels/cuda/search/fp16_operands.h"
 #include "kernels/cuda/search/search_epilogues.h"
-#include "kernels/cuda/search/tree.h"
 
 namespace kith::cuda {
 namespace {

@@ -2,7 +2,7 @@
 //
 // A sample tells: the share of the rows whose distances or boxes a query computes in a tree over some rows is an upper
 // estimate of the share in the whole tree, whose leaves are smaller.
-#include "kernels/cuda/search/method.h"
+#include "kernels/cuda/search/operations.h"
 
 #include <algorithm>
 #include <cmath>

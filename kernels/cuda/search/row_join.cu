@@ -4,7 +4,7 @@
 //
 // On several devices each copies the rows of the others, over the links between devices or through the host, prepares
 // them, and finds the lists of its own rows among all.
-#include "kernels/cuda/search/row_join.h"
+#include "kernels/cuda/search/operations.h"
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +18,6 @@
 #include "kernels/cuda/screen/prepare.h"
 #include "kernels/cuda/search/cells.h"
 #include "kernels/cuda/search/fp16_search.h"
-#include "kernels/cuda/search/method.h"
 #include "kernels/cuda/search/operations.h"
 #include "kernels/cuda/search/row_sample.h"
 

@@ -25,7 +25,6 @@
 #include "kernels/cuda/search/fp16_search.h"
 #include "kernels/cuda/search/join_operands.h"
 #include "kernels/cuda/search/operations.h"
-#include "kernels/cuda/search/row_join.h"
 #include "kernels/cuda/search/search_epilogues.h"
 
 namespace kith::cuda {
