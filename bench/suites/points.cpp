@@ -165,8 +165,7 @@ Matrix<double> BenchPoints::queries(std::int64_t count) const {
   } else {
     for (std::int64_t q = 0; q < count; ++q) {
       const std::span<const float> row = values().row(q % values().rows);
-      std::transform(row.begin(), row.end(), drawn.row(q).begin(),
-                     [&](float v) { return run_.bytes() ? v : v * 1.001F; });
+      std::ranges::transform(row, drawn.row(q).begin(), [&](float v) { return run_.bytes() ? v : v * 1.001F; });
     }
   }
   Matrix<double> queries(drawn.rows(), drawn.columns());
@@ -208,7 +207,9 @@ std::string check_labels(MatrixView<const float> points, MatrixView<const double
 
 std::string check_neighbors(MatrixView<const float> base, const Queries& queries, const NeighborLists& lists,
                             Threads& threads) {
-  const double each = static_cast<double>(base.rows) * static_cast<double>(base.columns);
+  // The definition of few columns takes as long as that of all its lanes.
+  const double each =
+      static_cast<double>(base.rows) * static_cast<double>(std::max<std::int64_t>(base.columns, kLanes));
   const std::int64_t in_lists = lists.index.rows(), k = lists.index.columns();
   const std::int64_t count =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(kCheckedValues / each), 1, std::min(in_lists, kSample));
@@ -216,6 +217,7 @@ std::string check_neighbors(MatrixView<const float> base, const Queries& queries
   threads.run(count, [&](std::int64_t task, int) {
     const std::int64_t q = task * (in_lists / count);
     std::vector<std::pair<double, std::int64_t>> all;
+    all.reserve(static_cast<std::size_t>(base.rows));
     for (std::int64_t i = 0; i < base.rows; ++i) {
       if (queries.excluded_row >= 0 && i == queries.excluded_row + q) continue;
       all.emplace_back(distance_by(queries.measure, base.row(i).data(), queries.values.row(q).data(), base.columns), i);
