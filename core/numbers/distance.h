@@ -13,7 +13,8 @@
 namespace kith {
 
 /// The quantity D that is minimised. Inner products are negated. The last two are of rows of bits.
-enum class Measure { squared_euclidean, inner_product, manhattan, chebyshev, hamming, jaccard };
+/// `last`: where functions choose by the measure, the compiler says that a new one needs a choice of its own.
+enum class Measure { squared_euclidean, inner_product, manhattan, chebyshev, hamming, jaccard, last = jaccard };
 constexpr bool is_of_bits(Measure measure) { return measure == Measure::hamming || measure == Measure::jaccard; }
 
 /// The most bits of a row. Two different fractions whose denominators are no larger differ by 2^-52 or more, so they
@@ -82,6 +83,7 @@ inline double packed_bit_distance(Measure measure, const A* x, const B* c, std::
 /// D of two rows of d columns by any measure, in the same lanes. docs/contract.md, section 2.
 template <class A, class B>
 inline double distance_by(Measure measure, const A* x, const B* c, std::int64_t d) {
+  static_assert(Measure::last == Measure::jaccard, "compute the new measure here");
   if (measure == Measure::squared_euclidean) return squared_distance(x, c, d);
   if (is_of_bits(measure)) return packed_bit_distance(measure, x, c, d);
   double lane[kLanes] = {};

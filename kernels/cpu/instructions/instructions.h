@@ -94,7 +94,7 @@ struct TileError {
   float constant = 0.0F, linear = 0.0F, quadratic = 0.0F, per_residual = 0.0F;
 };
 
-/// The best scores of a panel's rows so far, NEGATED (products less half squared norms), so that larger is nearer. The
+/// The best scores of a panel's rows so far, negated (products less half squared norms), so that larger is nearer. The
 /// true score of a column is within `error` of its score; bounds include that error.
 struct BestScores {
   float* block_best;    // [column block][lane] upper bound of its best, with the column in the lowest four bits
@@ -177,6 +177,7 @@ struct RowKernels {
   void (*add_magnitudes)(const T* values, std::int64_t count, GridView grid, const MagnitudeView& magnitudes);
 
   Distance distance_by(Measure measure) const {
+    static_assert(Measure::last == Measure::jaccard, "choose the kernel of the new measure here");
     if (measure == Measure::inner_product) return inner_product;
     if (measure == Measure::manhattan) return manhattan;
     return measure == Measure::chebyshev ? chebyshev : distance;
@@ -396,6 +397,7 @@ struct TreeKernels {
     Search euclidean[kTreeMaxColumns + 1];  // [columns]; [0]: any number of columns
     Search manhattan, chebyshev;
     Search of(Measure measure, std::int64_t columns) const {
+      static_assert(Measure::last == Measure::jaccard, "choose the search of the new measure here");
       if (measure == Measure::manhattan) return manhattan;
       if (measure == Measure::chebyshev) return chebyshev;
       return euclidean[columns <= kTreeMaxColumns ? columns : 0];
