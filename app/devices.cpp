@@ -74,8 +74,7 @@ std::vector<std::string> usable_instructions() {
 
 /// The GPUs that can be used.
 int count_gpus(const std::vector<DeviceEntry>& all) {
-  return static_cast<int>(
-      std::count_if(all.begin(), all.end(), [](const DeviceEntry& entry) { return entry.has_own_memory; }));
+  return static_cast<int>(std::ranges::count_if(all, [](const DeviceEntry& entry) { return entry.has_own_memory; }));
 }
 
 std::string as_text(const std::vector<DeviceEntry>& all) {

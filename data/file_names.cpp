@@ -62,8 +62,7 @@ bool is_no_data(const std::string& name) {
   constexpr const char* kEndings[] = {".crc",        ".tmp",        ".temp", ".part", ".partial",
                                       ".crdownload", ".inprogress", ".lock", ".swp",  "~"};
   return name.front() == '.' || name.front() == '_' ||
-         std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&name](const char* ending) { return name.ends_with(ending); });
+         std::ranges::any_of(kEndings, [&name](const char* ending) { return name.ends_with(ending); });
 }
 
 /// Adds the files of a folder and of its folders.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -24,6 +23,7 @@
 #include "data/hdf5/hdf5_texts.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/numbers.h"
 #include "data/io/utf8.h"
 #include "data/text/number_marks.h"
 #include "data/text/text_columns.h"
@@ -85,16 +85,10 @@ class LabelEncoder {
   std::vector<Value> values_;
 };
 
-/// Whether the whole text is an integer.
-bool to_number(const std::string& text, std::int64_t& number) {
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return problem == std::errc() && stop == text.data() + text.size();
-}
-
 /// Numbers come before other texts, and "9" before "10".
 bool is_before(const std::string& a, const std::string& b) {
   std::int64_t x = 0, y = 0;
-  const bool a_number = to_number(a, x), b_number = to_number(b, y);
+  const bool a_number = read_number(a, x), b_number = read_number(b, y);
   if (a_number && b_number && x != y) return x < y;
   return a_number != b_number ? a_number : a < b;
 }
@@ -113,8 +107,7 @@ void unify_whole_numbers(std::vector<std::string>& texts) {
                           text.find_first_not_of('0', end + 1) == text.npos && (text[first] != '0' || end == first + 1);
     return is_whole ? std::string_view(text).substr(0, end) : std::string_view();
   };
-  if (!std::all_of(texts.begin(), texts.end(), [&](const auto& text) { return text.empty() || !whole(text).empty(); }))
-    return;
+  if (!std::ranges::all_of(texts, [&](const auto& text) { return text.empty() || !whole(text).empty(); })) return;
   for (std::string& text : texts) text.resize(whole(text).size());
 }
 
@@ -210,7 +203,7 @@ Labels labels_of_numbers(const Location& location) {
 }
 
 /// A vector of texts or numbers, or a field of records, which holds numbers.
-Labels labels_of_dataset(const std::string& file, const std::string& path, const std::string& field = "") {
+Labels labels_of_dataset(const std::string& file, const std::string& path, const std::string& field) {
   const std::string name = fmt::format("{}:{}", file, path);
   if (!field.empty()) return labels_of_numbers({file, fmt::format("{}/{}", path, field)});
   const auto child = Hdf5Child::of(file);
@@ -246,7 +239,7 @@ void name_codes(Labels& labels, const std::vector<std::string>& categories, bool
   std::vector<std::int32_t> places;
   for (const std::string& value : labels.values) {
     std::int64_t code = -1;
-    const bool is_code = to_number(value, code);
+    const bool is_code = read_number(value, code);
     const std::int64_t place = code - (from_one ? 1 : 0);
     places.push_back(place < 0 ? kNone : static_cast<std::int32_t>(names.size()));
     if (is_code && place < std::ssize(categories)) {

@@ -341,9 +341,7 @@ bool HeldPoints::is_wide() const { return class_of(state_->data.held().view) == 
 
 std::string HeldPoints::default_init(std::int64_t clusters) const {
   const Init init = kith::default_init(rows(), columns(), clusters);
-  return std::find_if(std::begin(kStartRules), std::end(kStartRules),
-                      [init](const auto& rule) { return rule.second == init; })
-      ->first;
+  return std::ranges::find_if(kStartRules, [init](const auto& rule) { return rule.second == init; })->first;
 }
 
 ClusterResult HeldPoints::cluster(std::int64_t clusters, const ClusterOptions& options) const {

@@ -7,9 +7,7 @@ namespace kith {
 
 Metric metric_named(const std::string& name, bool means) {
   std::vector<std::string> known;
-  for (const Metric metric :
-       {Metric::euclidean, Metric::cosine, Metric::correlation, Metric::inner_product, Metric::manhattan,
-        Metric::chebyshev, Metric::hamming, Metric::jaccard, Metric::haversine}) {
+  for (const Metric metric : kMetrics) {
     if (means && !has_means(metric)) continue;
     if (name == name_of(metric)) return metric;
     known.emplace_back(name_of(metric));

@@ -47,9 +47,7 @@ struct Cell {
   std::int64_t rows = 0;
   std::map<std::int64_t, std::int64_t> clusters;
   std::int64_t majority() const {  // the cluster with most rows; ties: the lower number
-    return std::max_element(clusters.begin(), clusters.end(),
-                            [](const auto& a, const auto& b) { return a.second < b.second; })
-        ->first;
+    return std::ranges::max_element(clusters, [](const auto& a, const auto& b) { return a.second < b.second; })->first;
   }
 };
 
@@ -66,8 +64,7 @@ std::int64_t draw_cells(Canvas& canvas, const Plane& plane, const Scale& x, cons
     ++cell.rows;
     ++cell.clusters[labels[i]];
   }
-  const auto fullest =
-      std::max_element(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.rows < b.rows; });
+  const auto fullest = std::ranges::max_element(cells, [](const Cell& a, const Cell& b) { return a.rows < b.rows; });
   const double most = std::log1p(static_cast<double>(fullest->rows));
   std::map<std::pair<std::string, int>, std::string> shapes;  // by colour and opacity
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -149,9 +146,8 @@ std::string caption_of(const CentroidMap& map, const std::vector<std::int64_t>& 
   constexpr std::size_t kMaxSentences = 12;
   for (std::size_t i = 0; i < std::min(clusters.size(), kMaxSentences); ++i) {
     const auto row = map.differences.row(clusters[i]);
-    const auto far = *std::max_element(columns.begin(), columns.end(), [&](std::int64_t a, std::int64_t b) {
-      return std::abs(row[a]) < std::abs(row[b]);
-    });
+    const auto far = *std::ranges::max_element(
+        columns, [&](std::int64_t a, std::int64_t b) { return std::abs(row[a]) < std::abs(row[b]); });
     caption += fmt::format("{} {} in {} ({})", i == 0 ? " Each differs most: cluster" : ",", clusters[i],
                            name_in_sentence(map.names[far]), row[far] < 0.0 ? "below" : "above");
   }

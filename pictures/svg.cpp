@@ -195,9 +195,9 @@ void Canvas::text(Point at, const std::string& text, std::string_view classes) {
                          with_class(classes), escaped(text));
 }
 
-void Canvas::vertical_text(Point at, const std::string& text, std::string_view classes) {
-  shapes_ += fmt::format("<text transform=\"translate({} {}) rotate(-90)\"{}>{}</text>\n", coordinate(at.x),
-                         coordinate(at.y), with_class(classes), escaped(text));
+void Canvas::vertical_text(Point at, const std::string& text) {
+  shapes_ += fmt::format("<text transform=\"translate({} {}) rotate(-90)\">{}</text>\n", coordinate(at.x),
+                         coordinate(at.y), escaped(text));
 }
 
 void Canvas::swatch(const Box& box, const std::string& color) {

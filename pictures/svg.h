@@ -44,7 +44,7 @@ class Canvas {
   void path(const std::string& data, std::string_view classes);
   void text(Point at, const std::string& text, std::string_view classes = "");
   /// Text that reads upwards.
-  void vertical_text(Point at, const std::string& text, std::string_view classes = "");
+  void vertical_text(Point at, const std::string& text);
   /// A box of this colour, "#1a2b3c", with an outline.
   void swatch(const Box& box, const std::string& color);
   /// address: a data URL. Magnified pixels stay squares, unless `smooth`.

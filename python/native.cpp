@@ -379,8 +379,7 @@ nb::list sweep(nb::object points, std::vector<std::int64_t> clusters, const std:
     nb::dict row;
     call([&] {
       const kith::ClusterResult found = held.held.cluster(k, options);
-      const bool is_comparable =
-          std::count_if(found.counts.begin(), found.counts.end(), [](auto n) { return n > 0; }) > 1;
+      const bool is_comparable = std::ranges::count_if(found.counts, [](auto n) { return n > 0; }) > 1;
       const auto scores = is_comparable && k < held.held.rows() ? held.held.evaluate(found.labels, scoring)
                                                                 : kith::LabelScores{kNone, kNone, kNone, kNone, {}};
       const nb::gil_scoped_acquire python;

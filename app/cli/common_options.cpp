@@ -15,10 +15,6 @@
 namespace kith::app {
 namespace {
 
-constexpr Metric kMetrics[] = {Metric::euclidean, Metric::cosine,      Metric::inner_product,
-                               Metric::manhattan, Metric::chebyshev,   Metric::hamming,
-                               Metric::jaccard,   Metric::correlation, Metric::haversine};
-
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;
   for (const Metric metric : kMetrics) names.emplace_back(name_of(metric));
@@ -295,8 +291,7 @@ std::string named_gpu(const CommonOptions& common) {
 }
 
 Metric metric_named(const std::string& name) {
-  const auto found =
-      std::find_if(std::begin(kMetrics), std::end(kMetrics), [&](Metric metric) { return name == name_of(metric); });
+  const auto found = std::ranges::find_if(kMetrics, [&](Metric metric) { return name == name_of(metric); });
   return found == std::end(kMetrics) ? Metric::euclidean : *found;
 }
 

@@ -263,6 +263,10 @@ std::string hang(std::string_view lead, const std::vector<std::string>& lines) {
   return out;
 }
 
+std::string named_text(const std::string& name, std::string_view text, std::size_t width) {
+  return hang(fmt::format("{:<{}}", name, kNameWidth), wrap(text, width - kNameWidth));
+}
+
 std::string lay_out_message(std::string_view lead, const std::string& message, std::size_t width) {
   const std::string_view program = "kith: ";  // the further lines are indented by its width
   const auto narrower = [width](std::size_t by) { return width == std::string::npos ? width : width - by; };

@@ -28,6 +28,9 @@ std::string lay_out_command(std::string_view command, std::size_t width);
 
 /// `lead` followed by `lines`, each ended by a line feed; the lines after the first are indented to the end of `lead`.
 std::string hang(std::string_view lead, const std::vector<std::string>& lines);
+/// What a run says of one of its facts: its name, and behind it the text in lines of `width`.
+inline constexpr std::size_t kNameWidth = 11;
+std::string named_text(const std::string& name, std::string_view text, std::size_t width);
 
 /// A message behind `lead` ("kith: "), ended by a line feed. A command at its end, as in "...; continue with: kith
 /// resume run.kith", has lines of its own, to be copied.

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <string_view>
 
 #include "app/cli/common_options.h"
 #include "app/cli/option_state.h"

@@ -86,8 +86,7 @@ OptionEntry& OptionSet::State::add_valued(const Option& option, const std::strin
 }
 
 OptionEntry* OptionSet::State::find(const std::string& name) {
-  const auto found =
-      std::find_if(entries.begin(), entries.end(), [&](const OptionEntry& entry) { return entry.long_name == name; });
+  const auto found = std::ranges::find_if(entries, [&](const OptionEntry& entry) { return entry.long_name == name; });
   return found == entries.end() ? nullptr : &*found;
 }
 
@@ -268,8 +267,7 @@ void OptionSet::State::check() const {
   for (const OptionEntry& entry : entries) {
     if (!entry.is_changed()) continue;
     for (const char* other : entry.option.excludes) {
-      const auto excluded =
-          std::find_if(entries.begin(), entries.end(), [other](const OptionEntry& e) { return e.is_named(other); });
+      const auto excluded = std::ranges::find_if(entries, [other](const OptionEntry& e) { return e.is_named(other); });
       if (excluded == entries.end() || !excluded->is_changed()) continue;
       refuse_usage(fmt::format("{} cannot be combined with {}; leave one of them out", entry.long_name, other));
     }

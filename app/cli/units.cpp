@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "core/error.h"
+#include "data/io/numbers.h"
 #include "data/io/utf8.h"
 
 namespace kith::app {
@@ -22,38 +22,24 @@ void refuse_value(const std::string& where, const std::string& expected, const s
 
 namespace {
 
-template <class T>
-bool read_whole(const std::string& text, T& value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  return failure == std::errc() && stop == end;
+using UnitName = std::pair<const char*, double>;
+
+/// The number before the unit, and what one of that unit is worth. Nothing for a number with an exponent, and for other
+/// units.
+std::optional<std::pair<double, double>> number_with_unit(const std::string& text, std::span<const UnitName> units) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string name = text.substr(std::min(text.find_first_not_of(' ', digits), text.size()));
+  const auto unit = std::ranges::find_if(units, [&](const UnitName& known) { return name == known.first; });
+  double value = 0.0;
+  if (unit == units.end() || !data::read_number(text.substr(0, digits), value)) return std::nullopt;
+  return std::pair(value, unit->second);
 }
-
-struct SizeUnit {
-  const char* name;  // lower case
-  double bytes;
-};
-
-constexpr std::array<SizeUnit, 14> kUnits{{{"", 1.0},
-                                           {"b", 1.0},
-                                           {"k", 1e3},
-                                           {"kb", 1e3},
-                                           {"m", 1e6},
-                                           {"mb", 1e6},
-                                           {"g", 1e9},
-                                           {"gb", 1e9},
-                                           {"t", 1e12},
-                                           {"tb", 1e12},
-                                           {"kib", 0x1p10},
-                                           {"mib", 0x1p20},
-                                           {"gib", 0x1p30},
-                                           {"tib", 0x1p40}}};
 
 }  // namespace
 
 std::int64_t parse_integer(const std::string& text, const std::string& where, Range range) {
   std::int64_t value = 0;
-  if (!read_whole(text, value) || value < range.lowest || value > range.highest) {
+  if (!data::read_number(text, value) || value < range.lowest || value > range.highest) {
     refuse_value(where, fmt::format("a whole number from {} to {}", range.lowest, range.highest), text);
   }
   return value;
@@ -61,7 +47,7 @@ std::int64_t parse_integer(const std::string& text, const std::string& where, Ra
 
 std::uint64_t parse_seed(const std::string& text, const std::string& where) {
   std::uint64_t value = 0;
-  if (!read_whole(text, value)) {
+  if (!data::read_number(text, value)) {
     refuse_value(where, fmt::format("a whole number from 0 to {}", std::numeric_limits<std::uint64_t>::max()), text);
   }
   return value;
@@ -69,7 +55,8 @@ std::uint64_t parse_seed(const std::string& text, const std::string& where) {
 
 double parse_number(const std::string& text, const std::string& where) {
   double value = 0.0;
-  if (!read_whole(text, value) || !std::isfinite(value)) refuse_value(where, "a number such as 0.5 or 1e-4", text);
+  if (!data::read_number(text, value) || !std::isfinite(value))
+    refuse_value(where, "a number such as 0.5 or 1e-4", text);
   return value;
 }
 
@@ -77,31 +64,21 @@ std::int64_t parse_size(const std::string& text, const std::string& where) {
   const std::string expected =
       "a size such as 4GB, 512MiB or 1000000 (bytes): a number without an exponent in B, kB, MB, GB, TB, KiB, MiB, GiB "
       "or TiB, from 1 byte to below 4194304TiB";
-  std::size_t digits = text.find_first_not_of("0123456789.");
-  if (digits == std::string::npos) digits = text.size();
-  double value = 0.0;
-  if (!read_whole(text.substr(0, digits), value)) refuse_value(where, expected, text);
-  std::string name = text.substr(digits);
-  name.erase(0, name.find_first_not_of(' '));
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto unit = std::find_if(kUnits.begin(), kUnits.end(), [&](const SizeUnit& u) { return name == u.name; });
-  if (unit == kUnits.end()) refuse_value(where, expected, text);
-  const double bytes = std::floor(value * unit->bytes);
+  constexpr UnitName kUnits[] = {{"", 1.0},       {"b", 1.0},      {"k", 1e3},      {"kb", 1e3},    {"m", 1e6},
+                                 {"mb", 1e6},     {"g", 1e9},      {"gb", 1e9},     {"t", 1e12},    {"tb", 1e12},
+                                 {"kib", 0x1p10}, {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}};
+  const auto found = number_with_unit(lower_case(text), kUnits);
+  const double bytes = found ? std::floor(found->first * found->second) : 0.0;
   if (bytes < 1.0 || bytes >= 0x1p62) refuse_value(where, expected, text);
   return static_cast<std::int64_t>(bytes);
 }
 
 double parse_seconds(const std::string& text, const std::string& where) {
-  constexpr std::array<std::pair<const char*, double>, 7> kTimes{
-      {{"", 1.0}, {"s", 1.0}, {"ms", 1e-3}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}}};
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::string name = text.substr(std::min(text.find_first_not_of(' ', digits), text.size()));
-  const auto unit = std::find_if(kTimes.begin(), kTimes.end(), [&](const auto& time) { return name == time.first; });
-  double value = 0.0;
-  if (unit == kTimes.end() || !read_whole(text.substr(0, digits), value) || !(value < 1e9)) {
-    refuse_value(where, "a time such as 2h, 30min or 45s", text);
-  }
-  return value * unit->second;
+  constexpr UnitName kTimes[] = {{"", 1.0},     {"s", 1.0},    {"ms", 1e-3},  {"m", 60.0},
+                                 {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}};
+  const auto found = number_with_unit(text, kTimes);
+  if (!found || !(found->first < 1e9)) refuse_value(where, "a time such as 2h, 30min or 45s", text);
+  return found->first * found->second;
 }
 
 bool parse_switch(const std::string& text, const std::string& where) {

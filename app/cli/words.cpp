@@ -110,9 +110,8 @@ bool is_among(const std::string& word, const char* words) {
 }
 
 std::string plain(const std::string& typed) {
-  std::string word = typed.substr(std::min(typed.find_first_not_of('-'), typed.size()));
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return c == '_' ? '-' : static_cast<char>(std::tolower(c)); });
+  std::string word = lower_case(typed.substr(std::min(typed.find_first_not_of('-'), typed.size())));
+  std::ranges::replace(word, '_', '-');
   return word;
 }
 

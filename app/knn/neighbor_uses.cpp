@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <numeric>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "app/run/model.h"
 #include "core/neighbors/list_scores.h"
 #include "core/scores/agreement.h"
+#include "data/io/numbers.h"
 #include "data/results/other_formats.h"
 
 namespace kith::app {
@@ -26,8 +26,7 @@ std::optional<std::vector<std::int32_t>> whole_numbers(const data::Labels& label
   std::vector<std::int32_t> values;
   for (const std::string& text : labels.values) {
     std::int32_t& value = values.emplace_back();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+    if (!data::read_number(text, value) || value < 0) return std::nullopt;
   }
   return values;
 }
@@ -69,9 +68,8 @@ std::string show_classes(const ClassificationReport& report, std::size_t width) 
   const std::size_t classes = order.size();
   const bool are_many = classes > kMostClasses;
   if (are_many) {
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return report.scores.classes[a].f1 < report.scores.classes[b].f1;
-    });
+    std::ranges::stable_sort(
+        order, [&](std::size_t a, std::size_t b) { return report.scores.classes[a].f1 < report.scores.classes[b].f1; });
     order.resize(kListed);
   }
   TextTable table{{Align::left, Align::right, Align::right, Align::right, Align::right},

@@ -46,11 +46,8 @@ std::string Plan::show_memory() const {
 }
 
 std::string as_text(const Plan& plan, std::size_t width) {
-  constexpr std::size_t kNameWidth = 11;
   std::string out;
-  const auto line = [&](const char* name, const std::string& value) {
-    out += hang(fmt::format("{:<{}}", name, kNameWidth), wrap(value, width - kNameWidth));
-  };
+  const auto line = [&](const char* name, const std::string& value) { out += named_text(name, value, width); };
   const auto table = [&](TextTable cells) {
     cells.indent = kNameWidth;
     out += lay_out(cells, width);

@@ -45,6 +45,12 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return std::filesystem::weakly_canonical(std::filesystem::absolute(file), failure).parent_path();
 }
 
+/// The file of this name in a folder, or the place itself, if that is a file.
+std::filesystem::path in_place(const std::filesystem::path& place, const std::filesystem::path& name) {
+  std::error_code failure;
+  return std::filesystem::is_directory(place, failure) ? place / name : place;
+}
+
 /// The files that may be the input `name` of a result: beside it, unless that is a link to another folder, and in or
 /// among `places`.
 std::vector<std::string> files_named(const std::string& name, const std::string& result,
@@ -54,9 +60,7 @@ std::vector<std::string> files_named(const std::string& name, const std::string&
   const std::filesystem::path home = std::filesystem::weakly_canonical(beside.parent_path());
   if (!is_missing(beside.string()) && folder_of(beside) == home) files.push_back(beside.string());
   for (const std::filesystem::path place : places) {
-    std::error_code failure;
-    const bool is_folder = std::filesystem::is_directory(place, failure);
-    const std::filesystem::path file = is_folder ? place / name : place;
+    const std::filesystem::path file = in_place(place, name);
     if (file.filename() == name && !is_missing(file.string())) files.push_back(file.string());
   }
   return files;
@@ -94,11 +98,9 @@ std::string why_set_is_stale(const StoredSet& set, const std::string& result, st
     const std::filesystem::path name = data::parse_location(set.names[i]).file;
     bool any = false, same = false;
     for (const std::filesystem::path place : places) {
-      std::error_code failure;
-      const bool is_folder = std::filesystem::is_directory(place, failure);
-      const std::filesystem::path file = is_folder ? place / name : place;
+      const std::filesystem::path file = in_place(place, name);
       // No link, and no "..", leads out of the place.
-      const bool is_within = !is_folder || folder_of(file) == (folder_of(place / "x") / name).parent_path();
+      const bool is_within = file == place || folder_of(file) == (folder_of(place / "x") / name).parent_path();
       if (is_missing(file.string()) || !is_within || file.filename() != name.filename()) continue;
       any = true;
       data::InputMark mark = data::mark_of(file.string());

@@ -121,11 +121,7 @@ namespace {
 
 /// A line of what the run does, "columns    12 for --columns numeric".
 void say_line(const char* name, const std::string& text) {
-  constexpr std::size_t kNameWidth = 11;
-  std::string line =
-      hang(fmt::format("{:<{}}", name, kNameWidth), wrap(visible(text), prose_width(Stream::error) - kNameWidth));
-  line.pop_back();  // the terminal ends the line
-  Terminal::instance().say(line);
+  Terminal::instance().say(named_text(name, visible(text), prose_width(Stream::error)));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "app/run/model.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
@@ -80,10 +79,8 @@ std::optional<FileMetric> metric_of_file(const std::string& location) {
   } catch (const Error&) {  // who opens the points says what is wrong with the file
     return std::nullopt;
   }
-  std::string name = distance;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto known = std::find_if(std::begin(kDistances), std::end(kDistances),
-                                  [&](const auto& entry) { return name == entry.first; });
+  const std::string name = lower_case(distance);
+  const auto known = std::ranges::find_if(kDistances, [&](const auto& entry) { return name == entry.first; });
   return known == std::end(kDistances) ? std::nullopt : std::optional(FileMetric{location, distance, known->second});
 }
 
@@ -153,9 +150,8 @@ void check_encode(const data::TableModel& model, const std::string& given, const
   for (const data::EncodeRule& rule : options.encode) {
     const std::string kind = data::kind_of(rule.how);
     const auto has_kind = [&](const data::ColumnModel& column) { return kind == data::kind_of(column.how); };
-    const auto column = std::find_if(model.columns.begin(), model.columns.end(), [&](const auto& c) {
-      return rule.column == c.name || rule.column == std::to_string(c.number);
-    });
+    const auto column = std::ranges::find_if(
+        model.columns, [&](const auto& c) { return rule.column == c.name || rule.column == std::to_string(c.number); });
     const bool is_all = rule.column.empty();
     const bool agrees = is_all ? rule.how == data::Encode::none || std::ranges::any_of(model.columns, has_kind)
                                : column != model.columns.end() && has_kind(*column);
@@ -316,14 +312,10 @@ void take_file_metric(const std::vector<std::string>& points, const OptionSet& s
                             first->location, first->distance, reason));
   }
   if (common.metric == before) return;
-  constexpr std::size_t kNameWidth = 11;
   const std::string said =
       fmt::format("{}, as {} says (distance {})", common.metric,
                   visible(stored_name(data::parse_location(first->location).file)), visible(first->distance));
-  std::string line =
-      hang(fmt::format("{:<{}}", "metric", kNameWidth), wrap(said, prose_width(Stream::error) - kNameWidth));
-  line.pop_back();  // the terminal ends the line
-  Terminal::instance().say(line);
+  Terminal::instance().say(named_text("metric", said, prose_width(Stream::error)));
 }
 
 void warn_of_truth_metric(const std::string& truth, const OptionSet& set, const CommonOptions& common,

@@ -325,8 +325,7 @@ std::string compared(const Plan& plan, const Report& report) {
   std::string phases;
   double planned = 0.0, measured = 0.0;
   for (const PlannedPhase& phase : plan.phases) {
-    const auto found =
-        std::find_if(report.phases.begin(), report.phases.end(), [&](const Phase& p) { return p.name == phase.name; });
+    const auto found = std::ranges::find_if(report.phases, [&](const Phase& p) { return p.name == phase.name; });
     const double there = phase.name == "iterate" && phase.times > 0
                              ? static_cast<double>(iterations_of(report)) / static_cast<double>(phase.times)
                              : 1.0;

@@ -175,8 +175,7 @@ void compare(ProfileValue& value, const SourceColumn& column, const GroupMeans& 
     return;
   }
   if (value.text.empty()) return;
-  at +=
-      static_cast<std::size_t>(std::find(column.texts.begin(), column.texts.end(), value.text) - column.texts.begin());
+  at += static_cast<std::size_t>(std::ranges::find(column.texts, value.text) - column.texts.begin());
   value.all_share = means.all[at];
   value.difference = value.share - value.all_share;
   value.order = std::abs(in_deviations(value.difference, means.within[at]));
@@ -388,8 +387,7 @@ Profile make_profile(const ProfileRequest& request) {
   for (const std::vector<ProfileValue>& values : profile.clusters) {
     std::vector<std::size_t> order(columns.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return values[a].order > values[b].order; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return values[a].order > values[b].order; });
     profile.order.push_back(std::move(order));
   }
   return profile;

@@ -148,8 +148,6 @@ Json to_array(const std::vector<T>& values) {
   return array;
 }
 
-constexpr std::size_t kNameWidth = 11;
-
 std::string phases_of(const Report& report) {
   constexpr std::int64_t kLeastBytes = 10'000'000;  // the rate of fewer bytes is mostly the time to open a file
   std::string out;
@@ -335,20 +333,15 @@ std::vector<std::string> decision_lines(const std::vector<Decision>& decisions) 
     }
     if (considered.size() > 1) text += fmt::format("; considered: {}", fmt::join(considered, ", "));
     const std::string subject = decision.subject + ": ";
-    std::string line = hang(subject, wrap(visible(text), prose_width(Stream::error) - subject.size()));
-    line.pop_back();  // the terminal ends the line
-    lines.push_back(std::move(line));
+    lines.push_back(hang(subject, wrap(visible(text), prose_width(Stream::error) - subject.size())));
   }
   return lines;
 }
 
 std::string summary(const Report& report, const std::string& next) {
   std::string out;
-  const std::size_t width = prose_width(Stream::error) - kNameWidth;
-  const auto add = [&out](const char* name, const std::vector<std::string>& lines) {
-    out += hang(fmt::format("{:<{}}", name, kNameWidth), lines);
-  };
-  const auto line = [&](const char* name, const std::string& value) { add(name, wrap(value, width)); };
+  const std::size_t width = prose_width(Stream::error);
+  const auto line = [&](const std::string& name, const std::string& value) { out += named_text(name, value, width); };
   if (report.points) line("points", points_of(*report.points));
   if (report.queries) line("queries", points_of(*report.queries));
   if (report.streamed) {
@@ -382,7 +375,7 @@ std::string summary(const Report& report, const std::string& next) {
   }
   if (report.profile && !report.explains) {
     const std::vector<std::string> lines = profile_lines(*report.profile);
-    for (std::size_t c = 0; c < lines.size(); ++c) line(fmt::format("cluster {}", c).c_str(), lines[c]);
+    for (std::size_t c = 0; c < lines.size(); ++c) line(fmt::format("cluster {}", c), lines[c]);
   }
   if (report.inertia) line("inertia", unbreakable(shown_number(*report.inertia)) + explained_by(report));
   if (!report.method.empty()) line("method", report.method);
@@ -410,9 +403,10 @@ std::string summary(const Report& report, const std::string& next) {
   }
   line("time", fmt::format("{} ({})", show_seconds(report.seconds()), phases_of(report)));
   if (!report.output.empty()) line("result", result_of(report));
-  for (const auto& [name, file] : report.beside) line(name.c_str(), visible(file));
-  if (!next.empty()) add("next", wrap_command(visible(next), width));
-  out.pop_back();  // the terminal ends the last line
+  for (const auto& [name, file] : report.beside) line(name, visible(file));
+  if (!next.empty()) {
+    out += hang(fmt::format("{:<{}}", "next", kNameWidth), wrap_command(visible(next), width - kNameWidth));
+  }
   return out;
 }
 

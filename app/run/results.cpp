@@ -10,7 +10,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -456,10 +455,8 @@ nlohmann::ordered_json result_facts(const data::StoredResult& result) {
     all["k"] = counts.size();
     if (!counts.empty()) {
       const auto [smallest, largest] = std::minmax_element(counts.begin(), counts.end());
-      sizes = {{"smallest", *smallest},
-               {"largest", *largest},
-               {"empty", std::count(counts.begin(), counts.end(), 0)},
-               {"counts", counts}};
+      sizes = {
+          {"smallest", *smallest}, {"largest", *largest}, {"empty", std::ranges::count(counts, 0)}, {"counts", counts}};
     }
   } else if (const std::int64_t neighbors = number_in(result.text("command"), "--neighbors").value_or(0);
              neighbors > 0) {

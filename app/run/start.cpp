@@ -95,9 +95,7 @@ bool is_start_rule(const std::string& init) {
 }
 
 std::string name_of_start(Init init) {
-  return std::find_if(std::begin(kStartRules), std::end(kStartRules),
-                      [&](const auto& rule) { return rule.second == init; })
-      ->first;
+  return std::ranges::find_if(kStartRules, [&](const auto& rule) { return rule.second == init; })->first;
 }
 
 std::string default_start(const data::PointSource& points, std::int64_t clusters, Report& report) {

@@ -27,6 +27,10 @@ Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64
   return values;
 }
 
+namespace {
+
+/// Appends the lowest rows not yet chosen, with a warning. For use when every row coincides with a seed or with a given
+/// centroid.
 void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, bool beside_given,
                           Observer& observer) {
   observer.warning(
@@ -39,6 +43,8 @@ void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t cluster
   }
 }
 
+/// A row drawn by draw 0 with probability proportional to its weight: the first row whose inclusive prefix sum of
+/// integer weights exceeds the random number.
 std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
   if (!weights.given()) return random_below(random.seed, random.stream, 0, weights.terms);
   const FixedScale grid = weights.grid();
@@ -52,8 +58,6 @@ std::int64_t draw_by_weight(const Weights& weights, RandomStream random) {
   for (std::int64_t prefix = fixed(weights.rows[0]); prefix <= target; prefix += fixed(weights.rows[row])) ++row;
   return row;
 }
-
-namespace {
 
 /// Sets the kept distances to those from the given centroids and the seeds so far; without any of these, a row drawn
 /// by weight becomes the first seed. Returns the largest.

@@ -64,19 +64,8 @@ std::vector<std::int64_t> farthest_first_traversal(Points& points, const Weights
 /// k distinct row numbers below n in random order (sparse Fisher-Yates shuffle).
 std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t clusters, RandomStream random);
 
-// Building blocks of initialisations.
-
-/// A row drawn by draw 0 with probability proportional to its weight: the first row whose inclusive prefix sum of
-/// integer weights exceeds the random number.
-std::int64_t draw_by_weight(const Weights& weights, RandomStream random);
-
 /// The values (r, d) of rows (r).
 Matrix<double> rows_of_points(const Points& points, const std::vector<std::int64_t>& rows);
-
-/// Appends the lowest rows not yet chosen, with a warning. For use when every row coincides with a seed or with a given
-/// centroid.
-void complete_with_lowest(std::vector<std::int64_t>& seeds, std::int64_t clusters, bool beside_given,
-                          Observer& observer);
 
 // Initial centroids for large k: k-means||, which samples many rows per round and then chooses among them.
 //

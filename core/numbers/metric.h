@@ -19,6 +19,9 @@ namespace kith {
 /// Haversine is of places: the rows are latitude and longitude, and those that are compared are points of the unit
 /// sphere (core/numbers/places.h).
 enum class Metric { euclidean, cosine, inner_product, manhattan, chebyshev, hamming, jaccard, correlation, haversine };
+inline constexpr Metric kMetrics[] = {Metric::euclidean, Metric::cosine,      Metric::inner_product,
+                                      Metric::manhattan, Metric::chebyshev,   Metric::hamming,
+                                      Metric::jaccard,   Metric::correlation, Metric::haversine};
 const char* name_of(Metric metric);
 /// The measure that computes D for a metric, on the rows that the metric makes of those of the file.
 Measure measure_of(Metric metric);

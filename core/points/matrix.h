@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -44,7 +43,7 @@ struct MatrixView {
   }
 };
 
-/// Owned rows in 64-byte aligned memory that is NOT initialised: the threads that fill it touch it first.
+/// Owned rows in 64-byte aligned memory that is not initialised: the threads that fill it touch it first.
 template <class T>
 class Matrix {
  public:

@@ -286,7 +286,7 @@ class Points {
   // Called once, before every other operation: what make_plan() needs, then its result.
   /// Extends the range of each column by these rows.
   virtual void add_range(ColumnRange&) const = 0;
-  /// ADDS the integer sums of each column on the grid of the scales.
+  /// Adds the integer sums of each column on the grid of the scales.
   virtual void add_magnitudes(const ColumnScales&, ColumnMagnitudes&) const = 0;
   /// Makes the points ready. The plan is that of the whole data set.
   virtual void prepare(const DataPlan&) = 0;
@@ -311,16 +311,16 @@ class Points {
 
   // Lloyd's iteration.
 
-  /// Sets the label of every row to the argmin of D over the centroids (ties: lowest index). ADDS to the result.
+  /// Sets the label of every row to the argmin of D over the centroids (ties: lowest index). Adds to the result.
   virtual void assign(const AssignRequest&, Assignment&) { unsupported("assignments"); }
-  /// Sets the kept distance of every row to D to the centroid of its label. ADDS the weighted sums per cluster, in two
+  /// Sets the kept distance of every row to D to the centroid of its label. Adds the weighted sums per cluster, in two
   /// limbs, to inertia (k).
   virtual void measure(const MeasureRequest&, std::span<Limbs> /*inertia*/) { unsupported("inertia"); }
   /// Finds the row nearest to each centroid over all rows, by the labels and distances of the last assign() and
   /// measure(), which must have been to these centroids. Merges into the result. False if these leave too many
   /// candidates: the result may then lack rows, which search() finds (find_nearest_rows() of core/kmeans/result.h).
   virtual bool nearest_rows(const NearestRowsRequest&, NearestRows&) const { return false; }
-  /// ADDS to the sums what changed in the labels since the last call: a row that changed its cluster is subtracted from
+  /// Adds to the sums what changed in the labels since the last call: a row that changed its cluster is subtracted from
   /// the old one and added to the new one. After reset() every labelled row is added.
   virtual void update_sums(ClusterSums&) { unsupported("cluster sums"); }
   /// assign(), then update_sums() and measure() if the request has them.
@@ -364,7 +364,7 @@ class Points {
                          std::span<std::int64_t> /*rows*/) const {
     unsupported("seeding");
   }
-  /// ADDS to totals[t] the sum over rows of to_fixed(min(kept distance, D(x, candidate t))). candidates: (t, d), at
+  /// Adds to totals[t] the sum over rows of to_fixed(min(kept distance, D(x, candidate t))). candidates: (t, d), at
   /// most kMostCandidates. The points keep the candidates for commit_candidate().
   virtual void try_candidates(MatrixView<const double> /*candidates*/, FixedScale, std::span<std::int64_t> /*totals*/) {
     unsupported("seeding");
@@ -390,7 +390,7 @@ class Points {
   virtual void search_radius(const Queries&, RadiusLists&) const { unsupported("radius search"); }
   /// D of every query and every row, none excluded. out: (q, n)
   virtual void all_distances(const Queries&, MatrixView<double> /*out*/) const { unsupported("distances"); }
-  /// ADDS to sums(i, c) the sum over the rows of label c of to_fixed(square root of D(query i, row)). sums: (q, k).
+  /// Adds to sums(i, c) the sum over the rows of label c of to_fixed(square root of D(query i, row)). sums: (q, k).
   /// Rows whose label is not one of 0 .. k - 1 are skipped. Sums that are not wanted may lack terms.
   virtual void cluster_distances(const ClusterDistancesRequest&, MatrixView<std::int64_t> /*sums*/) const {
     unsupported("sums of distances");

@@ -27,9 +27,7 @@ void check_weight(double weight, std::size_t row, const std::string& name) {
 
 /// Throws unless the sums can keep the digits of all weights above 0.
 void check_range(std::span<const double> weights, double smallest, double largest, const std::string& name) {
-  const auto row_of = [&](double weight) {
-    return std::find(weights.begin(), weights.end(), weight) - weights.begin() + 1;
-  };
+  const auto row_of = [&](double weight) { return std::ranges::find(weights, weight) - weights.begin() + 1; };
   if (largest > kLargestWeight || smallest < kSmallestWeight) {
     const double outlier = largest > kLargestWeight ? largest : smallest;
     throw Error(ExitCode::data,

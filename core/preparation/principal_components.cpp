@@ -260,8 +260,7 @@ double total_spread(MatrixView<const double> rows, const std::vector<double>& ce
 
 /// Flips the axis if its entry with the largest magnitude (the first of equal ones) is negative.
 void fix_sign(std::span<double> axis) {
-  const auto largest =
-      std::max_element(axis.begin(), axis.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+  const auto largest = std::ranges::max_element(axis, [](double a, double b) { return std::abs(a) < std::abs(b); });
   if (*largest < 0.0) array(axis) = -array(axis);
 }
 

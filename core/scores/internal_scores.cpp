@@ -62,9 +62,7 @@ std::vector<double> differences(std::span<const double> x, std::span<const doubl
 
 }  // namespace
 
-std::int64_t LabelledClusters::non_empty() const {
-  return std::ssize(counts) - std::count(counts.begin(), counts.end(), 0);
-}
+std::int64_t LabelledClusters::non_empty() const { return std::ssize(counts) - std::ranges::count(counts, 0); }
 
 LabelledClusters labelled_clusters(Points& points, const DataPlan& plan, std::span<const std::int32_t> labels,
                                    std::int64_t clusters) {

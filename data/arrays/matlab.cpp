@@ -19,8 +19,8 @@
 #include "data/format/sparse_rows.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
-#include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
+#include "data/io/numbers.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/utf8.h"
 
@@ -498,9 +498,8 @@ std::vector<DatasetInfo> with_vectors(std::vector<DatasetInfo> all) {
   const auto is_vector = [](const DatasetInfo& info) {
     return info.shape.size() == 2 && std::count(info.shape.begin(), info.shape.end(), 1) > 0;
   };
-  const bool has_matrix = std::any_of(all.begin(), all.end(), [&](const DatasetInfo& info) {
-    return info.shape.size() == 2 && is_number(info.type) && !is_vector(info);
-  });
+  const bool has_matrix = std::ranges::any_of(
+      all, [&](const DatasetInfo& info) { return info.shape.size() == 2 && is_number(info.type) && !is_vector(info); });
   for (DatasetInfo& info : all) {
     if (has_matrix && is_vector(info)) info.shape = {info.shape[0] * info.shape[1]};
   }

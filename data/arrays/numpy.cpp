@@ -325,8 +325,7 @@ class SparseNpz {
     const std::string text = has("format") ? text_of_array(file_, *find(arrays_, "/format")) : "";
     const std::pair<const char*, Format> known[] = {{"csr", Format::csr}, {"csc", Format::csc}, {"coo", Format::coo},
                                                     {"dia", Format::dia}, {"bsr", Format::bsr}, {"gcxs", Format::csr}};
-    const auto* const found =
-        std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return text == k.first; });
+    const auto* const found = std::ranges::find_if(known, [&](const auto& k) { return text == k.first; });
     format_ = found != std::end(known) ? found->second : text.empty() ? names_format() : Format::unknown;
     if (format_ == Format::unknown || format_ == Format::none) {
       refuse_input(file_, fmt::format("expected a sparse matrix in the format csr, csc, coo, bsr or dia, found "

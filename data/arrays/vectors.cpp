@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -19,7 +18,7 @@
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
-#include "data/io/little_endian.h"
+#include "data/io/numbers.h"
 
 namespace kith::data {
 namespace {
@@ -83,10 +82,8 @@ constexpr std::string_view kCrop = ".crop_nb_";
 std::int64_t cropped_rows(const std::string& file) {
   const auto at = file.rfind(kCrop);
   if (at == file.npos) return -1;
-  const char *const begin = file.data() + at + kCrop.size(), *const end = file.data() + file.size();
   std::int64_t rows = 0;
-  const auto [stop, problem] = std::from_chars(begin, end, rows);
-  return problem == std::errc() && stop == end && rows > 0 ? rows : -1;
+  return read_number(std::string_view(file).substr(at + kCrop.size()), rows) && rows > 0 ? rows : -1;
 }
 
 const VectorFormat* format_of_name(std::string file) {

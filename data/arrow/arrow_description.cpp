@@ -1,7 +1,6 @@
 // What the columns of a file are, and which of them name the rows.
 #include <arrow/util/key_value_metadata.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>

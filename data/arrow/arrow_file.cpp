@@ -277,8 +277,7 @@ class IpcFile final : public ArrowFile {
   Reader take_reader(const std::vector<int>& fields) {
     {
       const std::lock_guard lock(mutex_);
-      const auto found =
-          std::find_if(idle_.begin(), idle_.end(), [&](const auto& entry) { return entry.first == fields; });
+      const auto found = std::ranges::find_if(idle_, [&](const auto& entry) { return entry.first == fields; });
       if (found != idle_.end()) {
         Reader reader = std::move(found->second);
         idle_.erase(found);

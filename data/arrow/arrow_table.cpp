@@ -103,9 +103,8 @@ class ArrowSource final : public PointSource {
     std::vector<RecordField> chosen;
     for (const std::int64_t j : choice_.points) chosen.push_back(all[static_cast<std::size_t>(j)]);
     for (const RecordField& column : chosen) names_.push_back(column.name);
-    const bool one_type = std::all_of(chosen.begin(), chosen.end(), [&chosen](const RecordField& column) {
-      return column.element == chosen[0].element;
-    });
+    const bool one_type = std::ranges::all_of(
+        chosen, [&chosen](const RecordField& column) { return column.element == chosen[0].element; });
     type_ = one_type ? name_of(chosen[0].element->number) : "table";
     class_ = class_for(natural_class_of(common_type(chosen).number), options.precision);
     const ArrowRows rows{choice_.points, class_ == ValueClass::f64, missing_, std::max(options.threads, 1)};

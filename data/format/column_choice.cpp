@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
 #include "data/io/nearest_name.h"
+#include "data/io/numbers.h"
 #include "data/io/utf8.h"
 
 namespace kith::data {
@@ -27,10 +27,7 @@ constexpr const char* kNumeric = "numeric";
 /// The index from 0 of a number from 1; nullopt if the text is not a number.
 std::optional<std::int64_t> index_of(std::string_view text) {
   std::int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, number);
-  if (problem != std::errc() || stop != end || number < 0) return std::nullopt;
-  return number - 1;
+  return read_number(text, number) && number >= 0 ? std::optional(number - 1) : std::nullopt;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -304,8 +301,7 @@ ReadOptions with_columns_of_model(ReadOptions options, bool has_names, std::int6
 bool asks_for_numeric(const std::string& columns, const std::vector<std::string>& names) {
   if (columns.find(kNumeric) == columns.npos || std::count(names.begin(), names.end(), kNumeric) > 0) return false;
   const std::vector<ListItem> items = split_list("--columns", columns);
-  return std::any_of(items.begin(), items.end(),
-                     [](const ListItem& item) { return !item.quoted && item.text == kNumeric; });
+  return std::ranges::any_of(items, [](const ListItem& item) { return !item.quoted && item.text == kNumeric; });
 }
 
 void refuse_kept_columns(const ReadOptions& options, const std::string& name) {

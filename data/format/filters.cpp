@@ -111,8 +111,7 @@ std::unique_ptr<PointSource> with_columns(std::unique_ptr<PointSource> source, c
   ReadOptions of_numbers = options;  // joined columns hold texts, which are elsewhere
   of_numbers.joined.clear();
   ColumnChoice choice = choose_columns(of_numbers, names, source->columns(), source->name());
-  const bool are_all =
-      std::ssize(choice.points) == source->columns() && std::is_sorted(choice.points.begin(), choice.points.end());
+  const bool are_all = std::ssize(choice.points) == source->columns() && std::ranges::is_sorted(choice.points);
   if (are_all && !chooses) return source;
   return std::make_unique<ChosenColumns>(std::move(source), std::move(choice.points), given.missing);
 }

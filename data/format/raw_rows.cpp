@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "data/io/input_error.h"
-#include "data/io/little_endian.h"
+#include "data/io/numbers.h"
 
 namespace kith::data {
 namespace {

@@ -210,8 +210,7 @@ std::optional<std::int64_t> head_checksum(hid_t root) {
   if (H5Ovisit2(root, H5_INDEX_NAME, H5_ITER_INC, collect_object, &objects, H5O_INFO_BASIC) < 0) return std::nullopt;
   std::sort(objects.paths.begin(), objects.paths.end());
   for (const std::string& path : objects.paths) add_text(sum, path);
-  std::sort(objects.datasets.begin(), objects.datasets.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(objects.datasets, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [path, dataset] : objects.datasets) {
     if (!dataset) return std::nullopt;
     add_text(sum, fmt::format("{} {} {}", path, fmt::join(extent_of(dataset.get()), "x"),

@@ -14,8 +14,8 @@
 
 #include "data/hdf5/stored_rows.h"
 #include "data/io/input_error.h"
-#include "data/io/little_endian.h"
 #include "data/io/memory_limit.h"
+#include "data/io/numbers.h"
 #include "data/io/zstd_bytes.h"
 
 namespace kith::data {
@@ -159,8 +159,7 @@ std::string ChunkDecoder::invert(const FilterStep& step, std::size_t max_bytes) 
 
 std::string ChunkDecoder::decode(std::span<const FilterStep> steps, std::uint32_t skipped, std::int64_t expected) {
   // A checksum applied before deflate adds to the input of deflate.
-  const auto checksums =
-      std::count_if(steps.begin(), steps.end(), [](const auto& s) { return s.kind == FilterStep::fletcher32; });
+  const auto checksums = std::ranges::count_if(steps, [](const auto& s) { return s.kind == FilterStep::fletcher32; });
   const std::size_t max_bytes =
       static_cast<std::size_t>(expected) + kChecksumBytes * static_cast<std::size_t>(checksums);
   for (std::size_t i = steps.size(); i-- > 0;) {

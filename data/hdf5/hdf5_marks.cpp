@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "data/hdf5/hdf5_path.h"
 #include "data/hdf5/hdf5_texts.h"
+#include "data/io/numbers.h"
 #include "data/io/utf8.h"
 
 namespace kith::data {
@@ -46,8 +46,7 @@ std::optional<Numbers> numbers_of(hid_t dataset, const char* name, std::string& 
   if (kind == H5T_STRING) {
     const std::string text = text_attribute(dataset, name);
     double value = 0.0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return fail(fmt::format("'{}'", quoted(text, 20)));
+    if (!read_number(text, value)) return fail(fmt::format("'{}'", quoted(text, 20)));
     numbers.values = {value};
     numbers.is_float = true;
     numbers.bytes = sizeof value;

@@ -18,8 +18,8 @@
 
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
-#include "data/io/little_endian.h"
 #include "data/io/location.h"
+#include "data/io/numbers.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/utf8.h"
 
@@ -324,8 +324,7 @@ bool has_signature(std::string_view bytes) {
   return std::any_of(std::begin(kSignatures), std::end(kSignatures), [bytes](const Signature& signature) {
     // A text may begin with a word such as ORC. A file of that kind has bytes that no text has.
     const bool is_word = signature.bytes.size() < kLong && signature.bytes[0] != '%' && signature.bytes.back() != '1' &&
-                         std::all_of(signature.bytes.begin(), signature.bytes.end(),
-                                     [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+                         std::ranges::all_of(signature.bytes, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
     return !is_word && bytes.starts_with(signature.bytes);
   });
 }
@@ -381,9 +380,8 @@ std::string ending_without_streams(const std::string& file) {
 std::string unzip_command(const std::string& file) {
   const std::vector<std::string> names = member_names(file);
   const auto is_plain = [](const std::string& name) {
-    return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || "._-/ "sv.find(c) != std::string_view::npos;
-    });
+    return std::ranges::all_of(
+        name, [](unsigned char c) { return std::isalnum(c) != 0 || "._-/ "sv.find(c) != std::string_view::npos; });
   };
   for (const std::string& name : names) {
     const bool is_table = has_ending(name, ".csv") || has_ending(name, ".tsv") || has_ending(name, ".txt") ||

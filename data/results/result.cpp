@@ -374,8 +374,7 @@ void ResultFile::create_vector(const std::string& name, std::int64_t size) {
 template <class T>
 void ResultFile::write_rows(const std::string& name, std::int64_t first_row, MatrixView<const T> values) {
   prepare_hdf5();
-  const auto target =
-      std::find_if(state_->written.begin(), state_->written.end(), [&](const auto& w) { return w.name == name; });
+  const auto target = std::ranges::find_if(state_->written, [&](const auto& w) { return w.name == name; });
   const auto columns_of = [](const Written& w) {
     return w.shape.size() == 2 ? static_cast<std::int64_t>(w.shape[1]) : 1;
   };

@@ -119,9 +119,8 @@ ColumnModel column_of(const ordered_json& object) {
 Preparation stored_parameters(const StoredResult& result, const std::string& scale, std::int64_t components) {
   Preparation parameters;
   const Scaling known[] = {Scaling::none, Scaling::zscore, Scaling::minmax, Scaling::unit};
-  const auto* scaling = std::find_if(std::begin(known), std::end(known), [&scale](Scaling s) {
-    return (scale.empty() ? name_of(Scaling::none) : scale) == name_of(s);
-  });
+  const auto* scaling = std::ranges::find_if(
+      known, [&scale](Scaling s) { return (scale.empty() ? name_of(Scaling::none) : scale) == name_of(s); });
   if (scaling == std::end(known)) {
     throw Error(ExitCode::data, fmt::format("{}: its points were prepared with --scale {}, which this version of kith "
                                             "does not support; use the version that wrote it, {}",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/format/column_choice.h"
+#include "data/io/numbers.h"
 #include "data/io/utf8.h"
 #include "data/text/text_head.h"
 #include "data/text/text_number.h"
@@ -57,7 +58,7 @@ std::vector<std::string_view> take_words(std::string_view& text) {
 bool is_word2vec(std::string_view begin) {
   const std::vector<std::string_view> sizes = take_words(begin), row = take_words(begin);
   std::int64_t words = 0, columns = 0;
-  return sizes.size() == 2 && to_whole_number(sizes[0], words) && to_whole_number(sizes[1], columns) && words > 0 &&
+  return sizes.size() == 2 && read_number(sizes[0], words) && read_number(sizes[1], columns) && words > 0 &&
          columns > 1 && std::ssize(row) == columns + 1;
 }
 

@@ -26,9 +26,7 @@ struct Range {
 /// Numbers that programs write where there is no value, among those of a column.
 class StandIns {
  public:
-  static bool is_one(double value) {
-    return std::find(std::begin(kNumbers), std::end(kNumbers), value) != std::end(kNumbers);
-  }
+  static bool is_one(double value) { return std::ranges::find(kNumbers, value) != std::end(kNumbers); }
   void add(double value) {
     const auto* known = std::find(std::begin(kNumbers), std::end(kNumbers), value);
     if (known == std::end(kNumbers)) return rest_.add(value);

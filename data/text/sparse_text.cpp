@@ -15,6 +15,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/numbers.h"
 #include "data/io/stream_bytes.h"
 #include "data/io/utf8.h"
 #include "data/text/text_number.h"
@@ -146,7 +147,7 @@ class MatrixMarket {
     std::int64_t sizes[3] = {};
     std::string_view rest = line;
     bool good = true;
-    for (int i = 0; i < count; ++i) good = good && to_whole_number(take_word(rest), sizes[i]) && sizes[i] >= 0;
+    for (int i = 0; i < count; ++i) good = good && read_number(take_word(rest), sizes[i]) && sizes[i] >= 0;
     if (!good || !take_word(rest).empty()) {
       lines_.refuse(number, fmt::format("expected {} whole numbers, the sizes of the matrix{}, found '{}'", count,
                                         count == 3 ? " and the number of its entries" : "", quoted(line, 60)));
@@ -176,7 +177,7 @@ class MatrixMarket {
 
   std::int64_t index(std::string_view word, std::int64_t size, std::int64_t number) const {
     std::int64_t index = 0;
-    if (!to_whole_number(word, index) || index < 1 || index > size) {
+    if (!read_number(word, index) || index < 1 || index > size) {
       lines_.refuse(number, fmt::format("expected a row from 1 to {} and a column from 1 to {}, found '{}'", rows_,
                                         columns_, quoted(word, 40)));
     }
@@ -302,7 +303,7 @@ struct Pair {
 
 bool to_pair(std::string_view text, Pair& pair) {
   const std::size_t colon = text.find(':');
-  return colon != text.npos && to_whole_number(text.substr(0, colon), pair.index) && pair.index >= 0 &&
+  return colon != text.npos && read_number(text.substr(0, colon), pair.index) && pair.index >= 0 &&
          to_number(text.substr(colon + 1), pair.value);
 }
 
@@ -432,8 +433,7 @@ bool is_svmlight(const std::string& file) {
   if (looks_like_svmlight(begin, std::ssize(begin) < kSampleBytes)) return true;
   constexpr const char* kEndings[] = {".svm",     ".libsvm",     ".svmlight",    ".svm.gz",      ".libsvm.gz",
                                       ".svm.zst", ".libsvm.zst", ".svmlight.gz", ".svmlight.zst"};
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&file](const char* ending) { return has_ending(file, ending); });
+  return std::ranges::any_of(kEndings, [&file](const char* ending) { return has_ending(file, ending); });
 }
 
 std::unique_ptr<PointSource> open_svmlight(const Location& location, const ReadOptions& options) {

@@ -211,8 +211,7 @@ std::vector<std::string> names_above(const FirstRecords& first, const TextHead& 
   const auto is_name = [](const std::string& field) {
     return !field.empty() && !is_number_text(field) && !is_missing_marker(field);
   };
-  return names.size() == columns && std::all_of(names.begin(), names.end(), is_name) ? names
-                                                                                     : std::vector<std::string>();
+  return names.size() == columns && std::ranges::all_of(names, is_name) ? names : std::vector<std::string>();
 }
 
 /// Remarks on the comment above the first record, if it has the form of names, and on the first one that has the form

@@ -412,8 +412,7 @@ bool is_missing_marker(std::string_view text) {
 
 bool is_missing_label(std::string_view text) {
   constexpr std::string_view kNone[] = {"NaN", "nan", "NAN", "-nan", "<NA>", "NaT"};
-  return text.empty() || is_missing_marker(text) ||
-         std::find(std::begin(kNone), std::end(kNone), text) != std::end(kNone);
+  return text.empty() || is_missing_marker(text) || std::ranges::find(kNone, text) != std::end(kNone);
 }
 
 }  // namespace kith::data

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -202,12 +201,6 @@ inline std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(begin, end - begin);
   text.remove_prefix(end);
   return word;
-}
-
-/// Whether the whole text is a whole number.
-inline bool to_whole_number(std::string_view text, std::int64_t& number) {
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return problem == std::errc() && stop == text.data() + text.size();
 }
 
 }  // namespace kith::data

@@ -16,9 +16,7 @@ MissingWord missing_word(std::string_view text) {
                                     "n.v.", "n/v",  "unknown", "unbekannt",    "not given",    "keine angabe", "*",
                                     "nd",   "n.d.", "n.b.",    "s/d",          "not available"};
   const std::string plain = lower_case(text);
-  const auto is_one_of = [&plain](const auto& list) {
-    return std::find(std::begin(list), std::end(list), plain) != std::end(list);
-  };
+  const auto is_one_of = [&plain](const auto& list) { return std::ranges::find(list, plain) != std::end(list); };
   const bool can_be_named = text.size() <= 20 && text.find_first_of(",'\"\n") == text.npos;
   const auto first =
       std::ranges::find_if(text, [](unsigned char c) { return c < 0x80 && std::strchr("<>=~+-$( ", c) == nullptr; });

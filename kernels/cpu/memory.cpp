@@ -2,7 +2,6 @@
 #include "kernels/cpu/memory.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "kernels/cpu/choice/machine.h"

@@ -19,7 +19,7 @@ namespace kith::cuda {
 /// What to do with a block of rows. Does not wait.
 template <class T>
 using BlockWork = std::function<void(const Block<T>&)>;
-/// Labels all rows by centroids (k, d) on the device, and ADDS its counts to the record. after: work on each block once
+/// Labels all rows by centroids (k, d) on the device, and adds its counts to the record. after: work on each block once
 /// its labels are final, while its rows are on the device if they were needed; empty: none, and blocks are queued
 /// behind each other. Earlier labels may be lost when device memory runs out.
 template <class T>

@@ -1,9 +1,7 @@
 // Rows that a caller has in the memory of a GPU: arrays of PyTorch, CuPy and others.
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 #include <variant>
-#include <vector>
 
 #include "kernels/backends.h"
 #include "kernels/cuda/device/reduce.h"

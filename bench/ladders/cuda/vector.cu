@@ -4,7 +4,6 @@
 // writes 4 n: the copy rate is the limit. Where the host sends the vectors, the limit is the 8 n bytes that the link
 // carries to the device. The launches rotate through copies of the input, so that none of them reads the cache.
 #include <cmath>
-#include <memory>
 
 #include "bench/ladders/cuda/ladder.h"
 #include "kernels/cuda/device/reduce.h"

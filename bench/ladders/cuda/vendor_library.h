@@ -4,7 +4,6 @@
 #include <cuda_runtime_api.h>
 #include <library_types.h>
 
-#include <cstdint>
 #include <string>
 
 namespace kith::cuda {

@@ -25,7 +25,7 @@ class LocalScreen {
               const BoundWorkspace& bounds);
   ~LocalScreen();
 
-  /// Labels the rows, and ADDS to the result. Returns the rows that are much farther from their centroid than the other
+  /// Labels the rows, and adds to the result. Returns the rows that are much farther from their centroid than the other
   /// rows of it, unlabelled: few, which a screen against all centroids handles better.
   std::vector<std::int64_t> run(const SortedRows& rows, Assignment& result);
 

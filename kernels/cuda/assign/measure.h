@@ -24,7 +24,7 @@ class Measurement {
   void add(HeldRows<T>& held, const Block<T>& block) const;
   /// Restores the state before add(). Does not wait.
   void forget(const HeldRows<T>& held) const;
-  /// ADDS the sums, once. inertia: (k). Waits.
+  /// Adds the sums, once. inertia: (k). Waits.
   void add_to(const HeldRows<T>& held, std::span<Limbs> inertia) const;
 
  private:

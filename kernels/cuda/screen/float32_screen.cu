@@ -7,7 +7,6 @@
 #include "kernels/cuda/screen/float32_screen.h"
 
 #include <cmath>
-#include <vector>
 
 #include "kernels/cuda/device/definition.h"
 

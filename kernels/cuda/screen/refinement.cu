@@ -6,7 +6,6 @@
 #include "kernels/cuda/screen/refinement.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "kernels/cuda/device/definition.h"
 

@@ -8,7 +8,6 @@
 // score of 64 rows. Scores of groups that are within no limit are not written, so that a search writes 4 bytes for 64
 // pairs, and reads the rows once for 128 queries, mostly from the second-level cache. search/float32_search.cu and
 // radius.cu make lists of the scores.
-#include <algorithm>
 #include <climits>
 #include <limits>
 

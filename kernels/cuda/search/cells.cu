@@ -3,7 +3,6 @@
 #include "kernels/cuda/search/cells.h"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include "kernels/cuda/screen/prepare.h"

@@ -8,7 +8,6 @@
 // of the list.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>

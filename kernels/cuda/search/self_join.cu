@@ -16,7 +16,6 @@
 // log, so that products do not wait for an atomic addition per pair.
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <optional>
 #include <utility>
 

@@ -6,8 +6,6 @@
 // TB/s on an H200.
 #include "kernels/cuda/seeding/seed_screen.h"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <vector>

@@ -67,7 +67,7 @@ struct MagnitudeSums {
   double small_limit, lost_limit;
 };
 
-/// ADDS to magnitudes the sums that launch(factors, sums) computes over the rows. factors: (2, d) the two factors of
+/// Adds to magnitudes the sums that launch(factors, sums) computes over the rows. factors: (2, d) the two factors of
 /// each column's grid, on the device.
 template <class T, class Launch>
 void sum_magnitudes(const HeldRows<T>& held, const ColumnScales& scales, ColumnMagnitudes& magnitudes,
