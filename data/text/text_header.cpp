@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "data/io/input_error.h"
-#include "data/text/number_marks.h"
 #include "data/io/utf8.h"
+#include "data/text/number_marks.h"
 #include "data/text/text_refusal.h"
 #include "data/text/text_units.h"
 #include "data/text/text_values.h"
