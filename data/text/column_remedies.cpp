@@ -9,10 +9,8 @@
 
 #include "data/format/column_choice.h"
 #include "data/io/input_error.h"
-#include "data/io/quoted.h"
 #include "data/io/utf8.h"
 #include "data/text/number_marks.h"
-#include "data/text/text_order.h"
 #include "data/text/text_refusal.h"
 #include "data/text/text_units.h"
 #include "data/text/text_values.h"
