@@ -194,7 +194,7 @@ class Judge {
       }
       const std::string unit = unit_of(name), other = unit_of(value);
       if (!unit.empty() || !other.empty()) {
-        return !unit.empty() && !other.empty() && !common_unit({unit, other}, false).empty();
+        return !unit.empty() && !other.empty();
       }
       return parse_time(name) && parse_time(value);
     };

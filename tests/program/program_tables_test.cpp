@@ -121,6 +121,8 @@ TEST_CASE("dates of statistics programs, cameras and stations are days; a first 
     write_bytes(folder / "t.csv", "d;x\n" + none + ";1\n" + none + ";3\n");
     CHECK(run_kith({"cluster", "t.csv", "-k", "1", "--encode", "d=date"}, there).code == 3);
   }
+  write_bytes(folder / "t.csv", "1.5K\t./a1\n2M\t./a2\n3G\t./a3\n");  // as of du -h
+  CHECK(done({"info", "t.csv", "--json"}, there).json()["files"][0]["datasets"][0]["shape"][0] == 3);
   for (const std::string row : {"1.5K,./a", "10%,b", "2024-03-01,c", "08:15,d"}) {
     INFO(row);
     std::string table = row + "9\n";
