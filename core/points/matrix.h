@@ -15,12 +15,12 @@
 
 namespace kith {
 
-/// a * b for sizes; throws Error(data) naming `what` if one is negative or the product does not fit in 63 bits.
+/// a * b for sizes; throws Error(data) naming `what` if one is negative or the product is 2^63 or more.
 inline std::int64_t checked_product(std::int64_t a, std::int64_t b, const char* what) {
   std::int64_t product = 0;
   if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product)) {
-    throw Error(ExitCode::data, std::string(what) + ": size " + std::to_string(a) + " x " + std::to_string(b) +
-                                    " does not fit in 63 bits");
+    throw Error(ExitCode::data, std::string(what) + ": expected a size below 2^63, found " + std::to_string(a) + " x " +
+                                    std::to_string(b) + "; use fewer rows, columns or clusters");
   }
   return product;
 }
