@@ -96,10 +96,10 @@ struct Plan {
   std::string advice;  // the change that would help most; empty: none is known
 
   double seconds() const;
-  bool is_limit() const;    // whether a phase may end earlier
-  bool has_range() const {  // whether least_bytes differs from host_bytes by more than the model does
-    return host_bytes - least_bytes > least_bytes / 10;
-  }
+  bool is_limit() const;  // whether a phase may end earlier
+  /// Whether least_bytes differs from host_bytes by more than the model does. The program's part varies from process to
+  /// process.
+  bool has_range() const { return host_bytes - least_bytes > (least_bytes - program_bytes) / 10; }
   std::string show_memory() const;  // host_bytes, or both
 };
 
