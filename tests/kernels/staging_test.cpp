@@ -61,30 +61,6 @@ TEST_CASE("page-locked buffers return every byte for any size") {
   }
 }
 
-TEST_CASE("float32 numbers are sent as float32, and any other number is detected at any position") {
-  if (!device_is_there()) return;
-  Pool pool(0);
-  const Stream stream;
-  const auto staging = Staging::make();
-  REQUIRE(staging != nullptr);
-  constexpr std::int64_t kBuffer = Staging::kBufferBytes / 4;
-  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{70'001}, kBuffer, 2 * kBuffer + 77}) {
-    INFO(count << " numbers");
-    std::vector<double> numbers(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(i) * 0.37F - 1e-40F;
-    std::vector<float> down(numbers.size());
-    Buffer<float> device(pool, count);
-    CHECK(staging->upload_as_floats(stream, device.data(), numbers.data(), count));
-    stream.download(down.data(), device.data(), count);
-    CHECK(std::equal(numbers.begin(), numbers.end(), down.begin()));
-    for (const std::int64_t odd : {std::int64_t{0}, count / 2, count - 1}) {
-      const double before = std::exchange(numbers[odd], 0.1);
-      CHECK_FALSE(staging->upload_as_floats(stream, device.data(), numbers.data(), count));
-      numbers[odd] = before;
-    }
-  }
-}
-
 TEST_CASE("the host can reuse its memory while copies are in progress") {
   if (!device_is_there()) return;
   Pool pool(0);

@@ -158,10 +158,9 @@ class CountedPoints : public Points {
 bool has_narrow_screen(const Tested& tested, std::int64_t d) { return !tested.name.starts_with("cuda") || d <= 8; }
 
 /// The most ambiguous rows of an assignment by that screen. A CPU takes products first, and differences after them; a
-/// GPU does so for some rows at a time, and differences alone with fewer than five columns.
-std::int64_t most_ambiguous(const Tested& tested, std::int64_t d, int turn, std::int64_t rows) {
-  if (tested.name.starts_with("cuda")) return rows / (d < 5 ? 50 : 8);
-  return turn == 0 ? rows : rows / 50;
+/// GPU takes differences alone.
+std::int64_t most_ambiguous(const Tested& tested, int turn, std::int64_t rows) {
+  return turn == 0 && !tested.name.starts_with("cuda") ? rows : rows / 50;
 }
 
 }  // namespace
@@ -446,7 +445,7 @@ TEST_CASE("near and equal centroids do not keep assignments of few columns slow"
         CHECK(labels == expected);
         if (!has_narrow_screen(tested, d)) continue;
         INFO("turn " << turn << ": " << assignment.ambiguous << " rows, " << assignment.candidates << " distances");
-        CHECK(assignment.ambiguous <= most_ambiguous(tested, d, turn, kRows));
+        CHECK(assignment.ambiguous <= most_ambiguous(tested, turn, kRows));
       }
     }
   }
@@ -480,7 +479,7 @@ TEST_CASE("a GPU certifies most rows of few columns in every assignment", "[stru
             CHECK(labels == expected);
             if (!tested.name.starts_with("cuda")) continue;
             INFO("turn " << turn << ": " << assignment.ambiguous << " rows, " << assignment.candidates << " distances");
-            CHECK(assignment.ambiguous <= most_ambiguous(tested, d, turn, kRows));
+            CHECK(assignment.ambiguous <= most_ambiguous(tested, turn, kRows));
             CHECK(assignment.candidates <= 8 * std::max<std::int64_t>(assignment.ambiguous, 1));
           }
         }

@@ -3,8 +3,7 @@
 // All threads of a warp read the same centroids, in groups of eight, and keep the smallest score of each group; those
 // of the best group are computed again. Per row and centroid this takes d subtractions, d multiply-adds and one integer
 // operation. 3 x 10^6 rows of 3 columns and 256 centroids take 0.2 ms of an H200's 3 x 10^13 operations per second, and
-// 0.01 ms for 0.05 GB. From five columns on, a warp begins with products, which need no subtractions, and goes on with
-// differences if products certify too little.
+// 0.01 ms for 0.05 GB.
 // narrow_screen.cu and narrow_screen_bytes.cu instantiate the templates, which take long to compile.
 #pragma once
 
@@ -20,7 +19,7 @@
 
 namespace kith::cuda {
 
-// Scores of rows of few columns against groups of centroids: differences and products, and the best of each row.
+// Scores of rows of few columns against groups of centroids, |x^ - c^|^2, and the best of each row.
 
 inline constexpr int kNarrowRows = 4;          // of a thread
 inline constexpr int kNarrowBatch = 64;        // groups in shared memory, which have numbers
@@ -32,14 +31,8 @@ __device__ void load_row(const PointOperand<T>& rows, std::int64_t row, float (&
   for (int j = 0; j < D; ++j) x[j] = screened(__ldg(&rows.values[row * D + j]), rows.scale, __ldg(&rows.center[j]));
 }
 
-enum class NarrowScores {
-  differences,  // |x^ - c^|^2, not negative
-  products      // |c'|^2 / 2 - x^.c^
-};
-
-/// The score of each centroid of a group. The group has rows of eight values: first terms of differences, D columns,
-/// first terms of products.
-template <NarrowScores Scores, int D, int Rows>
+/// The score of each centroid of a group. The group has rows of eight values: first terms, then D columns.
+template <int D, int Rows>
 __device__ void score_group(const float4* group, const float (&x)[Rows][D], float (&score)[Rows][kNarrowGroup]) {
   const auto load = [&](int row, float(&values)[kNarrowGroup]) {
     const float4 low = group[2 * row], high = group[2 * row + 1];
@@ -47,7 +40,7 @@ __device__ void score_group(const float4* group, const float (&x)[Rows][D], floa
     values[4] = high.x, values[5] = high.y, values[6] = high.z, values[7] = high.w;
   };
   float first[kNarrowGroup];
-  load(Scores == NarrowScores::differences ? 0 : D + 1, first);
+  load(0, first);
 #pragma unroll
   for (int j = 0; j < D; ++j) {
     float c[kNarrowGroup];
@@ -57,28 +50,18 @@ __device__ void score_group(const float4* group, const float (&x)[Rows][D], floa
 #pragma unroll
       for (int i = 0; i < kNarrowGroup; ++i) {
         const float before = j == 0 ? first[i] : score[r][i];
-        const float t = Scores == NarrowScores::differences ? __fsub_rn(x[r][j], c[i]) : c[i];
-        score[r][i] = __fmaf_rn(t, Scores == NarrowScores::differences ? t : -x[r][j], before);
+        const float t = __fsub_rn(x[r][j], c[i]);
+        score[r][i] = __fmaf_rn(t, t, before);
       }
     }
   }
 }
 
-/// Minima and maxima of scores. Floats that are not negative order like their bits, of which a minimum of three is one
+/// Minima and maxima of scores: floats that are not negative order like their bits, of which a minimum of three is one
 /// operation.
-template <NarrowScores Scores>
-__device__ float smaller(float a, float b) {
-  if constexpr (Scores == NarrowScores::products) return fminf(a, b);
-  return __int_as_float(min(__float_as_int(a), __float_as_int(b)));
-}
-template <NarrowScores Scores>
-__device__ float larger(float a, float b) {
-  if constexpr (Scores == NarrowScores::products) return fmaxf(a, b);
-  return __int_as_float(max(__float_as_int(a), __float_as_int(b)));
-}
-template <NarrowScores Scores>
-__device__ float smallest(float a, float b, float c) {
-  if constexpr (Scores == NarrowScores::products) return fminf(fminf(a, b), c);
+__device__ inline float smaller(float a, float b) { return __int_as_float(min(__float_as_int(a), __float_as_int(b))); }
+__device__ inline float larger(float a, float b) { return __int_as_float(max(__float_as_int(a), __float_as_int(b))); }
+__device__ inline float smallest(float a, float b, float c) {
   return __int_as_float(__vimin3_s32(__float_as_int(a), __float_as_int(b), __float_as_int(c)));
 }
 
@@ -90,56 +73,54 @@ __device__ inline int number_of(float score, int mask) { return __float_as_int(s
 __device__ inline float never() { return __int_as_float(kNeverBits); }
 
 /// The smallest scores of the two best groups, with the numbers of the groups.
-template <NarrowScores Scores>
 struct BestGroups {
   float best = never(), second = never();
 
   __device__ void take(const float (&score)[kNarrowGroup], int number) {
-    const float low =
-        smallest<Scores>(smallest<Scores>(score[0], score[1], score[2]), smallest<Scores>(score[3], score[4], score[5]),
-                         smaller<Scores>(score[6], score[7]));
+    const float low = smallest(smallest(score[0], score[1], score[2]), smallest(score[3], score[4], score[5]),
+                               smaller(score[6], score[7]));
     const float own = marked(low, kNarrowBatch - 1, number);
-    second = smaller<Scores>(second, larger<Scores>(best, own));
-    best = smaller<Scores>(best, own);
+    second = smaller(second, larger(best, own));
+    best = smaller(best, own);
   }
   __device__ int number() const { return number_of(best, kNarrowBatch - 1); }
 };
 
-template <NarrowScores Scores, int D>
+template <int D>
 __device__ void screen_groups(const float4* batch, int stride, int count, const float (&x)[kNarrowRows][D],
-                              BestGroups<Scores> (&kept)[kNarrowRows]) {
+                              BestGroups (&kept)[kNarrowRows]) {
 #pragma unroll 1
   for (int g = 0; g < count; ++g) {
     float score[kNarrowRows][kNarrowGroup];
-    score_group<Scores>(batch + g * stride, x, score);
+    score_group(batch + g * stride, x, score);
 #pragma unroll
     for (int r = 0; r < kNarrowRows; ++r) kept[r].take(score[r], g);
   }
 }
 
 /// The smallest score of a row, of centroid `member` of the best group, and the smallest of all others. Differences:
-/// best is at least and second at most what the screen computed. Products: both have marks.
+/// best is at least and second at most what the screen computed.
 struct NarrowResult {
   int member;
   float best, second;
 };
 
 /// second: of BestGroups.
-template <NarrowScores Scores, int D>
+template <int D>
 __device__ NarrowResult narrow_result(const float4* group, const float (&x)[1][D], float second) {
   constexpr int kMembers = kNarrowGroup - 1;
   float score[1][kNarrowGroup];
-  score_group<Scores>(group, x, score);
+  score_group(group, x, score);
   float best = never();
   second = marked(second, kNarrowBatch - 1, 0);
 #pragma unroll
   for (int i = 0; i < kNarrowGroup; i += 2) {
     const float a = marked(score[0][i], kMembers, i), b = marked(score[0][i + 1], kMembers, i + 1);
-    const float above_a = larger<Scores>(best, a);
-    best = smaller<Scores>(best, a);
-    const float above_b = larger<Scores>(best, b);
-    best = smaller<Scores>(best, b);
-    second = smallest<Scores>(second, above_a, above_b);
+    const float above_a = larger(best, a);
+    best = smaller(best, a);
+    const float above_b = larger(best, b);
+    best = smaller(best, b);
+    second = smallest(second, above_a, above_b);
   }
   return {number_of(best, kMembers), marked(best, kMembers, kMembers), marked(second, kMembers, 0)};
 }
@@ -168,7 +149,7 @@ inline constexpr int kNarrowLanes = 8;  // that share an ambiguous row
 template <class T, int D>
 struct NarrowRefinement {
   PointOperand<T> rows;
-  const float4* groups;     // (groups, 2 (D + 2))
+  const float4* groups;     // (groups, 2 (D + 1))
   const double* centroids;  // (clusters, D)
   int clusters;
   AmbiguousRows ambiguous;
@@ -217,7 +198,7 @@ __global__ void __launch_bounds__(kBlock)
     int nearest = INT_MAX;
     for (int g = own_lane; g < group_count; g += kNarrowLanes) {
       float score[1][kNarrowGroup];
-      score_group<NarrowScores::differences>(arguments.groups + std::int64_t{g} * 2 * (D + 2), x, score);
+      score_group(arguments.groups + std::int64_t{g} * 2 * (D + 1), x, score);
       unsigned within = 0;
 #pragma unroll
       for (int i = 0; i < kNarrowGroup; ++i) within |= score[0][i] > limit ? 0U : 1U << i;
@@ -245,84 +226,24 @@ __global__ void __launch_bounds__(kBlock)
   if (lane_index() == 0 && distances > 0) atomicAdd(arguments.distances, distances);
 }
 
-inline constexpr int kLeastProductColumns = 5;  // with fewer, products save too little
-
 template <class T, int D>
 struct NarrowArguments {
   PointOperand<T> rows;
-  const float4* groups;  // (groups, 2 (D + 2))
+  const float4* groups;  // (groups, 2 (D + 1))
   int group_count;
-  const Word* largest;  // (2) of pack_narrow_centroids()
-  int exponent;
-  ScreenMargin differences;
+  ScreenMargin margin;
   std::int32_t* nearest;
   AmbiguousRows ambiguous;
 };
 
-/// The margin of products: each score is a chain of multiply-adds that starts with the half squared norm.
-template <class T, int D>
-__device__ ScreenMargin product_margin(const NarrowArguments<T, D>& in) {
-  constexpr double kMarking = 2 * kNarrowBatch * 0x1p-23;  // the numbers of groups and of members
-  const LargestNorms centroids{sqrt(__longlong_as_double(static_cast<long long>(in.largest[0]))),
-                               sqrt(__longlong_as_double(static_cast<long long>(in.largest[1])))};
-  return screen_margin(centroids, D, in.exponent, {0x1p-24, tile_accumulation(D), tile_accumulation(D), kMarking});
-}
-
-/// Screens the rows of a thread by products. Stores the results and returns true, unless too many of the warp's rows
-/// are ambiguous.
-template <class T, int D>
-__device__ bool take_products(const NarrowArguments<T, D>& arguments, const ScreenMargin& margin, const float4* batch,
-                              int stride, std::int64_t first, const float (&x)[kNarrowRows][D]) {
-  constexpr int kMostAmbiguous = kWarp * kNarrowRows / 8;  // as many cost as much as differences for all
-  BestGroups<NarrowScores::products> kept[kNarrowRows];
-  screen_groups(batch, stride, arguments.group_count, x, kept);
-  std::int32_t label[kNarrowRows];
-  bool is_ambiguous[kNarrowRows];
-  int count = 0;
-#pragma unroll
-  for (int r = 0; r < kNarrowRows; ++r) {
-    float own[1][D];
-#pragma unroll
-    for (int j = 0; j < D; ++j) own[0][j] = x[r][j];
-    const int number = kept[r].number();
-    const NarrowResult result = narrow_result<NarrowScores::products>(batch + number * stride, own, kept[r].second);
-    label[r] = number * kNarrowGroup + result.member;
-    is_ambiguous[r] = first + r * kBlock + threadIdx.x < arguments.rows.rows &&
-                      !(__fsub_rd(result.second, result.best) > margin.at(narrow_norm(x[r])));
-    count += __popc(__ballot_sync(kAllLanes, is_ambiguous[r]));
-  }
-  if (count > kMostAmbiguous) return false;
-#pragma unroll
-  for (int r = 0; r < kNarrowRows; ++r) {
-    const std::int64_t row = first + r * kBlock + threadIdx.x;
-    if (row < arguments.rows.rows) arguments.nearest[row] = label[r];
-    float limit = 0.0F;
-    if (is_ambiguous[r]) {
-      const auto* values = reinterpret_cast<const float*>(batch + label[r] / kNarrowGroup * stride);
-      float difference = 0.0F;
-#pragma unroll
-      for (int j = 0; j < D; ++j) {
-        const float t = __fsub_rn(x[r][j], values[(1 + j) * kNarrowGroup + label[r] % kNarrowGroup]);
-        difference = __fmaf_rn(t, t, difference);
-      }
-      limit = candidate_limit(arguments.differences, difference, narrow_norm(x[r]));
-    }
-    arguments.ambiguous.append(is_ambiguous[r], row, limit);
-  }
-  return true;
-}
-
 template <class T, int D>
 __global__ void __launch_bounds__(kBlock, D <= 3 ? 3 : 2)
     narrow_kernel(const __grid_constant__ NarrowArguments<T, D> arguments) {
-  constexpr int kSize = 2 * (D + 2), kStride = kSize + 1;  // so that threads read different groups from different banks
+  constexpr int kSize = 2 * (D + 1), kStride = kSize + 1;  // so that threads read different groups from different banks
   __shared__ float4 batch[kNarrowBatch * kStride];
-  __shared__ ScreenMargin product;
   const PointOperand<T>& rows = arguments.rows;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kBlock * kNarrowRows;
   const bool one_batch = arguments.group_count <= kNarrowBatch;
-  bool products = D >= kLeastProductColumns && one_batch;  // the same in all threads of a warp
-  if (products && threadIdx.x == 0) product = product_margin(arguments);
 
   const auto load_batch = [&](int first) {
     __syncthreads();  // all threads have read the batch before
@@ -339,11 +260,7 @@ __global__ void __launch_bounds__(kBlock, D <= 3 ? 3 : 2)
     float x[kNarrowRows][D];
 #pragma unroll
     for (int r = 0; r < kNarrowRows; ++r) load_row(rows, min(first + r * kBlock + threadIdx.x, rows.rows - 1), x[r]);
-    if constexpr (D >= kLeastProductColumns) {
-      products = products && take_products(arguments, product, batch, kStride, first, x);
-      if (products) continue;
-    }
-    BestGroups<NarrowScores::differences> kept[kNarrowRows];
+    BestGroups kept[kNarrowRows];
     int base[kNarrowRows] = {};  // the first group of the batch that has the best
     for (int batch_first = 0; batch_first < arguments.group_count; batch_first += kNarrowBatch) {
       if (!one_batch) loaded = load_batch(batch_first);
@@ -364,8 +281,8 @@ __global__ void __launch_bounds__(kBlock, D <= 3 ? 3 : 2)
       float own[1][D];
 #pragma unroll
       for (int j = 0; j < D; ++j) own[0][j] = x[r][j];
-      const NarrowResult result = narrow_result<NarrowScores::differences>(values, own, kept[r].second);
-      const float limit = candidate_limit(arguments.differences, result.best, narrow_norm(x[r]));
+      const NarrowResult result = narrow_result(values, own, kept[r].second);
+      const float limit = candidate_limit(arguments.margin, result.best, narrow_norm(x[r]));
       const bool mine = row < rows.rows;
       if (mine) arguments.nearest[row] = group * kNarrowGroup + result.member;
       arguments.ambiguous.append(mine && !(result.second > limit), row, limit);
@@ -386,7 +303,6 @@ template <class T>
 struct NarrowBlock {
   PointOperand<T> rows;
   const float* groups;
-  const Word* largest;
   const double* centroids;
   std::int64_t clusters;
   AmbiguousRows ambiguous;
@@ -407,8 +323,7 @@ void launch_narrow(const HeldRows<T>& held, const NarrowBlock<T>& block) {
                     static_cast<unsigned>(held.context->multiprocessors * resident));
   };
   narrow_kernel<T, D><<<blocks(kBlock * kNarrowRows, resident_blocks(narrow_kernel<T, D>)), kBlock, 0, held.stream()>>>(
-      {block.rows, groups, group_count, block.largest, held.plan.screen.exponent, difference_margin(D, 1, 0),
-       block.nearest, block.ambiguous});
+      {block.rows, groups, group_count, difference_margin(D, 1, 0), block.nearest, block.ambiguous});
   check(cudaGetLastError());
   constexpr int kMostBlocks = 4;  // of a multiprocessor: few rows are ambiguous, unless they tie
   decide_narrow_kernel<T, D><<<blocks(kBlock / kNarrowLanes, kMostBlocks), kBlock, 0, held.stream()>>>(
@@ -426,7 +341,7 @@ void launch_narrow(const HeldRows<T>& held, const NarrowBlock<T>& block) {
 template <class T>
 NarrowScreen::NarrowScreen(const HeldRows<T>& held, std::int64_t clusters)
     : clusters_(clusters),
-      groups_(held.pool(), (clusters + kNarrowGroup - 1) / kNarrowGroup * kNarrowGroup * (held.columns() + 2)),
+      groups_(held.pool(), (clusters + kNarrowGroup - 1) / kNarrowGroup * kNarrowGroup * (held.columns() + 1)),
       counts_(held.pool(), kCountsBeforeBlocks + (held.rows() + held.block_rows - 1) / held.block_rows) {}
 
 template <class T>
@@ -435,15 +350,15 @@ void NarrowScreen::begin(const HeldRows<T>& held, const double* centroids) {
   blocks_done_ = 0;
   held.stream().fill(counts_.data(), 0, counts_.size());
   pack_narrow_centroids(*held.context, centroids, clusters_, held.columns(), power_of_two(-held.plan.screen.exponent),
-                        held.center.data(), groups_.data(), counts_.data() + 1);
+                        held.center.data(), groups_.data());
 }
 
 template <class T>
 void NarrowScreen::assign(const HeldRows<T>& held, const PointOperand<T>& rows, AmbiguousRows ambiguous,
                           std::int32_t* nearest) {
   ambiguous.count = counts_.data() + kCountsBeforeBlocks + blocks_done_++;
-  launch_narrow<1>(held, NarrowBlock<T>{rows, groups_.data(), counts_.data() + 1, centroids_, clusters_, ambiguous,
-                                        nearest, counts_.data()});
+  launch_narrow<1>(held,
+                   NarrowBlock<T>{rows, groups_.data(), centroids_, clusters_, ambiguous, nearest, counts_.data()});
 }
 
 /// Instantiates the members for points of type T.

@@ -23,38 +23,25 @@ __device__ bool repeats_earlier(const double* centroids, std::int64_t d, std::in
 }
 
 __global__ void pack_kernel(const double* centroids, std::int64_t clusters, std::int64_t d, double scale,
-                            const float* center, float* groups, Word* largest) {
+                            const float* center, float* groups) {
   const std::int64_t padded = (clusters + kNarrowGroup - 1) / kNarrowGroup * kNarrowGroup;
   for (std::int64_t c = warp_index(); c < padded; c += warp_count()) {
     const bool absent = c >= clusters || repeats_earlier(centroids, d, c);
-    float* const out = groups + c / kNarrowGroup * (d + 2) * kNarrowGroup + c % kNarrowGroup;
-    double norm = 0.0, lost = 0.0;
+    float* const out = groups + c / kNarrowGroup * (d + 1) * kNarrowGroup + c % kNarrowGroup;
     for (std::int64_t j = lane_index(); j < d; j += kWarp) {
       const double centred = absent ? 0.0 : __fma_rn(centroids[c * d + j], scale, -static_cast<double>(center[j]));
-      const float value = __double2float_rn(centred);
-      const double residual = centred - static_cast<double>(value);
-      norm = __fma_rn(centred, centred, norm);
-      lost = __fma_rn(residual, residual, lost);
-      out[(1 + j) * kNarrowGroup] = value;
+      out[(1 + j) * kNarrowGroup] = __double2float_rn(centred);
     }
-    norm = lanes_total(norm);
-    lost = lanes_total(lost);
-    // A value beyond float32 causes an infinity or a NaN; a maximum would ignore the NaN.
-    if (!(lost <= norm)) norm = lost = std::numeric_limits<double>::infinity();
-    if (lane_index() != 0) continue;
-    out[0] = absent ? kNarrowAbsent : 0.0F;
-    out[(1 + d) * kNarrowGroup] = absent ? kNarrowAbsent : __double2float_rn(norm / 2);
-    atomicMax(&largest[0], bits_of(norm));
-    atomicMax(&largest[1], bits_of(lost));
+    if (lane_index() == 0) out[0] = absent ? kNarrowAbsent : 0.0F;
   }
 }
 
 }  // namespace
 
 void pack_narrow_centroids(const Context& context, const double* centroids, std::int64_t clusters, std::int64_t d,
-                           double scale, const float* center, float* groups, Word* largest) {
+                           double scale, const float* center, float* groups) {
   const unsigned blocks = context.grid(clusters + kNarrowGroup, kBlockWarps);
-  pack_kernel<<<blocks, kBlock, 0, context.stream>>>(centroids, clusters, d, scale, center, groups, largest);
+  pack_kernel<<<blocks, kBlock, 0, context.stream>>>(centroids, clusters, d, scale, center, groups);
   check(cudaGetLastError());
 }
 

@@ -1,8 +1,8 @@
 // The screen for rows of few columns: squared distances of float32 differences, with whole rows in registers.
 //
 // Their errors are relative to the distances (core/numbers/screen.h), so rows of dense clusters, of unscaled
-// columns and beside outliers are certified as rows of noise are. From five columns on, products are tried first. A
-// second kernel decides the ambiguous rows by the definition.
+// columns and beside outliers are certified as rows of noise are. A second kernel decides the ambiguous
+// rows by the definition.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,12 @@ namespace kith::cuda {
 inline constexpr int kNarrowGroup = 8;         // centroids that are screened together
 inline constexpr float kNarrowAbsent = 3e38F;  // first terms of the scores of a centroid that does not exist
 
-/// Transforms and rounds centroids (clusters, d) into groups (groups, d + 2, kNarrowGroup): the first terms of
-/// differences, 0; d columns; the first terms of products, |c'|^2 / 2. Both are kNarrowAbsent for missing centroids of
-/// the last group and for those that equal an earlier one, since ties go to the lowest. center: (d) on the device;
-/// scale: 2^-exponent of the screen; largest: (2) raised to the bits of the largest |c'|^2 and |c' - c^|^2. Queues
-/// only.
+/// Transforms and rounds centroids (clusters, d) into groups (groups, d + 1, kNarrowGroup): the first terms of scores,
+/// 0, then d columns. The first terms are kNarrowAbsent for missing centroids of the last group and for those that
+/// equal an earlier one, since ties go to the lowest. center: (d) on the device; scale: 2^-exponent of the screen.
+/// Queues only.
 void pack_narrow_centroids(const Context& context, const double* centroids, std::int64_t clusters, std::int64_t d,
-                           double scale, const float* center, float* groups, Word* largest);
+                           double scale, const float* center, float* groups);
 
 /// The centroids of an assignment in float32, in groups, and the counts of the assignment.
 class NarrowScreen {
@@ -49,9 +48,9 @@ class NarrowScreen {
   std::int64_t clusters_ = 0;
   const double* centroids_ = nullptr;  // (clusters, d)
   Buffer<float> groups_;               // of pack_narrow_centroids()
-  /// Distances; the two largest norms of centroids; then the ambiguous rows of each block.
+  /// Distances, then the ambiguous rows of each block.
   Buffer<Word> counts_;
-  static constexpr std::int64_t kCountsBeforeBlocks = 3;
+  static constexpr std::int64_t kCountsBeforeBlocks = 1;
   std::int64_t blocks_done_ = 0;
 };
 

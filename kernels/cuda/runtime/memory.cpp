@@ -163,11 +163,6 @@ void Stream::upload_from(void* device, std::int64_t bytes, std::int64_t unit, co
   check(cudaMemcpyAsync(device, host.data(), host.size(), cudaMemcpyHostToDevice, stream_));
 }
 
-bool Stream::upload_as_floats(float* device, const double* host, std::int64_t count) const {
-  Staging* staging = staging_for(bytes<float>(count));
-  return staging != nullptr && staging->upload_as_floats(stream_, device, host, count);
-}
-
 void Stream::copy_to_host(void* host, const void* device, std::int64_t bytes) const {
   if (Staging* staging = staging_for(bytes)) return staging->download(stream_, host, device, bytes);
   check(cudaMemcpyAsync(host, device, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_));

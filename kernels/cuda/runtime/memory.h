@@ -161,9 +161,6 @@ class Stream {
   /// Uploads what `fill` writes, which several threads call, for a multiple of `unit` bytes each time. Rethrows its
   /// exceptions.
   void upload_from(void* device, std::int64_t bytes, std::int64_t unit, const Fill& fill) const;
-  /// Uploads float64 numbers as float32, in half the time. False when some number is not a float32, or when the copy is
-  /// too small to gain; the device memory is then undefined.
-  bool upload_as_floats(float* device, const double* host, std::int64_t count) const;
   /// Waits for all work queued before, and for the copy.
   template <class T>
   void download(T* host, const T* device, std::int64_t count) const {

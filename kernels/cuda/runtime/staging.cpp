@@ -191,22 +191,6 @@ void Staging::upload(cudaStream_t stream, void* device, const void* host, std::i
   });
 }
 
-bool Staging::upload_as_floats(cudaStream_t stream, float* device, const double* host, std::int64_t count) {
-  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(float));
-  std::atomic<bool> exact = true;
-  upload_from(stream, device, count * kBytes, kBytes, [&](std::byte* to, std::int64_t first, std::int64_t bytes) {
-    const double* from = host + first / kBytes;
-    auto* values = reinterpret_cast<float*>(to);
-    bool same = true;
-    for (std::int64_t i = 0; i < bytes / kBytes; ++i) {
-      values[i] = static_cast<float>(from[i]);
-      same = same & (static_cast<double>(values[i]) == from[i]);  // & avoids a branch
-    }
-    if (!same) exact = false;
-  });
-  return exact;
-}
-
 void Staging::download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes) {
   auto* to = static_cast<std::byte*>(host);
   const auto* from = static_cast<const std::byte*>(device);

@@ -36,9 +36,6 @@ class Staging {
   /// Queues copies on a stream, in order. Host memory may be reused when this returns; the link may still transfer the
   /// last buffers.
   void upload(cudaStream_t stream, void* device, const void* host, std::int64_t bytes);
-  /// The same for numbers that are sent as float32. False when some number is not a float32; the device memory is then
-  /// undefined.
-  bool upload_as_floats(cudaStream_t stream, float* device, const double* host, std::int64_t count);
   /// Waits for all work queued before, and for the copy.
   void download(cudaStream_t stream, void* host, const void* device, std::int64_t bytes);
 

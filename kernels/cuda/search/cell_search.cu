@@ -11,7 +11,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <type_traits>
 
 #include "kernels/cuda/device/reduce.h"
 #include "kernels/cuda/screen/fp16_rows.h"
@@ -329,7 +328,6 @@ class CellSearch {
         k_(k),
         size_(batch_queries(held, queries, k)),
         values_(held.pool(), size_ * held.columns()),
-        floats_(held.pool(), std::is_same_v<T, double> || rows != nullptr ? 0 : size_ * held.columns()),
         squared_(held.pool(), size_ * all_.center_count),
         tests_(held.pool(), cells()),
         chosen_(held.pool(), cells() * size_),
@@ -388,14 +386,9 @@ class CellSearch {
 
   /// `size` values of the queries from value `first` on.
   void upload(std::int64_t first, std::int64_t size) const {
-    const auto to_double = [&](const auto* from) {
-      to_double_kernel<<<context().grid(size, kBlock), kBlock, 0, stream()>>>(from, size, values_.data());
-      check(cudaGetLastError());
-    };
-    if (rows_ != nullptr) return to_double(rows_ + first);
-    const double* const values = queries_.values.data + first;
-    if (floats_.size() > 0 && stream().upload_as_floats(floats_.data(), values, size)) return to_double(floats_.data());
-    stream().upload(values_.data(), values, size);
+    if (rows_ == nullptr) return stream().upload(values_.data(), queries_.values.data + first, size);
+    to_double_kernel<<<context().grid(size, kBlock), kBlock, 0, stream()>>>(rows_ + first, size, values_.data());
+    check(cudaGetLastError());
   }
 
   /// Searches each cell for its queries. first: the number of the batch's first query. are_new: they have no lists.
@@ -443,7 +436,6 @@ class CellSearch {
   const T* rows_;
   std::int64_t k_, size_;  // length of lists, queries of a batch
   Buffer<double> values_;  // (queries, d)
-  Buffer<float> floats_;   // the upload of values that are all float32
   Buffer<double> squared_;
   Buffer<CellTest> tests_;
   Buffer<std::int32_t> chosen_, own_;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "core/numbers/distance.h"
 #include "kernels/cuda/search/search_epilogues.h"
@@ -176,30 +175,20 @@ Fp16Queries allocate_fp16_queries(const HeldRows<T>& held, Measure measure, std:
   Fp16Queries result{.values = Buffer<double>(held.pool(), queries * held.columns()),
                      .fp16 = allocate_fp16(held.pool(), queries, held.fp16.shape),
                      .factor = {},
-                     .float32 = {},
                      .largest = Buffer<Word>(held.pool(), 2)};
   if (measure == Measure::inner_product) result.factor = Buffer<double>(held.pool(), queries);
-  if (!std::is_same_v<T, double>) result.float32 = Buffer<float>(held.pool(), queries * held.columns());
   return result;
 }
 
 template <class T>
 void upload_queries(const HeldRows<T>& held, const Stream& stream, const double* values, std::int64_t count,
                     Fp16Queries& queries) {
-  const std::int64_t size = count * held.columns();
-  queries.is_float32 = queries.float32.size() > 0 && stream.upload_as_floats(queries.float32.data(), values, size);
-  if (!queries.is_float32) stream.upload(queries.values.data(), values, size);
+  stream.upload(queries.values.data(), values, count * held.columns());
 }
 
 template <class T>
 void round_queries(const HeldRows<T>& held, std::int64_t count, const Fp16Queries& queries) {
-  double* values = queries.values.data();
-  if (queries.is_float32) {
-    const std::int64_t size = count * held.columns();
-    to_double_kernel<<<held.context->grid(size, kBlock), kBlock, 0, held.stream()>>>(queries.float32.data(), size,
-                                                                                     values);
-    check(cudaGetLastError());
-  }
+  const double* values = queries.values.data();
   if (queries.factor.size() > 0) {
     queue_factored_fp16(held, values, count, queries.fp16, queries.largest.data(), queries.factor.data());
   } else {

@@ -70,9 +70,7 @@ struct Fp16Queries {
   Buffer<double> values;  // (queries, d)
   Fp16Rows fp16;          // of the values, multiplied by `factor` if there is one
   Buffer<double> factor;  // (queries) powers of two; only for inner products
-  Buffer<float> float32;  // (queries, d) the upload of values that are all float32
-  bool is_float32 = false;
-  Buffer<Word> largest;  // (2) required by queue_fp16(), not used
+  Buffer<Word> largest;   // (2) required by queue_fp16(), not used
 };
 template <class T>
 Fp16Queries allocate_fp16_queries(const HeldRows<T>& held, Measure measure, std::int64_t queries);
