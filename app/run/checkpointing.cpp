@@ -78,14 +78,6 @@ std::string packed(const T& value) {
   return packer.take();
 }
 
-template <class T>
-T unpacked(const std::string& bytes) {
-  data::Unpacker unpacker(bytes);
-  T value = unpacker.take<T>();
-  unpacker.require_end();
-  return value;
-}
-
 [[noreturn]] void refuse_state(const std::string& file) {
   throw Error(ExitCode::data,
               fmt::format("{}: expected the state of this command, found other bytes; remove the file to "
@@ -243,11 +235,7 @@ void Checkpointing::open(const Checkpoint& run, const std::vector<std::string>& 
 
 void Checkpointing::take(const Checkpoint& found, const std::string& file) {
   check_same(found, run_, file, options_.same_inputs);
-  try {
-    stored_ = unpacked<std::vector<std::string>>(found.state);
-  } catch (const data::UnpackError&) {
-    refuse_state(file);
-  }
+  stored_ = data::unpacked<std::vector<std::string>>(found.state, [&file] { refuse_state(file); });
   began_ = found.place;
   advise_after_signal("continue with: kith resume " + shell_word(options_.file));
   Terminal::instance().say(fmt::format("continues from {}: {}", file, found.place));
@@ -255,11 +243,7 @@ void Checkpointing::take(const Checkpoint& found, const std::string& file) {
 
 template <class State>
 State Checkpointing::stored(std::size_t number) const {
-  try {
-    return unpacked<State>(stored_[number]);
-  } catch (const data::UnpackError&) {
-    refuse_state(options_.file);
-  }
+  return data::unpacked<State>(stored_[number], [this] { refuse_state(options_.file); });
 }
 
 KMeansState* Checkpointing::next() {

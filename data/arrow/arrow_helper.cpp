@@ -30,14 +30,8 @@ namespace kith::data {
 namespace {
 
 constexpr const char* kProgram = "kith-arrow";
+constexpr const char* kStarted = "kith-arrow, which reads and writes Parquet and Arrow files";
 constexpr const char* kNotLoaded = "ended (code 127)";  // by the dynamic linker
-
-[[noreturn]] void fail_to_start(const char* action, int reason) {
-  throw Error(ExitCode::internal,
-              fmt::format("cannot start {}, which reads and writes Parquet and Arrow files: {} failed: {}; end other "
-                          "processes, or raise the limit that `ulimit -u` or `ulimit -n` shows",
-                          kProgram, action, std::strerror(reason)));
-}
 
 /// The running program; it ends when the last socket to it is closed.
 class Server {
@@ -48,7 +42,7 @@ class Server {
     const ArrowGreeting greeting{.has_input = has_input};
     if (socket_ && owner_ == getpid() && send_with(socket_.get(), &greeting, sizeof greeting, files)) return;
     start();  // for the first time, in a copy of the process that did, or because it has died
-    if (!send_with(socket_.get(), &greeting, sizeof greeting, files)) fail_to_start("sendmsg", errno);
+    if (!send_with(socket_.get(), &greeting, sizeof greeting, files)) fail_to_start(kStarted, "sendmsg");
   }
 
   /// How it ended, in words; "" if it has not.
@@ -59,23 +53,16 @@ class Server {
     if (process_ < 0 || owner_ != getpid() || waitpid(process_, &status, 0) != process_) return last_death_;
     process_ = -1;
     socket_ = Descriptor();
-    last_death_ = !WIFSIGNALED(status)          ? fmt::format("ended (code {})", WEXITSTATUS(status))
-                  : WTERMSIG(status) == SIGPROF ? "took too long"
-                  : WTERMSIG(status) == SIGKILL ? "was killed, as the system does when memory runs out,"
-                                                : fmt::format("crashed (signal {})", WTERMSIG(status));
-    return last_death_;
+    return last_death_ = describe(ChildDeath::of(status));
   }
 
  private:
   void start() {
     if (process_ > 0 && owner_ == getpid()) waitpid(process_, nullptr, WNOHANG);
-    std::array<int, 2> ends{};
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) fail_to_start("socketpair", errno);
-    socket_ = Descriptor(ends[0]);
-    const Descriptor theirs(ends[1]);
+    SocketPair sockets(SOCK_SEQPACKET, kStarted);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, theirs.get(), kArrowSocket);
+    posix_spawn_file_actions_adddup2(&actions, sockets.theirs.get(), kArrowSocket);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, STDIN_FILENO, STDOUT_FILENO);
     posix_spawnattr_t attributes;
@@ -91,7 +78,9 @@ class Server {
     const int failure = posix_spawn(&process_, file.c_str(), &actions, &attributes, words.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
-    if (failure != 0) fail_to_start("posix_spawn", failure);
+    errno = failure;
+    if (failure != 0) fail_to_start(kStarted, "posix_spawn");
+    socket_ = std::move(sockets.ours);
     owner_ = getpid();
     last_death_ = "ended";
   }
@@ -137,14 +126,12 @@ void refuse_without_arrow(const std::string& what) {
 
 ArrowConnection::ArrowConnection(std::string name, const InputBytes* input) : name_(std::move(name)) {
   if (arrow_program().empty()) refuse_without_arrow(name_ + ": a Parquet or Arrow file");
-  std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail_to_start("socketpair", errno);
-  socket_ = Descriptor(ends[0]);
-  const Descriptor theirs(ends[1]);
+  SocketPair sockets(SOCK_STREAM, kStarted);
+  socket_ = std::move(sockets.ours);
   // The seal keeps the other process from making the memory shorter, which would end this one by a signal.
   memory_ = Descriptor(memfd_create("kith-arrow", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory_ || fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) fail_to_start("memfd_create", errno);
-  std::vector<int> files{theirs.get(), memory_.get()};
+  if (!memory_ || fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) fail_to_start(kStarted, "memfd_create");
+  std::vector<int> files{sockets.theirs.get(), memory_.get()};
   Descriptor file;
   if (input != nullptr) {
     input_bytes_ = input->size();
@@ -191,13 +178,11 @@ void ArrowConnection::send_request(const std::string& request) {
 std::string ArrowConnection::receive_reply() {
   std::string reply;
   if (!receive_sized(socket_.get(), reply)) refuse_death();
-  try {
-    return unpacked_reply(std::move(reply), fmt::format("{}: it takes more memory than this run may use; give a "
-                                                        "larger --memory, or write it with smaller row groups",
-                                                        name_));
-  } catch (const UnpackError&) {
-    refuse_reply();
-  }
+  return unpacked_reply(std::move(reply),
+                        fmt::format("{}: it takes more memory than this run may use; give a larger --memory, or write "
+                                    "it with smaller row groups",
+                                    name_),
+                        [this] { refuse_reply(); });
 }
 
 void ArrowConnection::refuse_reply() const {

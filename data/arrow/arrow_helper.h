@@ -44,15 +44,7 @@ class ArrowConnection {
   }
   template <class Result>
   Result receive() {
-    const std::string reply = receive_reply();
-    try {
-      Unpacker in(reply);
-      auto result = in.take<Result>();
-      in.require_end();
-      return result;
-    } catch (const UnpackError&) {
-      refuse_reply();
-    }
+    return unpacked<Result>(receive_reply(), [this] { refuse_reply(); });
   }
   /// Memory that both processes share, at least so many bytes of it. Throws Error(memory).
   std::span<std::byte> shared(std::int64_t bytes);

@@ -34,13 +34,6 @@ ChildLimits limits_for(const std::string& file) {
   return {std::max(memory, kLeast), kSeconds + static_cast<double>(bytes) / kBytesPerSecond};
 }
 
-std::string describe(const ChildDeath& death, const ChildLimits& limits) {
-  if (death.signal == SIGPROF) return fmt::format("needed more than {:.1f} s", limits.seconds);
-  if (death.signal == SIGKILL) return "was killed, as the system does when memory runs out,";
-  if (death.signal != 0) return fmt::format("crashed (signal {})", death.signal);
-  return fmt::format("ended (code {})", death.code);
-}
-
 }  // namespace
 
 void prepare_hdf5_children(const std::vector<std::string>& words) {
@@ -112,21 +105,17 @@ std::string Hdf5Child::run(const std::string& place, ChildFunction function, con
 
 std::string Hdf5Child::run_once(const std::string& place, ChildFunction function, const std::string& request) {
   const ChildLimits limits = limits_for(file_);
-  std::string reply;
   try {
-    reply = child_->call(function, request, limits);
-  } catch (const ChildDeath& death) {
-    refuse_input(place,
-                 fmt::format("the HDF5 library {} while reading it; the file is damaged: copy or create it again",
-                             describe(death, limits)));
-  }
-  try {
-    return unpacked_reply(std::move(reply),
+    return unpacked_reply(child_->call(function, request, limits),
                           fmt::format("{}: reading it takes more than the {} that the HDF5 library may use; if the "
                                       "file is not damaged, give a larger --memory",
-                                      place, show_bytes(limits.memory)));
-  } catch (const UnpackError&) {
-    refuse_reply(place);
+                                      place, show_bytes(limits.memory)),
+                          [&place] { refuse_reply(place); });
+  } catch (const ChildDeath& death) {
+    const std::string how =
+        death.signal == SIGPROF ? fmt::format("needed more than {:.1f} s", limits.seconds) : describe(death);
+    refuse_input(
+        place, fmt::format("the HDF5 library {} while reading it; the file is damaged: copy or create it again", how));
   }
 }
 

@@ -40,7 +40,7 @@ class Hdf5Child {
     Packer request;
     request(reinterpret_cast<std::uintptr_t>(function), arguments...);
     const std::string reply = run(place, &serve<Result, Parameters...>, request.bytes());
-    return unpack<Result>(place, reply);
+    return unpacked<Result>(reply, [&place] { refuse_reply(place); });
   }
   /// Whether functions run in another process.
   bool is_separate() const { return child_ != nullptr; }
@@ -69,22 +69,6 @@ class Hdf5Child {
   /// Turns a child that nobody uses to another file.
   void turn_to(const std::string& file);
   [[noreturn]] static void refuse_reply(const std::string& place);
-
-  template <class Result>
-  static Result unpack(const std::string& place, const std::string& reply) {
-    try {
-      Unpacker in(reply);
-      if constexpr (std::is_void_v<Result>) {
-        in.require_end();
-      } else {
-        auto result = in.take<Result>();
-        in.require_end();
-        return result;
-      }
-    } catch (const UnpackError&) {
-      refuse_reply(place);
-    }
-  }
 
   std::string file_;
   std::unique_ptr<ChildProcess> child_;  // null: functions run in this process

@@ -109,6 +109,30 @@ bool receive_with(int socket, void* data, std::size_t size, std::vector<int>& de
   return got == static_cast<ssize_t>(size);
 }
 
+void fail_to_start(const char* what, const char* action) {
+  throw Error(ExitCode::internal, fmt::format("cannot start {}: {} failed: {}; end other processes, or raise the limit "
+                                              "that `ulimit -u` or `ulimit -n` shows",
+                                              what, action, std::strerror(errno)));
+}
+
+SocketPair::SocketPair(int type, const char* what) {
+  int ends[2];
+  if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) fail_to_start(what, "socketpair");
+  ours = Descriptor(ends[0]);
+  theirs = Descriptor(ends[1]);
+}
+
+ChildDeath ChildDeath::of(int status) {
+  return WIFSIGNALED(status) ? ChildDeath{WTERMSIG(status), 0} : ChildDeath{0, WEXITSTATUS(status)};
+}
+
+std::string describe(const ChildDeath& death) {
+  if (death.signal == SIGPROF) return "took too long";
+  if (death.signal == SIGKILL) return "was killed, as the system does when memory runs out,";
+  if (death.signal != 0) return fmt::format("crashed (signal {})", death.signal);
+  return fmt::format("ended (code {})", death.code);
+}
+
 namespace {
 
 bool in_child = false;
@@ -238,23 +262,7 @@ struct ServerRequest {
 
 // ---- in the process that uses the children
 
-[[noreturn]] void fail_to_start(const char* action) {
-  throw Error(ExitCode::internal,
-              fmt::format("cannot start a process that reads HDF5 files: {} failed: {}; end other processes, or raise "
-                          "the limit that `ulimit -u` or `ulimit -n` shows",
-                          action, std::strerror(errno)));
-}
-
-/// Two connected sockets.
-struct Connection {
-  int ours = -1, theirs = -1;
-  explicit Connection(int type) {
-    int ends[2];
-    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) fail_to_start("socketpair");
-    ours = ends[0];
-    theirs = ends[1];
-  }
-};
+constexpr const char* kStarted = "a process that reads HDF5 files";
 
 class Server {
  public:
@@ -278,37 +286,32 @@ class Server {
   std::optional<int> try_to_ask(const ServerRequest& request, int descriptor) const {
     int answer = -1;
     const std::span<const int> descriptors(&descriptor, descriptor < 0 ? 0 : 1);
-    if (!send_with(socket_, &request, sizeof request, descriptors)) return std::nullopt;
+    if (!send_with(socket_.get(), &request, sizeof request, descriptors)) return std::nullopt;
     if (request.kind == ServerRequest::forget) return answer;
-    if (!receive_all(socket_, &answer, sizeof answer)) return std::nullopt;
+    if (!receive_all(socket_.get(), &answer, sizeof answer)) return std::nullopt;
     return answer;
   }
 
   void start() {
-    if (socket_ >= 0) close(socket_);
-    socket_ = -1;
-    const Connection connection(SOCK_SEQPACKET);
+    socket_ = Descriptor();
+    SocketPair sockets(SOCK_SEQPACKET, kStarted);
     // A signal that ends this process now must not reach the handlers in the child, which would speak, too.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const pid_t process = fork();
-    if (process == 0) serve_children(connection.theirs);
+    if (process == 0) serve_children(sockets.theirs.get());
     const int reason = errno;
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    close(connection.theirs);
-    if (process < 0) {
-      close(connection.ours);
-      errno = reason;
-      fail_to_start("fork");
-    }
-    socket_ = connection.ours;
+    errno = reason;
+    if (process < 0) fail_to_start(kStarted, "fork");
+    socket_ = std::move(sockets.ours);
     owner_ = getpid();
   }
 
   std::mutex mutex_;
   pid_t owner_ = -1;
-  int socket_ = -1;
+  Descriptor socket_;
 };
 
 /// Never destroyed: it ends with the process.
@@ -322,35 +325,30 @@ Server& server() {
 void start_child_server() { server().require(); }
 
 ChildProcess::ChildProcess() {
-  const Connection connection(SOCK_STREAM);
-  process_ = server().ask({ServerRequest::start, 0}, connection.theirs);
-  const int reason = process_ < 0 ? -process_ : errno;
-  close(connection.theirs);
-  socket_ = connection.ours;
-  if (process_ > 0) return;
-  close(socket_);
-  errno = reason;
-  fail_to_start("fork");
+  SocketPair sockets(SOCK_STREAM, kStarted);
+  process_ = server().ask({ServerRequest::start, 0}, sockets.theirs.get());
+  if (process_ < 0) errno = -process_;
+  if (process_ <= 0) fail_to_start(kStarted, "fork");
+  socket_ = std::move(sockets.ours);
 }
 
 ChildProcess::~ChildProcess() {
-  if (socket_ < 0) return;
-  close(socket_);
+  if (!socket_) return;
+  socket_ = Descriptor();
   server().ask({ServerRequest::forget, process_}, -1);
 }
 
 std::string ChildProcess::call(ChildFunction function, std::string_view request, const ChildLimits& limits) {
   const std::lock_guard lock(mutex_);
-  if (socket_ < 0) throw death_;
+  if (!socket_) throw death_;
   const RequestHeader header{function, limits, request.size()};
   std::string reply;
-  if (send_all(socket_, &header, sizeof header) && send_all(socket_, request.data(), request.size()) &&
-      receive_sized(socket_, reply)) {
+  if (send_all(socket_.get(), &header, sizeof header) && send_all(socket_.get(), request.data(), request.size()) &&
+      receive_sized(socket_.get(), reply)) {
     return reply;
   }
-  close(std::exchange(socket_, -1));
-  const int status = server().ask({ServerRequest::wait, process_}, -1);
-  death_ = WIFSIGNALED(status) ? ChildDeath{WTERMSIG(status), 0} : ChildDeath{0, WEXITSTATUS(status)};
+  socket_ = Descriptor();
+  death_ = ChildDeath::of(server().ask({ServerRequest::wait, process_}, -1));
   throw death_;
 }
 

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/io/temporary_file.h"
+
 namespace kith::data {
 
 // Messages over the sockets between processes: bytes of a known number, and open files. All return false if the other
@@ -32,6 +34,16 @@ bool send_with(int socket, const void* data, std::size_t size, std::span<const i
 /// Receives a message of this size, and the files that came with it.
 bool receive_with(int socket, void* data, std::size_t size, std::vector<int>& descriptors);
 
+/// Throws Error(internal): `what` ("a process that reads HDF5 files") cannot be started, since an action has failed,
+/// for the reason in errno.
+[[noreturn]] void fail_to_start(const char* what, const char* action);
+
+/// Two connected sockets of this type. Throws as fail_to_start() does.
+struct SocketPair {
+  SocketPair(int type, const char* what);
+  Descriptor ours, theirs;
+};
+
 /// What one call may use.
 struct ChildLimits {
   std::int64_t memory = 0;  // bytes, beyond what the process had when it started
@@ -42,7 +54,10 @@ struct ChildLimits {
 struct ChildDeath {
   int signal = 0;  // that killed it; 0: it exited by itself
   int code = 0;    // its exit code, if no signal killed it
+
+  static ChildDeath of(int status);  // of waitpid()
 };
+std::string describe(const ChildDeath& death);  // "crashed (signal 11)"
 
 /// Runs in the child: takes the bytes of a request and returns those of a reply. Must not throw.
 using ChildFunction = std::string (*)(std::string_view request);
@@ -66,7 +81,7 @@ class ChildProcess {
  private:
   std::mutex mutex_;
   pid_t process_ = -1;
-  int socket_ = -1;  // -1: dead
+  Descriptor socket_;  // none: dead
   ChildDeath death_;
 };
 

@@ -34,23 +34,19 @@ std::string packed_reply(const std::function<void(Packer&)>& compute) {
   return reply.take();
 }
 
-std::string unpacked_reply(std::string reply, const std::string& no_memory) {
-  Unpacker in(reply);
-  switch (in.take<ReplyStatus>()) {
-    case ReplyStatus::done:
-      return reply.substr(sizeof(ReplyStatus));
-    case ReplyStatus::error: {
-      const auto code = static_cast<ExitCode>(in.take<std::uint8_t>());
-      const auto message = in.take<std::string>();
-      if (code < ExitCode::internal || code > ExitCode::memory) throw UnpackError();
-      throw Error(code, message);
-    }
-    case ReplyStatus::no_memory:
-      throw Error(ExitCode::memory, no_memory);
-    case ReplyStatus::other:
-      throw Error(ExitCode::internal, in.take<std::string>());
+std::string unpacked_reply(std::string reply, const std::string& no_memory, const std::function<void()>& refuse) {
+  try {
+    Unpacker in(reply);
+    const auto status = in.take<ReplyStatus>();
+    if (status == ReplyStatus::done) return reply.substr(sizeof(ReplyStatus));
+    if (status == ReplyStatus::no_memory) throw Error(ExitCode::memory, no_memory);
+    const auto code = status == ReplyStatus::error ? ExitCode{in.take<std::uint8_t>()} : ExitCode::internal;
+    if (code < ExitCode::internal || code > ExitCode::memory) throw UnpackError();
+    throw Error(code, in.take<std::string>());
+  } catch (const UnpackError&) {
+    refuse();
+    throw;
   }
-  throw UnpackError();
 }
 
 }  // namespace kith::data

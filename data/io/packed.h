@@ -166,7 +166,25 @@ class Unpacker {
 std::string packed_reply(const std::function<void(Packer&)>& compute);
 
 /// The bytes that compute() packed. Throws the error that the reply holds: one about memory with this message, others
-/// as they are. Throws UnpackError if the bytes are no reply.
-std::string unpacked_reply(std::string reply, const std::string& no_memory);
+/// as they are. Calls refuse(), which throws, if the bytes are no reply.
+std::string unpacked_reply(std::string reply, const std::string& no_memory, const std::function<void()>& refuse);
+
+/// The only value of these bytes. Calls refuse(), which throws, if they are something else.
+template <class Value>
+Value unpacked(std::string_view bytes, const std::function<void()>& refuse) {
+  try {
+    Unpacker in(bytes);
+    if constexpr (std::is_void_v<Value>) {
+      return in.require_end();
+    } else {
+      auto value = in.take<Value>();
+      in.require_end();
+      return value;
+    }
+  } catch (const UnpackError&) {
+    refuse();
+    throw;
+  }
+}
 
 }  // namespace kith::data
