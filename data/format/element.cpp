@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <type_traits>
 
 #include "data/io/input_error.h"
 
@@ -211,6 +210,19 @@ bool is_number(const std::string& name) {
 const char* name_of(Number number) { return properties_of(number).name; }
 std::int64_t size_of(Number number) { return properties_of(number).size; }
 ValueClass natural_class_of(Number number) { return properties_of(number).natural_class; }
+
+bool is_float(Number number) { return number <= Number::float64 || number == Number::bfloat16; }
+
+Number with_sign(Number number, bool is_signed) {
+  constexpr std::pair<Number, Number> kPairs[] = {{Number::int8, Number::uint8},
+                                                  {Number::int16, Number::uint16},
+                                                  {Number::int32, Number::uint32},
+                                                  {Number::int64, Number::uint64}};
+  for (const auto& [with, without] : kPairs) {
+    if (number == with || number == without) return is_signed ? with : without;
+  }
+  return number;
+}
 
 Conversion convert(ElementType type, const std::byte* raw, std::int64_t count, float* out, Missing missing) {
   return kConvert<float>[static_cast<std::size_t>(type.number)](type, raw, count, out, missing);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,18 @@ const char* name_of(Number number);          // "uint8"
 bool is_number(const std::string& name);     // whether it is one of those names
 std::int64_t size_of(Number number);         // bytes
 ValueClass natural_class_of(Number number);  // f32 when every value is exactly a float32
+bool is_float(Number number);
+Number with_sign(Number number, bool is_signed);  // of an integer: the one of its size with or without a sign
+inline bool is_signed(Number number) { return !is_float(number) && with_sign(number, true) == number; }
+
+/// The type of numbers in memory.
+template <class T>
+inline constexpr Number kNumberOf = std::is_same_v<T, float>          ? Number::float32
+                                    : std::is_same_v<T, double>       ? Number::float64
+                                    : std::is_same_v<T, std::uint8_t> ? Number::uint8
+                                    : std::is_same_v<T, std::int32_t> ? Number::int32
+                                    : std::is_same_v<T, std::int64_t> ? Number::int64
+                                                                      : Number::int8;
 
 /// How a reader treats NaN and infinity: refuse them, refuse them and offer --nan drop in the message, or keep them.
 enum class Missing { refuse, offer, keep };

@@ -431,14 +431,12 @@ class Filled final : public SourceFilter {
 }  // namespace
 
 std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, Fill fill) {
-  const bool is_float = source->held_as() == Number::float32 || source->held_as() == Number::float64;
-  if (fill == Fill::none || !is_float) return source;
+  if (fill == Fill::none || !is_float(source->held_as())) return source;
   return std::make_unique<Filled>(std::move(source), fill);
 }
 
 std::unique_ptr<PointSource> filled(std::unique_ptr<PointSource> source, std::shared_ptr<const TableModel> model) {
-  const bool is_float = source->held_as() == Number::float32 || source->held_as() == Number::float64;
-  if (std::ssize(model->fills()) != source->columns() || !is_float) return source;
+  if (std::ssize(model->fills()) != source->columns() || !is_float(source->held_as())) return source;
   return std::make_unique<Filled>(std::move(source), model);
 }
 

@@ -8,12 +8,6 @@
 namespace kith::data {
 namespace {
 
-template <class T>
-constexpr Number kNumberOf = std::is_same_v<T, float>          ? Number::float32
-                             : std::is_same_v<T, double>       ? Number::float64
-                             : std::is_same_v<T, std::uint8_t> ? Number::uint8
-                                                               : Number::int8;
-
 [[noreturn]] void refuse_bytes(const PointSource& source) {
   throw Error(ExitCode::internal, fmt::format("{}: cannot read bytes from a dataset that is held as {}", source.name(),
                                               name_of(source.held_as())));

@@ -96,6 +96,24 @@ Handle utf8_type(std::size_t size) {
   return type;
 }
 
+hid_t hdf5_type(Number number) {
+  const hid_t types[] = {H5I_INVALID_HID, H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_STD_I8LE,
+                         H5T_STD_U8LE,    H5T_STD_I16LE,  H5T_STD_U16LE,  H5T_STD_I32LE,
+                         H5T_STD_U32LE,   H5T_STD_I64LE,  H5T_STD_U64LE,  H5I_INVALID_HID};
+  return types[static_cast<std::size_t>(number)];  // in the order of Number; none for those of two bytes
+}
+
+Handle creation_properties(hid_t kind) {
+  Handle creation(H5Pcreate(kind));
+  H5Pset_obj_track_times(creation.get(), false);
+  return creation;
+}
+
+Handle make_group(hid_t parent, const std::string& name) {
+  return Handle(
+      H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, creation_properties(H5P_GROUP_CREATE).get(), H5P_DEFAULT));
+}
+
 // A virtual file driver of HDF5 for reading. HDF5 1.10 tells the address of a chunk only by a search through all chunks
 // of the dataset; the address of a read is found as fast as the read.
 

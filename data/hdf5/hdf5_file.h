@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "data/format/element.h"
 #include "data/io/input_bytes.h"
 
 namespace kith::data {
@@ -52,6 +53,12 @@ class Handle {
 
 /// The type of UTF-8 texts of `size` bytes, or of variable length with H5T_VARIABLE.
 Handle utf8_type(std::size_t size);
+/// The little-endian type of such numbers in files, which is that in memory on the machines of kith.
+hid_t hdf5_type(Number number);
+/// Properties for H5P_FILE_CREATE and so on, without time stamps: equal contents are equal bytes.
+Handle creation_properties(hid_t kind);
+/// A new group; empty if it cannot be made.
+Handle make_group(hid_t parent, const std::string& name);
 
 // HDF5's access to a file: reads it with the operating system, and can tell where the library would read.
 

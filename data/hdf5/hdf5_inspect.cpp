@@ -100,12 +100,8 @@ std::optional<Number> number_type_of(hid_t type) {
   if (H5Tget_class(type) != H5T_INTEGER) return std::nullopt;
   const std::size_t size = H5Tget_size(type);
   if (H5Tget_precision(type) != 8 * size || H5Tget_offset(type) != 0) return std::nullopt;
-  constexpr std::pair<Number, Number> kIntegers[] = {{Number::int8, Number::uint8},
-                                                     {Number::int16, Number::uint16},
-                                                     {Number::int32, Number::uint32},
-                                                     {Number::int64, Number::uint64}};
-  for (const auto& [with, without] : kIntegers) {
-    if (size == static_cast<std::size_t>(size_of(with))) return H5Tget_sign(type) == H5T_SGN_2 ? with : without;
+  for (const Number number : {Number::int8, Number::int16, Number::int32, Number::int64}) {
+    if (size == static_cast<std::size_t>(size_of(number))) return with_sign(number, H5Tget_sign(type) == H5T_SGN_2);
   }
   return std::nullopt;
 }

@@ -65,13 +65,6 @@ std::optional<Numbers> numbers_of(hid_t dataset, const char* name, std::string& 
   return read ? std::optional(std::move(numbers)) : fail("damaged data");
 }
 
-bool is_float(Number number) {
-  return number == Number::float16 || number == Number::float32 || number == Number::float64;
-}
-bool is_signed(Number number) {
-  return number == Number::int8 || number == Number::int16 || number == Number::int32 || number == Number::int64;
-}
-
 template <class T>
 std::string bytes_of(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
@@ -110,18 +103,6 @@ void add_missing(ValueMarks& marks, const char* name, const Numbers& numbers, El
     zero.values[i] = std::signbit(numbers.values[i]) ? 0.0 : -0.0;
     add_missing(marks, name, element_of(zero, i, type.number, either_sign), type);
   }
-}
-
-/// What _Unsigned says of integers.
-Number with_sign(Number number, bool is_unsigned) {
-  constexpr std::pair<Number, Number> kPairs[] = {{Number::int8, Number::uint8},
-                                                  {Number::int16, Number::uint16},
-                                                  {Number::int32, Number::uint32},
-                                                  {Number::int64, Number::uint64}};
-  for (const auto& [with, without] : kPairs) {
-    if (number == with || number == without) return is_unsigned ? without : with;
-  }
-  return number;
 }
 
 void read_limits(hid_t dataset, ElementType type, const Numbers* scale, const Numbers* offset, bool either_sign,
@@ -205,7 +186,7 @@ void add_default_fill(hid_t dataset, ElementType type, ValueMarks& marks) {
 ValueMarks marks_of(hid_t dataset, ElementType& type, std::string& problem) {
   ValueMarks marks;
   const bool either_sign = !is_float(type.number) && has_attribute(dataset, "_Unsigned");
-  if (either_sign) type.number = with_sign(type.number, lower_case(text_attribute(dataset, "_Unsigned")) == "true");
+  if (either_sign) type.number = with_sign(type.number, lower_case(text_attribute(dataset, "_Unsigned")) != "true");
   std::string ignored;  // a text that is no number marks no number
   for (const char* name : {"_FillValue", "missing_value"}) {
     if (const auto numbers = numbers_of(dataset, name, ignored)) add_missing(marks, name, *numbers, type, either_sign);

@@ -121,18 +121,15 @@ Handle open_copy(const std::string& copy, unsigned flags) {
   return Handle(H5Fopen(copy.c_str(), flags, access.get()));
 }
 
-Handle make_group(const CopyChecker& check, hid_t parent, const char* name) {
-  const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
-  Handle made(H5Gcreate2(parent, name, H5P_DEFAULT, creation.get(), H5P_DEFAULT));
+Handle checked_group(const CopyChecker& check, hid_t parent, const std::string& name) {
+  Handle made = make_group(parent, name);
   check(static_cast<bool>(made), "creating a group");
   return made;
 }
 
 Handle make_vector(const CopyChecker& check, hid_t group, const std::string& name, hid_t type, std::int64_t size) {
   const auto count = static_cast<hsize_t>(size);
-  const Handle space(H5Screate_simple(1, &count, nullptr)), creation(H5Pcreate(H5P_DATASET_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
+  const Handle space(H5Screate_simple(1, &count, nullptr)), creation = creation_properties(H5P_DATASET_CREATE);
   Handle dataset(H5Dcreate2(group, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
   check(static_cast<bool>(dataset), "creating a dataset");
   return dataset;
@@ -156,12 +153,12 @@ void write_encoding(const CopyChecker& check, hid_t object, const char* type, co
 
 /// Writes the facts of a dict.
 void write_facts(const CopyChecker& check, hid_t dict, const std::vector<NewFact>& facts) {
-  const Handle text = utf8_type(H5T_VARIABLE), space(H5Screate(H5S_SCALAR)), creation(H5Pcreate(H5P_DATASET_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
+  const Handle text = utf8_type(H5T_VARIABLE), space(H5Screate(H5S_SCALAR));
+  const Handle creation = creation_properties(H5P_DATASET_CREATE);
   for (const NewFact& fact : facts) {
     const std::size_t slash = fact.path.find('/');
     if (slash != fact.path.npos && H5Lexists(dict, fact.path.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) {
-      write_encoding(check, make_group(check, dict, fact.path.substr(0, slash).c_str()).get(), "dict", "0.1.0");
+      write_encoding(check, checked_group(check, dict, fact.path.substr(0, slash)).get(), "dict", "0.1.0");
     }
     const bool is_text = !fact.text.empty();
     const hid_t type = is_text ? text.get() : H5T_STD_I64LE;
@@ -208,27 +205,8 @@ std::vector<const char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-hid_t file_type(Number number) {
-  switch (number) {
-    case Number::int8:
-      return H5T_STD_I8LE;
-    case Number::int16:
-      return H5T_STD_I16LE;
-    case Number::int32:
-      return H5T_STD_I32LE;
-    case Number::float32:
-      return H5T_IEEE_F32LE;
-    case Number::float64:
-      return H5T_IEEE_F64LE;
-    default:
-      return H5T_STD_I64LE;
-  }
-}
-
 /// The type in which values are written and read back.
-hid_t memory_type(Number number) {
-  return number == Number::float32 || number == Number::float64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64;
-}
+hid_t memory_type(Number number) { return is_float(number) ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64; }
 
 /// Selects elements first .. first + count - 1 of a vector in the file.
 Handle select(hid_t dataset, std::int64_t first, std::int64_t count) {
@@ -266,10 +244,10 @@ void begin_group(const NewGroup& facts) {
     open->parent = Handle(H5Gopen2(open->file.get(), facts.parent.c_str(), H5P_DEFAULT));
     check(static_cast<bool>(open->parent), facts.is_column() ? "opening obs" : "opening a group");
   } else {
-    open->parent = make_group(check, open->file.get(), facts.parent.c_str());
+    open->parent = checked_group(check, open->file.get(), facts.parent);
     write_encoding(check, open->parent.get(), "dict", "0.1.0");
   }
-  open->group = make_group(check, open->parent.get(), facts.name.c_str());
+  open->group = checked_group(check, open->parent.get(), facts.name);
   if (facts.is_column()) {
     write_encoding(check, open->group.get(), "categorical");
     write_not_ordered(check, open->group.get());
@@ -282,7 +260,7 @@ void begin_group(const NewGroup& facts) {
     write_attribute(check, open->group.get(), "shape", H5T_STD_I64LE, shape, 2);
   }
   for (const NewVector& vector : facts.vectors) {
-    open->vectors.push_back(make_vector(check, open->group.get(), vector.name, file_type(vector.type), vector.size));
+    open->vectors.push_back(make_vector(check, open->group.get(), vector.name, hdf5_type(vector.type), vector.size));
   }
   open_group = open.release();
 }

@@ -19,33 +19,10 @@
 
 namespace kith::data {
 
-/// The HDF5 types of a value in the file, the same on every machine, and in memory.
+/// The HDF5 type of a value, in the file and in memory.
 template <class T>
-struct Stored;
-template <>
-struct Stored<float> {
-  static hid_t file_type() { return H5T_IEEE_F32LE; }
-  static hid_t memory_type() { return H5T_NATIVE_FLOAT; }
-};
-template <>
-struct Stored<double> {
-  static hid_t file_type() { return H5T_IEEE_F64LE; }
-  static hid_t memory_type() { return H5T_NATIVE_DOUBLE; }
-};
-template <>
-struct Stored<std::int32_t> {
-  static hid_t file_type() { return H5T_STD_I32LE; }
-  static hid_t memory_type() { return H5T_NATIVE_INT32; }
-};
-template <>
-struct Stored<std::int64_t> {
-  static hid_t file_type() { return H5T_STD_I64LE; }
-  static hid_t memory_type() { return H5T_NATIVE_INT64; }
-};
-template <>
-struct Stored<std::uint8_t> {
-  static hid_t file_type() { return H5T_STD_U8LE; }
-  static hid_t memory_type() { return H5T_NATIVE_UINT8; }
+struct Stored {
+  static hid_t type() { return hdf5_type(kNumberOf<T>); }
 };
 
 static_assert(std::endian::native == std::endian::little, "checksums are those of the bytes in memory and in the file");
@@ -60,8 +37,7 @@ struct WrittenRows {
 /// A dataset as the finished file must contain it.
 struct Written {
   std::string name;
-  hid_t file_type;
-  hid_t memory_type;
+  hid_t type;
   std::vector<hsize_t> shape;
   std::int64_t bytes;
   std::int64_t unwritten_rows;
@@ -87,7 +63,7 @@ struct Written {
 
 template <std::size_t width>
 struct Stored<FixedText<width>> {
-  static hid_t file_type() {
+  static hid_t type() {
     static const hid_t type = [] {
       Handle made = utf8_type(width);
       H5Tset_strpad(made.get(), H5T_STR_NULLPAD);
@@ -95,7 +71,6 @@ struct Stored<FixedText<width>> {
     }();
     return type;
   }
-  static hid_t memory_type() { return file_type(); }
 };
 
 namespace {
@@ -110,11 +85,10 @@ Handle access_properties() {
 }
 
 Handle dataset_properties() {
-  Handle creation(H5Pcreate(H5P_DATASET_CREATE));
+  Handle creation = creation_properties(H5P_DATASET_CREATE);
   H5Pset_layout(creation.get(), H5D_CONTIGUOUS);
   H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY);  // file space in the order of creation, not of writing
   H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
-  H5Pset_obj_track_times(creation.get(), false);
   return creation;
 }
 
@@ -151,8 +125,7 @@ struct ResultFile::State {
 
 ResultFile::State::State(const std::string& path, const OutputOptions& options)
     : output(path, options), marks(options.marks) {
-  const Handle creation(H5Pcreate(H5P_FILE_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
+  const Handle creation = creation_properties(H5P_FILE_CREATE);
   H5Pset_attr_phase_change(creation.get(), 64, 0);  // attributes stay in the header of the root
   file = Handle(H5Fcreate(output.descriptor_path().c_str(), H5F_ACC_TRUNC, creation.get(), access_properties().get()));
   require(static_cast<bool>(file), "creating the file");
@@ -163,10 +136,7 @@ void ResultFile::State::make_groups(const std::string& name) {
   for (auto slash = name.find('/', 1); slash != name.npos; slash = name.find('/', slash + 1)) {
     const std::string group = name.substr(0, slash);
     if (H5Lexists(file.get(), group.c_str(), H5P_DEFAULT) > 0) continue;
-    const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
-    H5Pset_obj_track_times(creation.get(), false);
-    const Handle made(H5Gcreate2(file.get(), group.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
-    require(static_cast<bool>(made), "creating " + group);
+    require(static_cast<bool>(make_group(file.get(), group)), "creating " + group);
   }
 }
 
@@ -178,13 +148,12 @@ Written& ResultFile::State::create(const std::string& name, std::vector<hsize_t>
   output.require_space(bytes + unwritten_bytes());
   make_groups(name);
   const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr));
-  Handle dataset(H5Dcreate2(file.get(), name.c_str(), Stored<T>::file_type(), space.get(), H5P_DEFAULT,
+  Handle dataset(H5Dcreate2(file.get(), name.c_str(), Stored<T>::type(), space.get(), H5P_DEFAULT,
                             dataset_properties().get(), H5P_DEFAULT));
   require(static_cast<bool>(dataset), "creating " + name);
   const auto rows = static_cast<std::int64_t>(shape[0]);
   written.push_back({.name = name,
-                     .file_type = Stored<T>::file_type(),
-                     .memory_type = Stored<T>::memory_type(),
+                     .type = Stored<T>::type(),
                      .shape = std::move(shape),
                      .bytes = bytes,
                      .unwritten_rows = rows,
@@ -233,7 +202,7 @@ template <class T>
 void ResultFile::State::write_whole(const std::string& name, std::vector<hsize_t> shape, const T* data) {
   Written& w = create<T>(name, std::move(shape));
   if (w.bytes > 0) {
-    require(H5Dwrite(w.dataset.get(), w.memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "writing " + name);
+    require(H5Dwrite(w.dataset.get(), w.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0, "writing " + name);
   }
   w.add(0, static_cast<std::int64_t>(w.shape[0]), data, w.bytes);
 }
@@ -263,7 +232,7 @@ void ResultFile::State::check_dataset(hid_t reopened, const Written& expected) c
   const Handle type(H5Dget_type(dataset.get()));
   const Handle space(H5Dget_space(dataset.get()));
   std::vector<hsize_t> shape(expected.shape.size());
-  bool same = dataset && H5Tequal(type.get(), expected.file_type) > 0 &&
+  bool same = dataset && H5Tequal(type.get(), expected.type) > 0 &&
               H5Sget_simple_extent_ndims(space.get()) == static_cast<int>(shape.size()) &&
               H5Sget_simple_extent_dims(space.get(), shape.data(), nullptr) >= 0 && shape == expected.shape &&
               static_cast<std::int64_t>(H5Dget_storage_size(dataset.get())) == expected.bytes;
@@ -339,10 +308,7 @@ void ResultFile::attribute(const std::string& name, const Attribute& value) {
 
 void ResultFile::group(const std::string& name) {
   prepare_hdf5();
-  const Handle creation(H5Pcreate(H5P_GROUP_CREATE));
-  H5Pset_obj_track_times(creation.get(), false);
-  const Handle group(H5Gcreate2(state_->file.get(), name.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT));
-  state_->require(static_cast<bool>(group), "creating the group " + name);
+  state_->make_groups(name + "/");
 }
 
 void ResultFile::dataset(const std::string& name, std::span<const std::int32_t> values) {
@@ -378,7 +344,7 @@ void ResultFile::write_rows(const std::string& name, std::int64_t first_row, Mat
   const auto columns_of = [](const Written& w) {
     return w.shape.size() == 2 ? static_cast<std::int64_t>(w.shape[1]) : 1;
   };
-  if (target == state_->written.end() || H5Tequal(target->memory_type, Stored<T>::memory_type()) <= 0 ||
+  if (target == state_->written.end() || H5Tequal(target->type, Stored<T>::type()) <= 0 ||
       values.columns != columns_of(*target) || first_row < 0 || values.rows > target->unwritten_rows) {
     throw Error(ExitCode::internal, fmt::format("{}: rows {} to {} of '{}' do not fit the dataset that was created",
                                                 state_->output.name(), first_row, first_row + values.rows, name));
@@ -389,10 +355,10 @@ void ResultFile::write_rows(const std::string& name, std::int64_t first_row, Mat
   const hsize_t count[2] = {static_cast<hsize_t>(values.rows), static_cast<hsize_t>(values.columns)};
   const Handle in_file(H5Dget_space(target->dataset.get()));
   const Handle in_memory(H5Screate_simple(static_cast<int>(target->shape.size()), count, nullptr));
-  state_->require(H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0 &&
-                      H5Dwrite(target->dataset.get(), target->memory_type, in_memory.get(), in_file.get(), H5P_DEFAULT,
-                               values.data) >= 0,
-                  "writing " + name);
+  state_->require(
+      H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0 &&
+          H5Dwrite(target->dataset.get(), target->type, in_memory.get(), in_file.get(), H5P_DEFAULT, values.data) >= 0,
+      "writing " + name);
 }
 
 void ResultFile::finish() {
