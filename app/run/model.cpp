@@ -50,22 +50,17 @@ struct FileMetric {
   Metric metric = Metric::euclidean;
 };
 
-constexpr std::pair<const char*, Metric> kDistances[] = {{"angular", Metric::cosine},
-                                                         {"cosine", Metric::cosine},
-                                                         {"euclidean", Metric::euclidean},
-                                                         {"l2", Metric::euclidean},
-                                                         {"dot", Metric::inner_product},
-                                                         {"ip", Metric::inner_product},
-                                                         {"inner_product", Metric::inner_product},
-                                                         {"inner-product", Metric::inner_product},
-                                                         {"mips", Metric::inner_product},
-                                                         {"manhattan", Metric::manhattan},
-                                                         {"l1", Metric::manhattan},
-                                                         {"chebyshev", Metric::chebyshev},
-                                                         {"hamming", Metric::hamming},
-                                                         {"jaccard", Metric::jaccard},
-                                                         {"correlation", Metric::correlation},
-                                                         {"haversine", Metric::haversine}};
+/// The names of metrics in files, in lower case.
+constexpr std::pair<Metric, std::string_view> kDistances[] = {
+    {Metric::cosine, " angular cosine "},
+    {Metric::euclidean, " euclidean l2 "},
+    {Metric::inner_product, " dot ip inner_product inner-product mips "},
+    {Metric::manhattan, " manhattan l1 "},
+    {Metric::chebyshev, " chebyshev "},
+    {Metric::hamming, " hamming "},
+    {Metric::jaccard, " jaccard "},
+    {Metric::correlation, " correlation "},
+    {Metric::haversine, " haversine "}};
 
 /// Nothing: the file names no metric of vectors.
 std::optional<FileMetric> metric_of_file(const std::string& location) {
@@ -79,9 +74,11 @@ std::optional<FileMetric> metric_of_file(const std::string& location) {
   } catch (const Error&) {  // who opens the points says what is wrong with the file
     return std::nullopt;
   }
-  const std::string name = lower_case(distance);
-  const auto known = std::ranges::find_if(kDistances, [&](const auto& entry) { return name == entry.first; });
-  return known == std::end(kDistances) ? std::nullopt : std::optional(FileMetric{location, distance, known->second});
+  const std::string name = " " + lower_case(distance) + " ";
+  const bool is_word = distance.find(' ') == distance.npos;
+  const auto* known = std::ranges::find_if(kDistances, [&](const auto& e) { return e.second.find(name) != name.npos; });
+  return !is_word || known == std::end(kDistances) ? std::nullopt
+                                                   : std::optional(FileMetric{location, distance, known->first});
 }
 
 }  // namespace

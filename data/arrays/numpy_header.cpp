@@ -8,6 +8,7 @@
 #include <bit>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include "data/format/shape.h"
@@ -17,25 +18,9 @@
 namespace kith::data {
 namespace {
 
-struct TypeCode {
-  const char* code;
-  Number number;
-};
-constexpr TypeCode kTypeCodes[] = {{"f2", Number::float16},
-                                   {"f4", Number::float32},
-                                   {"f8", Number::float64},
-                                   {"i1", Number::int8},
-                                   {"u1", Number::uint8},
-                                   {"b1", Number::uint8},
-                                   {"i2", Number::int16},
-                                   {"u2", Number::uint16},
-                                   {"i4", Number::int32},
-                                   {"u4", Number::uint32},
-                                   {"i8", Number::int64},
-                                   {"u8", Number::uint64},
-                                   // ml_dtypes, which JAX and PyTorch users have, calls its type two bytes of anything
-                                   {"V2", Number::bfloat16},
-                                   {"bfloat16", Number::bfloat16}};
+/// In the order of Number. ml_dtypes, which JAX and PyTorch users have, calls bfloat16 two bytes of anything.
+constexpr std::string_view kTypeCodes[] = {"f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "V2"};
+static_assert(std::size(kTypeCodes) == static_cast<std::size_t>(last_value(Number{})) + 1);
 
 /// What a code such as "<f4" says.
 struct Type {
@@ -48,11 +33,12 @@ Type type_of(const std::string& descr) {
   if (descr == "[") return {"record", 0, std::nullopt};
   const bool has_order = !descr.empty() && std::string_view("<>=|").find(descr[0]) != std::string_view::npos;
   const std::string code = descr.substr(has_order ? 1 : 0);
-  for (const TypeCode& known : kTypeCodes) {
-    if (code != known.code) continue;
+  const auto* known = std::ranges::find(kTypeCodes, code == "b1" ? "u1" : code == "bfloat16" ? "V2" : code);
+  if (known != std::end(kTypeCodes)) {
+    const auto number = static_cast<Number>(known - kTypeCodes);
     const bool big = std::endian::native == std::endian::big;
-    const bool swapped = size_of(known.number) > 1 && has_order && (descr[0] == '<' ? big : descr[0] == '>' && !big);
-    return {code == "b1" ? "bool" : name_of(known.number), size_of(known.number), ElementType{known.number, swapped}};
+    const bool swapped = size_of(number) > 1 && has_order && (descr[0] == '<' ? big : descr[0] == '>' && !big);
+    return {code == "b1" ? "bool" : name_of(number), size_of(number), ElementType{number, swapped}};
   }
   const char letter = code.empty() ? '\0' : code[0];
   Type type;

@@ -369,47 +369,17 @@ namespace {
 /// How many hours the unit of a duration is, in English, German, French, Spanish and Italian; 0: it is none.
 double hours_of(std::string_view unit) {
   constexpr double kMinute = 1.0 / 60.0, kSecond = kMinute / 60.0;
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"weeks", 168},
-                                                            {"week", 168},
-                                                            {"w", 168},
-                                                            {"days", 24},
-                                                            {"day", 24},
-                                                            {"d", 24},
-                                                            {"tage", 24},
-                                                            {"tag", 24},
-                                                            {"jours", 24},
-                                                            {"jour", 24},
-                                                            {"j", 24},
-                                                            {"hours", 1},
-                                                            {"hour", 1},
-                                                            {"hrs", 1},
-                                                            {"hr", 1},
-                                                            {"h", 1},
-                                                            {"stunden", 1},
-                                                            {"stunde", 1},
-                                                            {"std", 1},
-                                                            {"heures", 1},
-                                                            {"heure", 1},
-                                                            {"horas", 1},
-                                                            {"ore", 1},
-                                                            {"min", kMinute},
-                                                            {"minutes", kMinute},
-                                                            {"minute", kMinute},
-                                                            {"mins", kMinute},
-                                                            {"minuten", kMinute},
-                                                            {"m", kMinute},
-                                                            {"minutos", kMinute},
-                                                            {"minuti", kMinute},
-                                                            {"sec", kSecond},
-                                                            {"seconds", kSecond},
-                                                            {"second", kSecond},
-                                                            {"secs", kSecond},
-                                                            {"s", kSecond},
-                                                            {"sek", kSecond},
-                                                            {"sekunden", kSecond},
-                                                            {"ms", kSecond / 1000}};
-  const auto* found = std::ranges::find(kUnits, unit, [](const auto& entry) { return entry.first; });
-  return found == std::end(kUnits) ? 0.0 : found->second;
+  constexpr std::pair<double, std::string_view> kUnits[] = {
+      {168, " weeks week w "},
+      {24, " days day d tage tag jours jour j "},
+      {1, " hours hour hrs hr h stunden stunde std heures heure horas ore "},
+      {kMinute, " min minutes minute mins minuten m minutos minuti "},
+      {kSecond, " sec seconds second secs s sek sekunden "},
+      {kSecond / 1000, " ms "}};
+  const std::string key = " " + std::string(unit) + " ";
+  const auto* found =
+      std::ranges::find_if(kUnits, [&key](const auto& entry) { return entry.second.find(key) != key.npos; });
+  return found == std::end(kUnits) ? 0.0 : found->first;
 }
 
 /// The part of a time of day or of a duration behind its first number and a colon; nothing if it is none.
