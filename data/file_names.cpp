@@ -18,6 +18,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"
+#include "data/io/utf8.h"
 #include "data/source.h"
 
 namespace kith::data {
@@ -108,12 +109,9 @@ bool is_list(const std::string& name) { return name.size() > 1 && name.front() =
 
 std::vector<std::string> split_at(char between, const std::string& text) {
   std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(between, begin), text.size());
-    std::string line = text.substr(begin, end - begin);
+  for (std::string& line : split_text(text, between)) {
     if (between == '\n' && line.ends_with('\r')) line.pop_back();
     if (!line.empty()) lines.push_back(std::move(line));
-    begin = end + 1;
   }
   return lines;
 }

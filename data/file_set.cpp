@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "data/format/column_choice.h"
-#include "data/format/shape.h"
 #include "data/format/table_model.h"
 #include "data/io/input_bytes.h"
 #include "data/io/input_error.h"

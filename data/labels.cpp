@@ -369,10 +369,7 @@ struct MatchedRows {
 
 /// Numbers that differ may be measured twice, but words that name each row are identifiers.
 bool are_words(const std::vector<std::string>& texts) {
-  return std::ranges::none_of(texts, [](const std::string& text) {
-    double value = 0.0;
-    return parse_number(text.data(), text.data() + text.size(), value) == text.data() + text.size();
-  });
+  return std::ranges::none_of(texts, [](const std::string& text) { return text.empty() || is_number_text(text); });
 }
 
 MatchedRows match_rows(const std::string& name, const std::string& of, const ReadOptions& options) {
@@ -490,7 +487,7 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
                                written.empty() ? "an empty field" : fmt::format("'{}'", quoted(written, 40)),
                                other.empty() ? "give rows to ignore the weight 0" : "say " + other));
     }
-    parse_number(text.data(), text.data() + text.size(), numbers.emplace_back());
+    numbers.push_back(value_of(text));
   }
   return numbers;
 }

@@ -14,6 +14,7 @@
 #include "data/format/table_model.h"
 #include "data/io/file_kind.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 #include "data/text/text_columns.h"
 #include "data/text/text_number.h"
 
@@ -55,10 +56,8 @@ static_assert(std::all_of(std::begin(kFormats), std::end(kFormats),
 
 /// Whether the name of the file ends with one of these extensions.
 bool has_extension(const std::string& file, std::string_view extensions) {
-  for (std::size_t begin = 0; begin < extensions.size();) {
-    const std::size_t end = std::min(extensions.find(' ', begin), extensions.size());
-    if (has_ending(file, extensions.substr(begin, end - begin))) return true;
-    begin = end + 1;
+  while (!extensions.empty()) {
+    if (has_ending(file, take_until(extensions, " "))) return true;
   }
   return false;
 }

@@ -152,11 +152,7 @@ void Terminal::write(const std::string& lines) {
 void Terminal::lines(const std::string& text) {
   std::string shown = visible_lines(text), out;
   if (shown.ends_with('\n')) shown.pop_back();
-  for (std::size_t begin = 0; begin <= shown.size();) {
-    const std::size_t end = std::min(shown.find('\n', begin), shown.size());
-    out += lay_out_line(shown.substr(begin, end - begin), text_width(Stream::error));
-    begin = end + 1;
-  }
+  for (const std::string& line : split_text(shown, '\n')) out += lay_out_line(line, text_width(Stream::error));
   write(out);
 }
 

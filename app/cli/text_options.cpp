@@ -100,12 +100,7 @@ std::optional<char> comment_of(const std::string& text) {
 
 /// The texts of "low<medium<high".
 std::vector<std::string> ordered_texts(const std::string& rule, const std::string& text) {
-  std::vector<std::string> texts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('<', at), text.size());
-    texts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+  std::vector<std::string> texts = split_text(text, '<');
   for (const std::string& each : texts) {
     if (!each.empty() && std::ranges::count(texts, each) == 1) continue;
     throw Error(ExitCode::usage, fmt::format("--encode: expected different texts in ascending order, COLUMN=low<high, "

@@ -30,6 +30,7 @@
 #include "core/scores/internal_scores.h"
 #include "core/scores/silhouette.h"
 #include "data/io/file_kind.h"
+#include "data/io/utf8.h"
 #include "data/results/other_formats.h"
 
 namespace kith::app {
@@ -162,11 +163,7 @@ void add_counts_of(const std::string& item, const std::string& where, std::set<s
 /// naming `where` and the item.
 std::vector<std::int64_t> parse_cluster_counts(const std::string& text, const std::string& where) {
   std::set<std::int64_t> counts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    add_counts_of(text.substr(at, comma - at), where, counts);
-    at = comma + 1;
-  }
+  for (const std::string& item : split_text(text, ',')) add_counts_of(item, where, counts);
   if (counts.size() > kMostCounts) {
     throw Error(ExitCode::usage, fmt::format("{}: expected at most {} numbers of clusters, found more; give a step, as "
                                              "in 2-100000:1000",

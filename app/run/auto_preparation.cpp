@@ -134,10 +134,7 @@ void append(std::string& list, const std::string& items) {
 
 /// A text as an item of a list, which split_list() reads.
 std::string list_item(const std::string& text) {
-  if (text.find_first_of(",\"") == text.npos) return text;
-  std::string item = "\"";
-  for (const char c : text) item += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return item + "\"";
+  return text.find_first_of(",\"") == text.npos ? text : double_quoted(text);
 }
 
 /// A column as the options name it: by its name, as far as that names it.

@@ -13,6 +13,7 @@
 #include "app/run/processes.h"
 #include "core/points/composed_points.h"
 #include "core/runtime/threads.h"
+#include "data/io/utf8.h"
 
 namespace kith::app {
 namespace {
@@ -102,11 +103,8 @@ std::vector<int> devices_of(const BackendEntry& entry, const BackendOptions& opt
     for (int device = 0; device < count; ++device) devices.push_back(device);
     return devices;
   }
-  for (std::size_t begin = 0; begin <= common.devices.size();) {
-    const std::size_t end = std::min(common.devices.find(',', begin), common.devices.size());
-    const std::string one = common.devices.substr(begin, end - begin);
+  for (const std::string& one : split_text(common.devices, ',')) {
     devices.push_back(static_cast<int>(parse_integer(one, "--devices", {0, kMost})));
-    begin = end + 1;
   }
   return devices;
 }

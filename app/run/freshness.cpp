@@ -12,6 +12,7 @@
 #include "data/file_names.h"
 #include "data/io/checksum.h"
 #include "data/io/location.h"
+#include "data/io/utf8.h"
 #include "data/labels.h"
 
 namespace kith::app {
@@ -158,13 +159,12 @@ std::vector<std::string> marks_in(const std::string& command, const std::vector<
 std::vector<std::string> named_inputs(const std::string& option) {
   if (option.empty()) return {};
   if (!is_missing(option)) return {option};  // commas may be part of the name
-  std::vector<std::string> places;
-  for (std::size_t begin = 0; begin <= option.size(); begin = std::min(option.find(',', begin), option.size()) + 1) {
-    places.push_back(option.substr(begin, option.find(',', begin) - begin));
-    if (!places.back().empty() && !is_missing(places.back())) continue;
+  std::vector<std::string> places = split_text(option, ',');
+  for (const std::string& place : places) {
+    if (!place.empty() && !is_missing(place)) continue;
     throw Error(ExitCode::usage, fmt::format("--inputs: expected files and folders that exist, found '{}'; give their "
                                              "names with commas between them",
-                                             places.back()));
+                                             place));
   }
   return places;
 }

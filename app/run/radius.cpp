@@ -1,8 +1,6 @@
 // A radius by its cosine: cosine distances of kith are Euclidean distances between rows scaled to length 1.
 #include "app/run/radius.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "app/cli/terminal.h"

@@ -47,12 +47,7 @@ std::string expanded(const Records& records, const char* option, const std::stri
   std::string result;
   if (list.empty()) return result;
   for (const ListItem& item : split_list(option, list)) {
-    std::string text = item.text;
-    if (item.quoted) {
-      text = "\"";
-      for (const char c : item.text) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-      text += '"';
-    }
+    std::string text = item.quoted ? double_quoted(item.text) : item.text;
     std::int64_t first = 1;
     for (const RecordField& field : records.fields) {
       if (field.count > 1 && field.name == item.text) text = fmt::format("{}-{}", first, first + field.count - 1);

@@ -28,11 +28,8 @@ constexpr std::size_t kMaximumDepth = 256;  // of nested groups in a listing
 
 std::vector<std::string> split(const std::string& path) {
   std::vector<std::string> names;
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    const std::string name = path.substr(begin, end - begin);
-    if (!name.empty() && name != ".") names.push_back(name);
-    begin = end + 1;
+  for (std::string& name : split_text(path, '/')) {
+    if (!name.empty() && name != ".") names.push_back(std::move(name));
   }
   return names;
 }

@@ -15,6 +15,7 @@
 #include "data/hdf5/stored_rows.h"
 #include "data/io/input_error.h"
 #include "data/io/memory_limit.h"
+#include "data/io/utf8.h"
 
 namespace kith::data {
 namespace {
@@ -182,12 +183,8 @@ std::string text_attribute(hid_t object, const std::string& name) {
 }
 
 std::vector<std::string> split_lines(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::vector<std::string> lines = split_text(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
   return lines;
 }
 

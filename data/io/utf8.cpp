@@ -25,6 +25,23 @@ bool is_invisible(std::uint32_t code) {
 
 }  // namespace
 
+std::string_view take_until(std::string_view& text, std::string_view ends) {
+  const std::size_t end = std::min(text.find_first_of(ends), text.size());
+  const std::string_view taken = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return taken;
+}
+
+std::vector<std::string> split_text(std::string_view text, char between) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) c == between ? void(parts.emplace_back()) : parts.back().push_back(c);
+  return parts;
+}
+
+std::string double_quoted(std::string_view text) {
+  return fmt::format("\"{}\"", fmt::join(split_text(text, '"'), "\"\""));
+}
+
 void append_utf8(std::string& text, std::uint32_t code) {
   if (code < 0x80) {
     text += static_cast<char>(code);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kith {
 
@@ -20,6 +21,13 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 inline std::string_view without_byte_order_mark(std::string_view text) {
   return text.substr(text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
 }
+
+/// Takes what stands before the first of these characters, and that character, from the front of the text.
+std::string_view take_until(std::string_view& text, std::string_view ends);
+/// The parts of a text between these characters, one at least; they may be empty.
+std::vector<std::string> split_text(std::string_view text, char between);
+/// The text in double quotes, with two for each that it has, as CSV and lists of columns have it.
+std::string double_quoted(std::string_view text);
 
 /// Appends the character with this code.
 void append_utf8(std::string& text, std::uint32_t code);

@@ -12,6 +12,7 @@
 #include "data/io/file_kind.h"
 #include "data/io/location.h"
 #include "data/io/stream_bytes.h"
+#include "data/io/utf8.h"
 #include "data/results/table_file.h"
 
 namespace kith::data {
@@ -189,12 +190,6 @@ void SparseArchive::finish() {
 
 namespace {
 
-std::string quoted_field(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 /// The name of the column that names the rows: that of the ids, if they have one that no other column gets.
 std::string row_column(const std::vector<std::string>& ids, const std::string& id_name) {
   if (ids.empty()) return "row";
@@ -256,7 +251,7 @@ std::string vectors_head(std::int64_t rows, std::int64_t columns) {
 
 std::string csv_field(const std::string& text) {
   const bool plain = text.find_first_of("\",\r\n#") == text.npos && text.find_first_of(" \t") != 0;
-  return plain ? text : quoted_field(text);
+  return plain ? text : double_quoted(text);
 }
 
 LabelFormat label_format(const std::string& path) {

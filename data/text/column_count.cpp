@@ -5,7 +5,6 @@
 
 #include <cctype>
 #include <cmath>
-#include <utility>
 
 #include "data/text/text_refusal.h"
 #include "data/text/text_units.h"
@@ -30,8 +29,7 @@ ColumnCount::Kinds ColumnCount::classify(std::string_view text, const TextHead& 
   if (is_missing(head, text)) return bit(missing);
   Kinds kinds = 0;
   const NumberText read = styles_.read(text, head.numbers, head.may_be_thousands);
-  double value = 0.0;
-  if (!read.number.empty()) parse_number(read.number.data(), read.number.data() + read.number.size(), value);
+  const double value = value_of(read.number);
   if (!read.number.empty() && read.unit.empty()) {
     if (!std::isfinite(value)) return bit(missing);
     numbers_.add(value);

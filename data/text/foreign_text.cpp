@@ -29,14 +29,6 @@ bool begins_with(std::string_view text, std::string_view word) {
   return text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), same);
 }
 
-/// Takes the text up to a character; what follows it stays in `text`.
-std::string_view take_until(std::string_view& text, std::string_view ends) {
-  const auto end = std::min(text.find_first_of(ends), text.size());
-  const std::string_view taken = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return taken;
-}
-
 bool is_arff(std::string_view begin) {
   begin = without_leading(begin, kSpace);
   while (begin.starts_with('%')) {

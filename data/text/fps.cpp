@@ -42,9 +42,7 @@ class Fingerprints {
     input.read(0, input.size(), reinterpret_cast<std::byte*>(text.data()));
     std::int64_t line = 0;
     for (std::string_view rest = without_byte_order_mark(text); !rest.empty();) {
-      const std::size_t end = std::min(rest.find('\n'), rest.size());
-      std::string_view one = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+      std::string_view one = take_until(rest, "\n");
       ++line;
       if (one.ends_with('\r')) one.remove_suffix(1);
       if (one.starts_with('#')) {

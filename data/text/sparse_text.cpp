@@ -185,12 +185,8 @@ class MatrixMarket {
   }
 
   double value(std::string_view word, std::int64_t number) const {
-    double value = 0.0;
-    const char* end = word.data() + word.size();
-    if (word.empty() || parse_number(word.data(), end, value) != end) {
-      lines_.refuse(number, fmt::format("expected a number, found '{}'", quoted(word, 40)));
-    }
-    return value;
+    if (!is_number_text(word)) lines_.refuse(number, fmt::format("expected a number, found '{}'", quoted(word, 40)));
+    return value_of(word);
   }
 
   [[noreturn]] void refuse_count(std::int64_t number, std::int64_t found) const {
@@ -279,21 +275,8 @@ namespace {
 
 constexpr const char* kLabels = "label";  // the dataset
 
-bool to_number(std::string_view text, double& number) {
-  const char* end = text.data() + text.size();
-  return !text.empty() && parse_number(text.data(), end, number) == end;
-}
-
 /// Whether a label is a number or several, "1,3".
-bool is_label(std::string_view text) {
-  while (true) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    double number = 0.0;
-    if (!to_number(text.substr(0, comma), number)) return false;
-    if (comma == text.size()) return true;
-    text.remove_prefix(comma + 1);
-  }
-}
+bool is_label(std::string_view text) { return std::ranges::all_of(split_text(text, ','), is_number_text); }
 
 /// INDEX:VALUE
 struct Pair {
@@ -303,8 +286,9 @@ struct Pair {
 
 bool to_pair(std::string_view text, Pair& pair) {
   const std::size_t colon = text.find(':');
-  return colon != text.npos && read_number(text.substr(0, colon), pair.index) && pair.index >= 0 &&
-         to_number(text.substr(colon + 1), pair.value);
+  if (colon == text.npos || !is_number_text(text.substr(colon + 1))) return false;
+  pair.value = value_of(text.substr(colon + 1));
+  return read_number(text.substr(0, colon), pair.index) && pair.index >= 0;
 }
 
 bool is_query(std::string_view word) { return word.starts_with("qid:"); }
@@ -317,9 +301,7 @@ bool looks_like_svmlight(std::string_view begin, bool whole) {
   if (!whole) begin = begin.substr(0, begin.find('\n') == begin.npos ? begin.find_last_of(" \t") : begin.rfind('\n'));
   bool has_pairs = false;
   for (int lines = 0; lines < kLines && !begin.empty();) {
-    const std::size_t end = std::min(begin.find('\n'), begin.size());
-    std::string_view line = begin.substr(0, end);
-    begin.remove_prefix(std::min(end + 1, begin.size()));
+    std::string_view line = take_until(begin, "\n");
     line = line.substr(0, line.find_first_of("#\r"));
     const std::string_view label = take_word(line);
     if (label.empty()) continue;
@@ -391,10 +373,10 @@ std::unique_ptr<PointSource> open_labels(const Svmlight& file, const ReadOptions
   std::vector<std::byte> labels;
   labels.reserve(static_cast<std::size_t>(table.bytes()));
   const auto on_row = [&](std::string_view label, std::int64_t number) {
-    double value = 0.0;
-    if (!to_number(label, value)) {
+    if (!is_number_text(label)) {
       file.refuse(number, fmt::format("expected one number as label, found '{}'", quoted(label, 40)));
     }
+    const double value = value_of(label);
     const auto* bytes = reinterpret_cast<const std::byte*>(&value);
     labels.insert(labels.end(), bytes, bytes + sizeof(value));
   };

@@ -381,10 +381,9 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
 
 std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& place) const {
   const std::string text = take_text(cursor, place, "a number");
-  double value = 0.0;
   const std::string number = plain_number(text, head_.numbers);
   if (!number.empty()) {
-    parse_number(number.data(), number.data() + number.size(), value);
+    const double value = value_of(number);
     marks_.add(place.column, number.data(), number.data() + number.size(), value);
     if (std::string_view("TtFf").find(text.front()) != std::string_view::npos)
       notes_.add(TextNotes::truth, place.line, place.column, text);

@@ -64,11 +64,7 @@ std::vector<std::string> texts_of(const std::vector<std::string_view>& names, st
       texts.push_back(text);
       continue;
     }
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find('|', at), text.size());
-      texts.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
+    for (std::string& part : split_text(text, '|')) texts.push_back(std::move(part));
     if (list_of(texts) != text || texts.size() < 2) return {};
   }
   return std::is_sorted(texts.begin(), texts.end()) ? texts : std::vector<std::string>();

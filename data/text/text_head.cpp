@@ -219,10 +219,7 @@ std::vector<std::string> names_above(const FirstRecords& first, const TextHead& 
 void remark_on_comments(const FirstRecords& first, TextHead& head) {
   if (head.options.comment || head.columns < 2) return;
   std::int64_t number = head.options.skip_lines;
-  for (std::size_t begin = 0; begin < first.comments.size();) {
-    const std::size_t end = std::min(first.comments.find('\n', begin), first.comments.size());
-    const std::string line = first.comments.substr(begin, end - begin);
-    begin = end + 1;
+  for (const std::string& line : split_text(first.comments, '\n')) {
     ++number;
     if (!line.starts_with('#')) continue;
     const std::vector<std::string> fields = fields_of(line, head.syntax);

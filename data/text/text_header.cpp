@@ -35,12 +35,11 @@ struct Cell {
 Cell cell_of(std::string_view text, const NumberStyle& style) {
   if (text.empty()) return {};
   if (is_missing_marker(text)) return {CellKind::missing};
-  double value = 0.0;
   const bool is_plain = style.is_plain() && is_number_text(text);
   const std::string number = is_plain ? std::string(text) : plain_number(text, style);
   if (number.empty()) return {has_decimal_comma(text) || is_number_text(text) ? CellKind::fraction : CellKind::text};
   if (std::string_view("TtFf").find(text[0]) != std::string_view::npos) return {CellKind::truth};
-  parse_number(number.data(), number.data() + number.size(), value);
+  const double value = value_of(number);
   if (std::isnan(value)) return {CellKind::missing};
   if (std::isinf(value)) return {CellKind::infinite};
   const bool whole = number.find_first_not_of("+-0123456789") == number.npos;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -206,7 +205,7 @@ bool is_number_text(std::string_view text) {
 std::vector<double> numbers_among(const std::vector<std::string>& texts) {
   std::vector<double> numbers;
   for (const std::string& text : texts) {
-    if (is_number_text(text)) parse_number(text.data(), text.data() + text.size(), numbers.emplace_back());
+    if (is_number_text(text)) numbers.push_back(value_of(text));
   }
   return numbers;
 }

@@ -62,6 +62,13 @@ inline constexpr std::int64_t kShortNumberBytes = 24;
 /// range become infinite. Returns the end of the number, or `begin` if there is none.
 const char* parse_number(const char* begin, const char* end, double& value);
 
+/// The value of a text that is one number.
+inline double value_of(std::string_view number) {
+  double value = 0.0;
+  parse_number(number.data(), number.data() + number.size(), value);
+  return value;
+}
+
 /// Whether the whole text is one number.
 bool is_number_text(std::string_view text);
 

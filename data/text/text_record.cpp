@@ -163,10 +163,8 @@ std::int64_t count_fields(std::string_view record, const TextSyntax& syntax, std
 double lines_like_records(std::string_view record, TextSyntax syntax, std::int64_t columns) {
   syntax.quotes = false;
   double lines = 0.0, records = 0.0;
-  for (std::size_t begin = 0; begin < record.size(); ++lines) {
-    const std::size_t end = std::min(record.find('\n', begin), record.size());
-    records += count_fields(record.substr(begin, end - begin), syntax, columns + 1) == columns ? 1.0 : 0.0;
-    begin = end + 1;
+  for (; !record.empty(); ++lines) {
+    records += count_fields(take_until(record, "\n"), syntax, columns + 1) == columns ? 1.0 : 0.0;
   }
   return columns > 1 ? records / lines : 0.0;
 }

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
-#include <optional>
 #include <set>
 
 #include "data/format/column_choice.h"
@@ -167,19 +165,13 @@ bool may_be_marks(const Faults& faults) {
 /// Whether all values are numbers, or missing.
 bool holds_numbers(const Faults& faults) { return faults.words == 0 || (faults.styled > 0 && may_be_marks(faults)); }
 
-bool is_finite_number(const std::string& number) {
-  double value = 0.0;
-  parse_number(number.data(), number.data() + number.size(), value);
-  return std::isfinite(value);
-}
-
 void count(Faults& faults, const TextHead& head, const Field& field, std::int64_t line, bool keeps_missing) {
   const std::string text = text_of(field);
   const bool may_be_missing = is_missing(head, text) && plain_number(text, head.numbers).empty();
   const NumberText read =
       may_be_missing ? NumberText{} : faults.styles.read(text, head.numbers, head.numbers.is_plain());
   const bool is_number = !read.number.empty() && read.unit.empty();
-  const bool absent = may_be_missing || (is_number && !is_finite_number(read.number));
+  const bool absent = may_be_missing || (is_number && !std::isfinite(value_of(read.number)));
   const NumberMarks& marks = faults.styles.marks();
   if (faults.either_text.empty() && (marks.has_either('.') || marks.has_either(','))) faults.either_text = text;
   if ((is_number && !absent) || (absent && keeps_missing)) return;
@@ -265,7 +257,8 @@ bool any_row_stays(const InputBytes& input, const TextHead& head, const TextInde
         const std::string text = text_of(cursor.take());
         if (looked_at[j] == 0) continue;
         const std::string number = plain_number(text, head.numbers);
-        stays = number.empty() ? !is_missing(head, text) && !style_options(text).empty() : is_finite_number(number);
+        stays =
+            number.empty() ? !is_missing(head, text) && !style_options(text).empty() : std::isfinite(value_of(number));
       }
       any = any || stays;
     });

@@ -41,10 +41,7 @@ struct StyleCount {
 std::optional<double> styled_number(std::string_view text, const ColumnEncoding* unit, const NumberStyle& style) {
   if (unit != nullptr) return number_in(text, unit->texts().front(), style);
   const std::string number = plain_number(text, style);
-  if (number.empty()) return std::nullopt;
-  double value = 0.0;
-  parse_number(number.data(), number.data() + number.size(), value);
-  return value;
+  return number.empty() ? std::nullopt : std::optional(value_of(number));
 }
 
 /// All styles of values such as those of the column; empty if there is only one.

@@ -64,10 +64,8 @@ std::optional<double> factor_of(std::string_view unit, std::string_view common) 
   const auto* kind = std::ranges::find(kKinds, base, &UnitKind::common);
   const std::string key = fmt::format(" {}=", one);
   const std::size_t at = kind == std::end(kKinds) ? one.npos : kind->factors.find(key);
-  double factor = 0.0;
   if (at == one.npos) return std::nullopt;
-  parse_number(kind->factors.data() + at + key.size(), kind->factors.data() + kind->factors.size(), factor);
-  return factor;
+  return value_of(kind->factors.substr(at + key.size()));
 }
 
 std::string common_unit(const std::set<std::string>& units, bool are_places) {
@@ -102,9 +100,7 @@ std::optional<double> number_in(std::string_view text, std::string_view common, 
   if (parts.unit.empty()) parts.number = text;
   const std::optional<double> factor = factor_of(parts.unit, common);
   const std::string number = factor ? plain_number(parts.number, style) : "";
-  double value = 0.0;
-  parse_number(number.data(), number.data() + number.size(), value);
-  return number.empty() ? std::nullopt : std::optional(value * *factor);
+  return number.empty() ? std::nullopt : std::optional(value_of(number) * *factor);
 }
 
 std::optional<double> first_number(std::string_view text, const NumberStyle& style) {
@@ -120,10 +116,8 @@ std::optional<double> first_number(std::string_view text, const NumberStyle& sty
       if (kDigits.find(text[end - 1]) == kDigits.npos) continue;
       const std::string number = plain_number(text.substr(0, end), style);
       if (number.empty()) continue;
-      double value = 0.0;
-      parse_number(number.data(), number.data() + number.size(), value);
       text.remove_prefix(end);
-      return value;
+      return value_of(number);
     }
     return std::nullopt;
   };
