@@ -66,8 +66,6 @@ struct ClusterOptions {
   bool writes_labels_only() const { return is_label_output(common, write_obs); }
 };
 
-constexpr std::int64_t kLargestInt = std::numeric_limits<std::int32_t>::max();
-
 void declare_start(OptionSet& set, ClusterOptions& options) {
   const Reason frozen = when([&options] { return options.all_frozen; }, "all centroids are frozen");
   const Reason fixed = [&options] { return options.fixed_start; };
@@ -111,22 +109,9 @@ void declare(OptionSet& set, ClusterOptions& options) {
                .help = "Number of clusters.",
                .shown_default = "the number of rows of --init FILE, or of labels in --init-labels",
                .stored = Stored::always},
-              {1, kLargestInt}, options.clusters);
+              {1, std::numeric_limits<std::int32_t>::max()}, options.clusters);
   declare_start(set, options);
-  set.integer({.names = "--max-iterations",
-               .value = "N",
-               .help = "Maximum number of iterations per run.",
-               .stored = {Stored::always, position::kLimits},
-               .no_effect = {no_iterations}},
-              {1, kLargestInt}, options.max_iterations);
-  set.number({.names = "--tolerance",
-              .value = "T",
-              .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance; 0: only "
-                      "when no label changes.",
-              .stored = {Stored::always, position::kLimits},
-              .no_effect = {no_iterations},
-              .refused = {negative_tolerance(options.tolerance)}},
-             options.tolerance);
+  add_limit_options(set, {no_iterations}, options.max_iterations, options.tolerance);
   add_variant_options(set, options.variant, options.common, output_reasons(options.common, options.write_obs));
   set.text({.names = "--order",
             .value = "size|COLUMN",

@@ -187,8 +187,6 @@ struct SweepOptions {
   CommonOptions common;
 };
 
-constexpr std::int64_t kLargestCount = std::numeric_limits<std::int32_t>::max();
-
 Start start_of(const SweepOptions& options) { return open_start(options.init, "", options.common); }
 
 void declare(OptionSet& set, SweepOptions& options) {
@@ -215,17 +213,8 @@ void declare(OptionSet& set, SweepOptions& options) {
                .stored = Stored::if_used,
                .no_effect = {fixed}},
               {1, 1'000'000}, options.runs);
-  set.integer({.names = "--max-iterations",
-               .value = "N",
-               .help = "Maximum number of iterations per run.",
-               .stored = {Stored::always, position::kLimits}},
-              {1, kLargestCount}, options.max_iterations);
-  set.number({.names = "--tolerance",
-              .value = "T",
-              .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance.",
-              .stored = {Stored::always, position::kLimits},
-              .refused = {negative_tolerance(options.tolerance)}},
-             options.tolerance);
+  add_limit_options(set, {}, options.max_iterations, options.tolerance);
+  set["--tolerance"].help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance.";
   add_silhouette_options(set, {"simplified", "exact"},
                          "simplified: from distances to centroids; exact: from all pairs of rows, n x n distances for "
                          "each number of clusters.",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "app/cli/common_options.h"
 #include "app/cli/words.h"
@@ -109,10 +110,24 @@ std::string default_start(const data::PointSource& points, std::int64_t clusters
   return name;
 }
 
-Reason negative_tolerance(const double& tolerance) {
-  return [&tolerance]() -> std::string {
-    return tolerance >= 0.0 ? "" : fmt::format("--tolerance: expected 0 or more, found {}", tolerance);
-  };
+void add_limit_options(OptionSet& set, const std::vector<Reason>& no_effect, std::int64_t& max_iterations,
+                       double& tolerance) {
+  set.integer({.names = "--max-iterations",
+               .value = "N",
+               .help = "Maximum number of iterations per run.",
+               .stored = {Stored::always, position::kLimits},
+               .no_effect = no_effect},
+              {1, std::numeric_limits<std::int32_t>::max()}, max_iterations);
+  set.number({.names = "--tolerance",
+              .value = "T",
+              .help = "Stop when the sum of the centroids' squared shifts is at most T x mean column variance; 0: only "
+                      "when no label changes.",
+              .stored = {Stored::always, position::kLimits},
+              .no_effect = no_effect,
+              .refused = {[&tolerance]() -> std::string {
+                return tolerance >= 0.0 ? "" : fmt::format("--tolerance: expected 0 or more, found {}", tolerance);
+              }}},
+             tolerance);
 }
 
 std::int64_t Start::clusters() const {

@@ -51,8 +51,9 @@ std::string default_start(const data::PointSource& points, std::int64_t clusters
 std::string name_of_start(Init init);
 inline constexpr const char* kDefaultStart = "k-means++; k-means|| for many rows and clusters";
 
-/// Rejects --tolerance below 0.
-Reason negative_tolerance(const double& tolerance);
+/// --max-iterations and --tolerance.
+void add_limit_options(OptionSet& set, const std::vector<Reason>& no_effect, std::int64_t& max_iterations,
+                       double& tolerance);
 
 struct Start {
   Init init = Init::given;
