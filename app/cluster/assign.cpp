@@ -80,12 +80,7 @@ void write_all(data::ResultFile& file, const HeldPoints& held, const Points& cen
   Matrix<double> queries(block, columns), out(block, centroids.rows());
   for (std::int64_t first = 0; first < rows; first += block) {
     const std::int64_t here = std::min(block, rows - first);
-    std::visit(
-        [&](const auto& view) {
-          const auto part = view.middle(first, here);
-          std::copy(part.data, part.data + part.size(), queries.data());
-        },
-        values);
+    copy_queries(values, first, queries.view().middle(0, here));
     centroids.all_distances({queries.view().middle(0, here)}, out.view().middle(0, here));
     write_rows<T>(file, "all_distances", first, out.view().middle(0, here), reading);
   }

@@ -14,6 +14,7 @@
 #include "app/run/memory.h"
 #include "app/run/model.h"
 #include "core/kmeans/result.h"
+#include "core/neighbors/neighbors.h"
 #include "core/numbers/distance.h"
 #include "core/preparation/preparation.h"
 #include "core/preparation/principal_components.h"
@@ -28,29 +29,18 @@ Matrix<double> sample_of(const PointsView& values) {
   const std::int64_t rows = rows_of(values), columns = columns_of(values);
   const std::int64_t taken = std::min(rows, std::max(kLeast, kValues / columns));
   Matrix<double> sample(taken, columns);
-  std::visit(
-      [&](const auto& view) {
-        for (std::int64_t i = 0; i < taken; ++i) {
-          const auto row = view.row(i * rows / taken);
-          std::copy(row.begin(), row.end(), sample.row(i).begin());
-        }
-      },
-      values);
+  for (std::int64_t i = 0; i < taken; ++i) copy_queries(values, i * rows / taken, sample.view().middle(i, 1));
   return sample;
 }
 
 /// Calls place(row) for every row, as float64 (d).
 template <class Place>
 void for_each_row(const PointsView& values, const Place& place) {
-  std::visit(
-      [&](const auto& view) {
-        std::vector<double> row(static_cast<std::size_t>(view.columns));
-        for (std::int64_t i = 0; i < view.rows; ++i) {
-          std::copy(view.row(i).begin(), view.row(i).end(), row.begin());
-          place(row.data());
-        }
-      },
-      values);
+  Matrix<double> row(1, columns_of(values));
+  for (std::int64_t i = 0; i < rows_of(values); ++i) {
+    copy_queries(values, i, row.view());
+    place(row.data());
+  }
 }
 
 void add_places(pictures::Plane& plane, const PointsView& values, const Clustering& clustering,
@@ -199,10 +189,10 @@ std::optional<std::string> find_points(const data::StoredResult& result, const s
 std::vector<std::string> take_input_options(const data::StoredResult& result, CommonOptions& common) {
   const std::vector<std::string> words = split_words(result.text("command"));
   const CommonOptions defaults;
-  const auto take = [&](const char* option, std::string CommonOptions::*target) {
-    const auto found = std::find(words.begin(), words.end(), option);
-    const bool is_given = common.*target != defaults.*target;
-    if (!is_given && found != words.end() && found + 1 != words.end()) common.*target = found[1];
+  const auto take = [&](const TextOption& option) {
+    const auto found = std::find(words.begin(), words.end(), option.name);
+    std::string& value = common.*option.target;
+    if (value == defaults.*option.target && found != words.end() && found + 1 != words.end()) value = found[1];
   };
   const bool chooses = !common.columns.empty() || !common.drop_columns.empty();
   std::vector<std::string> names = result.lines("columns");
@@ -210,28 +200,19 @@ std::vector<std::string> take_input_options(const data::StoredResult& result, Co
   const bool by_name = !names.empty() && std::adjacent_find(names.begin(), names.end()) == names.end();
   if (common.nan == "error") common.nan.clear();  // the default of the option
   if (!chooses && !by_name) {
-    take("--columns", &CommonOptions::columns);
-    take("--drop-columns", &CommonOptions::drop_columns);
+    take({"--columns", &CommonOptions::columns});
+    take({"--drop-columns", &CommonOptions::drop_columns});
   }
-  take("--id-column", &CommonOptions::id_column);
-  take("--label-column", &CommonOptions::label_column);
-  take("--weight-column", &CommonOptions::weight_column);
-  take("--delimiter", &CommonOptions::delimiter);
-  take("--header", &CommonOptions::header);
-  take("--decimal", &CommonOptions::decimal);
-  take("--thousands", &CommonOptions::thousands);
-  take("--comment", &CommonOptions::comment);
-  take("--quote", &CommonOptions::quote);
+  for (const TextOption& option : kFormOptions) take(option);
+  take({"--label-column", &CommonOptions::label_column});
+  take({"--weight-column", &CommonOptions::weight_column});
+  take({"--encode", &CommonOptions::encode});
+  take({"--metric", &CommonOptions::metric});
+  take({"--nan", &CommonOptions::nan});
   const auto skips = std::find(words.begin(), words.end(), "--skip-lines");
   if (common.skip_lines == 0 && words.end() - skips > 1) {
     common.skip_lines = parse_integer(skips[1], "--skip-lines", {0, std::numeric_limits<std::int64_t>::max()});
   }
-  take("--index-base", &CommonOptions::index_base);
-  take("--encode", &CommonOptions::encode);
-  take("--precision", &CommonOptions::precision);
-  take("--metric", &CommonOptions::metric);
-  take("--nan", &CommonOptions::nan);
-  take("--na-values", &CommonOptions::na_values);
   if (common.nan.empty()) common.nan = "error";
   common.transpose = common.transpose || std::find(words.begin(), words.end(), "--transpose") != words.end();
   return by_name ? result.lines("columns") : std::vector<std::string>();

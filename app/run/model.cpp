@@ -14,6 +14,7 @@
 #include "data/format/formats.h"
 #include "data/format/shape.h"
 #include "data/io/file_kind.h"
+#include "data/io/utf8.h"
 #include "data/source.h"
 
 namespace kith::app {
@@ -112,19 +113,7 @@ void take_metric(const std::vector<Given>& given, const std::vector<std::string>
 
 namespace {
 
-struct TextOption {
-  const char* name;
-  std::string CommonOptions::*target;
-};
-
-/// Options about the form of a table, which another table may have in another form.
-constexpr TextOption kFormOptions[] = {
-    {"--id-column", &CommonOptions::id_column},   {"--delimiter", &CommonOptions::delimiter},
-    {"--decimal", &CommonOptions::decimal},       {"--thousands", &CommonOptions::thousands},
-    {"--header", &CommonOptions::header},         {"--quote", &CommonOptions::quote},
-    {"--comment", &CommonOptions::comment},       {"--na-values", &CommonOptions::na_values},
-    {"--index-base", &CommonOptions::index_base}, {"--precision", &CommonOptions::precision}};
-/// Options that make points of it.
+/// Options that make points of a table.
 constexpr TextOption kPointOptions[] = {{"--columns", &CommonOptions::columns},
                                         {"--drop-columns", &CommonOptions::drop_columns},
                                         {"--label-column", &CommonOptions::label_column},

@@ -10,7 +10,6 @@
 #include "app/cli/terminal.h"
 #include "app/run/progress.h"
 #include "data/format/table_model.h"
-#include "data/io/utf8.h"
 #include "data/results/stored_result.h"
 
 namespace kith::app {
@@ -47,6 +46,19 @@ void take_table_options(const data::TableModel& model, const std::string& given,
 /// The same with the options that prepare points: --columns, --drop-columns, --encode, --nan, --scale and --pca.
 void take_all_options(const data::TableModel& model, const std::string& given, const OptionSet& set,
                       CommonOptions& common);
+
+struct TextOption {
+  const char* name;
+  std::string CommonOptions::*target;
+};
+
+/// Options about the form of a table, which another table may have in another form.
+inline constexpr TextOption kFormOptions[] = {
+    {"--id-column", &CommonOptions::id_column},   {"--delimiter", &CommonOptions::delimiter},
+    {"--decimal", &CommonOptions::decimal},       {"--thousands", &CommonOptions::thousands},
+    {"--header", &CommonOptions::header},         {"--quote", &CommonOptions::quote},
+    {"--comment", &CommonOptions::comment},       {"--na-values", &CommonOptions::na_values},
+    {"--index-base", &CommonOptions::index_base}, {"--precision", &CommonOptions::precision}};
 
 /// Writes /model, the description of the columns of the points, if something has to be known to read such a table:
 /// names, a choice of columns, encodings, or what becomes of missing values.
