@@ -89,7 +89,7 @@ class Connection {
       case ArrowCall::open_rows: {
         const auto name = in.take<std::string>();
         rows_ = in.take<ArrowRows>();
-        reader_.emplace(table(name), rows_);
+        reader_ = open_arrow_rows(table(name), rows_);
         return reply(reader_->opened());
       }
       case ArrowCall::read_rows:
@@ -163,7 +163,7 @@ class Connection {
   Descriptor input_;  // until it is opened
   ArrowTable table_;
   ArrowRows rows_;
-  std::optional<ArrowReader> reader_;
+  std::unique_ptr<ArrowReader> reader_;
   std::optional<ArrowWriter> writer_;
 };
 

@@ -1,10 +1,12 @@
-// Several threads decode parts of the file and some of its fields each, and convert batch after batch.
+// The columns of a file, and its rows: several threads decode parts of it and some of its fields each, batch by batch.
 #include "data/arrow/arrow_source.h"
 
+#include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "data/format/shape.h"
@@ -45,11 +47,37 @@ struct Cursor {
   std::int64_t used = 0;  // rows of the batch
 };
 
-}  // namespace
+/// Lists of the types that kith reads are shorter, as a rule.
+constexpr std::int64_t kUsualLength = 4096;
 
-class ArrowReader::State {
+/// The length of the lists of a field whose lists have lengths of their own: that of the first; -1 if there is none.
+std::int64_t find_list_length(ArrowFile& file, int field) {
+  for (std::int64_t part = 0; part < file.parts(); ++part) {
+    const ArrowBatches next = file.read(part, {field});
+    while (const auto batch = next()) {
+      const std::int64_t length = first_list_length(*batch->column(0));
+      if (length >= 0) return length;
+    }
+  }
+  return -1;
+}
+
+/// The columns that make up the index of a table of pandas, as its metadata say; none if the index is a range.
+std::vector<std::string> index_names(const arrow::Schema& schema) {
+  std::vector<std::string> names;
+  const int at = schema.metadata() == nullptr ? -1 : schema.metadata()->FindKey("pandas");
+  if (at < 0) return names;
+  const auto pandas = nlohmann::json::parse(schema.metadata()->value(at), nullptr, false);
+  if (!pandas.is_object() || !pandas.contains("index_columns") || !pandas["index_columns"].is_array()) return names;
+  for (const auto& column : pandas["index_columns"]) {
+    if (column.is_string()) names.push_back(column.get<std::string>());
+  }
+  return names;
+}
+
+class FileRows final : public ArrowReader {
  public:
-  State(ArrowTable table, const ArrowRows& rows)
+  FileRows(ArrowTable table, const ArrowRows& rows)
       : file_(std::move(table.file)),
         records_(std::move(table.records)),
         choice_(rows.columns),
@@ -62,8 +90,10 @@ class ArrowReader::State {
     divide(needed_fields(), static_cast<int>(std::max<std::int64_t>(rows.threads, 1)));
   }
 
-  std::int64_t columns() const { return std::ssize(choice_); }
-  const ArrowOpened& opened() const { return opened_; }
+  std::int64_t columns() const override { return std::ssize(choice_); }
+  const ArrowOpened& opened() const override { return opened_; }
+  std::int64_t read(std::int64_t first, MatrixView<float> out) override { return read_rows(first, out); }
+  std::int64_t read(std::int64_t first, MatrixView<double> out) override { return read_rows(first, out); }
 
   std::vector<NeededField> needed_fields() const {
     std::vector<NeededField> fields(records_.fields.size());
@@ -128,19 +158,19 @@ class ArrowReader::State {
   }
 
   template <class T>
-  std::int64_t read(std::int64_t first, MatrixView<T> out) {
+  std::int64_t read_rows(std::int64_t first, MatrixView<T> out) {
     if (first < 0 || out.rows < 1 || first > file_->rows() - out.rows) file_->refuse("it lacks these rows");
     const Conversion done = read_groups(first, out);
     file_->input().check_unchanged();
     return require_converted(done, file_->name(), first, columns());
   }
 
-  std::int64_t list_bytes() const {
+  std::int64_t list_bytes() const override {
     if (!opened_.are_lists) throw UnpackError();
     return columns() * size_of(groups_[0].fields[0].form.element->number);
   }
 
-  const std::vector<ArrowStretch>& stretches(std::int64_t part) {
+  const std::vector<ArrowStretch>& stretches(std::int64_t part) override {
     if (!opened_.are_lists || part < 0 || part >= file_->parts()) throw UnpackError();
     stretches_.resize(static_cast<std::size_t>(file_->parts()));
     std::vector<ArrowStretch>& all = stretches_[static_cast<std::size_t>(part)];
@@ -154,7 +184,7 @@ class ArrowReader::State {
   }
 
   /// All threads decode, a stretch at a time.
-  bool read_lists(std::int64_t first, std::int64_t rows, std::byte* out) {
+  bool read_lists(std::int64_t first, std::int64_t rows, std::byte* out) override {
     if (first < 0 || rows < 1 || first > file_->rows() - rows) throw UnpackError();
     const std::int64_t end = (first + rows) * columns(), bytes = list_bytes() / columns();
     struct Piece {
@@ -301,17 +331,36 @@ class ArrowReader::State {
   ArrowOpened opened_;
 };
 
-ArrowReader::ArrowReader(ArrowTable table, const ArrowRows& rows)
-    : state_(std::make_unique<State>(std::move(table), rows)) {}
-ArrowReader::~ArrowReader() = default;
-std::int64_t ArrowReader::columns() const { return state_->columns(); }
-ArrowOpened ArrowReader::opened() const { return state_->opened(); }
-std::int64_t ArrowReader::read(std::int64_t first, MatrixView<float> out) { return state_->read(first, out); }
-std::int64_t ArrowReader::read(std::int64_t first, MatrixView<double> out) { return state_->read(first, out); }
-const std::vector<ArrowStretch>& ArrowReader::stretches(std::int64_t part) { return state_->stretches(part); }
-std::int64_t ArrowReader::list_bytes() const { return state_->list_bytes(); }
-bool ArrowReader::read_lists(std::int64_t first, std::int64_t rows, std::byte* out) {
-  return state_->read_lists(first, rows, out);
+}  // namespace
+
+ArrowTable open_arrow_table(InputBytes input) {
+  ArrowTable table;
+  table.file = open_arrow_file(std::move(input));
+  ArrowFile& file = *table.file;
+  without_foreign_exceptions(file.name(), [&] {
+    for (int i = 0; i < file.schema().num_fields(); ++i) {
+      const arrow::Field& field = *file.schema().field(i);
+      std::int64_t length = list_length(*field.type());
+      if (length < 0) length = find_list_length(file, i);
+      if (length > kUsualLength && file.parts() > 0) file.read(0, {i})();  // throws if a damaged length has no values
+      RecordField form = record_field(field, length);
+      form.at = table.records.bytes;
+      table.records.bytes += form.element ? form.count * size_of(form.element->number) : 1;
+      table.records.fields.push_back(std::move(form));
+    }
+  });
+  return table;
+}
+
+ArrowDescription description_of(const ArrowTable& table) {
+  const ArrowFile& file = *table.file;
+  ArrowDescription all{table.records, index_names(file.schema()), {}, file.kind(), file.layout(), file.filters()};
+  for (std::int64_t part = 0; part <= file.parts(); ++part) all.start.push_back(file.start(part));
+  return all;
+}
+
+std::unique_ptr<ArrowReader> open_arrow_rows(ArrowTable table, const ArrowRows& rows) {
+  return std::make_unique<FileRows>(std::move(table), rows);
 }
 
 std::vector<std::string> field_texts(ArrowFile& file, int field, std::int64_t part) {

@@ -30,23 +30,19 @@ std::vector<std::string> field_texts(ArrowFile& file, int field, std::int64_t pa
 /// Rows of numbers.
 class ArrowReader {
  public:
-  ArrowReader(ArrowTable table, const ArrowRows& rows);
-  ~ArrowReader();
-  std::int64_t columns() const;
-  ArrowOpened opened() const;
+  virtual ~ArrowReader() = default;
+  virtual std::int64_t columns() const = 0;
+  virtual const ArrowOpened& opened() const = 0;
   /// Reads rows first .. first + out.rows - 1, and returns the number of values that were rounded. Throws as
   /// PointSource::read().
-  std::int64_t read(std::int64_t first, MatrixView<float> out);
-  std::int64_t read(std::int64_t first, MatrixView<double> out);
+  virtual std::int64_t read(std::int64_t first, MatrixView<float> out) = 0;
+  virtual std::int64_t read(std::int64_t first, MatrixView<double> out) = 0;
   /// As ArrowCall::find_lists and read_lists. Throw UnpackError where no lists are.
-  const std::vector<ArrowStretch>& stretches(std::int64_t part);
-  std::int64_t list_bytes() const;  // of a row
-  bool read_lists(std::int64_t first, std::int64_t rows, std::byte* out);
-
- private:
-  class State;
-  std::unique_ptr<State> state_;
+  virtual const std::vector<ArrowStretch>& stretches(std::int64_t part) = 0;
+  virtual std::int64_t list_bytes() const = 0;  // of a row
+  virtual bool read_lists(std::int64_t first, std::int64_t rows, std::byte* out) = 0;
 };
+std::unique_ptr<ArrowReader> open_arrow_rows(ArrowTable table, const ArrowRows& rows);
 
 // The columns of an Arrow schema, and the values of arrays as numbers in memory and as texts.
 
