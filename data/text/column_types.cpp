@@ -90,12 +90,9 @@ TableProfile profile_of(const InputBytes& input, const TextHead& head, const Tex
   std::set<std::int64_t> rows;
   for (std::size_t j = 0; j < counts.size(); ++j) rows.insert(counts[j].row_of_word(table.columns[j].name));
   if (rows.size() == 1 && *rows.begin() >= 0) {  // which another table has
-    Matrix<std::byte> buffer;
-    for (const TextBlock& block : index.blocks) {
-      for_records(input, head.syntax, block, buffer, [&](std::string_view, std::int64_t row, std::int64_t line) {
-        if (row == *rows.begin()) refuse_row_of_words(input.name(), line);
-      });
-    }
+    for_records(input, head.syntax, index, [&](std::string_view, std::int64_t row, std::int64_t line) {
+      if (row == *rows.begin()) refuse_row_of_words(input.name(), line);
+    });
   }
   NumberMarks marks;
   for (const ColumnCount& count : counts) {

@@ -241,45 +241,42 @@ void find_encoded_texts(const InputBytes& input, const TextHead& head, const Tex
   if (!any) return;
   constexpr std::int64_t kBytesPerText = 256;  // in the set, the list and the map
   MemoryGrowth growth(input.name());
-  Matrix<std::byte> buffer;
-  for (const TextBlock& block : index.blocks) {
-    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
-      FieldCursor cursor(record, head.syntax);
-      for (Found* found : of_column) {
-        if (!cursor.more()) break;
-        const Field field = cursor.take();
-        if (found == nullptr) continue;
-        if (!field.quoted && found->texts.find(field.text) != found->texts.end()) continue;
-        std::string text = text_of(field);
-        if (found->encoding->keeps_missing() && is_missing(head, text)) {
-          text = kMissingCategory;
-        } else if (is_missing_category(head, text, options.missing)) {
-          continue;
-        }
-        if (found->encoding->how() == Encode::date || found->encoding->how() == Encode::time) {
-          found->dates.add(found->encoding->how(), text, line);
-          continue;
-        }
-        if (found->encoding->how() == Encode::unit) {
-          const bool is_number = !plain_number(text, head.numbers).empty();
-          text = split_unit(text).unit;
-          if (text.empty() && !is_number) continue;  // reading the rows refuses it
-          if (found->unit.empty()) found->unit = text;
-        }
-        const auto bytes = kBytesPerText + 2 * std::ssize(text);
-        if (!found->texts.insert(std::move(text)).second) continue;
-        growth.add(bytes);
-        if (found->encoding->how() == Encode::onehot && found->texts.size() > kMostFeatures) {
-          const std::int64_t column = found->encoding->column();
-          refuse_input(input.name(), fmt::format("expected at most {} different texts in {}, one feature each, found "
-                                                 "more; say --encode {}=ordinal, or leave the column out with "
-                                                 "--drop-columns {}",
-                                                 kMostFeatures, show_column(head.names, column),
-                                                 option_text(head.names, column), option_text(head.names, column)));
-        }
+  for_records(input, head.syntax, index, [&](std::string_view record, std::int64_t, std::int64_t line) {
+    FieldCursor cursor(record, head.syntax);
+    for (Found* found : of_column) {
+      if (!cursor.more()) break;
+      const Field field = cursor.take();
+      if (found == nullptr) continue;
+      if (!field.quoted && found->texts.find(field.text) != found->texts.end()) continue;
+      std::string text = text_of(field);
+      if (found->encoding->keeps_missing() && is_missing(head, text)) {
+        text = kMissingCategory;
+      } else if (is_missing_category(head, text, options.missing)) {
+        continue;
       }
-    });
-  }
+      if (found->encoding->how() == Encode::date || found->encoding->how() == Encode::time) {
+        found->dates.add(found->encoding->how(), text, line);
+        continue;
+      }
+      if (found->encoding->how() == Encode::unit) {
+        const bool is_number = !plain_number(text, head.numbers).empty();
+        text = split_unit(text).unit;
+        if (text.empty() && !is_number) continue;  // reading the rows refuses it
+        if (found->unit.empty()) found->unit = text;
+      }
+      const auto bytes = kBytesPerText + 2 * std::ssize(text);
+      if (!found->texts.insert(std::move(text)).second) continue;
+      growth.add(bytes);
+      if (found->encoding->how() == Encode::onehot && found->texts.size() > kMostFeatures) {
+        const std::int64_t column = found->encoding->column();
+        refuse_input(input.name(), fmt::format("expected at most {} different texts in {}, one feature each, found "
+                                               "more; say --encode {}=ordinal, or leave the column out with "
+                                               "--drop-columns {}",
+                                               kMostFeatures, show_column(head.names, column),
+                                               option_text(head.names, column), option_text(head.names, column)));
+      }
+    }
+  });
   for (Found& found : all) {
     Encode how = found.encoding->how();
     if (how == Encode::date || how == Encode::time) {
@@ -477,17 +474,14 @@ std::vector<std::string> column_texts(const InputBytes& input, const TextHead& h
                                       std::int64_t column,
                                       const std::function<void(const std::string&, std::int64_t)>& check) {
   TextList list(input.name(), index.rows);
-  Matrix<std::byte> buffer;
-  for (const TextBlock& block : index.blocks) {
-    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
-      FieldCursor cursor(record, head.syntax);
-      for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
-      if (!cursor.more()) refuse_length(input, head, record, line);
-      std::string text = text_of(cursor.take());
-      if (check) check(text, line);
-      list.add(std::move(text));
-    });
-  }
+  for_records(input, head.syntax, index, [&](std::string_view record, std::int64_t, std::int64_t line) {
+    FieldCursor cursor(record, head.syntax);
+    for (std::int64_t j = 0; j < column && cursor.more(); ++j) cursor.take();
+    if (!cursor.more()) refuse_length(input, head, record, line);
+    std::string text = text_of(cursor.take());
+    if (check) check(text, line);
+    list.add(std::move(text));
+  });
   return list.take();
 }
 
@@ -504,20 +498,18 @@ std::vector<std::vector<std::string>> identifying_texts(const Location& location
   for (const std::int64_t column : columns) all[static_cast<std::size_t>(column)].is_open = true;
   constexpr std::int64_t kBytesPerText = 128;
   MemoryGrowth growth(input.name());
-  Matrix<std::byte> buffer;
-  for (const TextBlock& block : index_text(input, head).blocks) {
-    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
-      FieldCursor cursor(record, head.syntax);
-      for (Column& column : all) {
-        if (!cursor.more()) refuse_length(input, head, record, line);
-        const Field field = cursor.take();
-        if (!column.is_open) continue;
-        const std::string& text = column.texts.emplace_back(text_of(field));
-        if (text.empty() || !column.known.insert(text).second) column = {};
-        growth.add(kBytesPerText + std::ssize(field.text));
-      }
-    });
-  }
+  const TextIndex index = index_text(input, head);
+  for_records(input, head.syntax, index, [&](std::string_view record, std::int64_t, std::int64_t line) {
+    FieldCursor cursor(record, head.syntax);
+    for (Column& column : all) {
+      if (!cursor.more()) refuse_length(input, head, record, line);
+      const Field field = cursor.take();
+      if (!column.is_open) continue;
+      const std::string& text = column.texts.emplace_back(text_of(field));
+      if (text.empty() || !column.known.insert(text).second) column = {};
+      growth.add(kBytesPerText + std::ssize(field.text));
+    }
+  });
   input.check_unchanged();
   std::vector<std::vector<std::string>> texts;
   for (const std::int64_t column : columns) {

@@ -163,6 +163,13 @@ void for_records(const InputBytes& input, const TextSyntax& syntax, const TextBl
   for (std::string_view record; cursor.next(record); ++row) visit(record, row, block.lines + cursor.line() + 1);
 }
 
+/// The same for every record of the file.
+template <class Visit>
+void for_records(const InputBytes& input, const TextSyntax& syntax, const TextIndex& index, const Visit& visit) {
+  Matrix<std::byte> buffer;
+  for (const TextBlock& block : index.blocks) for_records(input, syntax, block, buffer, visit);
+}
+
 // Lines of numbers that are no table: the words of each line, and the refusal of a line.
 
 /// The lines of a file without blank ones and those that begin with `comment`.
@@ -175,11 +182,8 @@ class NumberLines {
   /// Calls visit(line, number) for each, with its number in the file, counted from 1.
   template <class Visit>
   void visit(const Visit& visit) const {
-    Matrix<std::byte> buffer;
-    for (const TextBlock& block : index_.blocks) {
-      for_records(input_, syntax_, block, buffer,
-                  [&visit](std::string_view text, std::int64_t, std::int64_t number) { visit(text, number); });
-    }
+    for_records(input_, syntax_, index_,
+                [&visit](std::string_view text, std::int64_t, std::int64_t number) { visit(text, number); });
     input_.check_unchanged();
   }
   /// Throws Error(data) about the line with this number.

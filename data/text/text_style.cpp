@@ -179,17 +179,14 @@ bool refuse_other_style(const InputBytes& input, const TextHead& head, const Tex
     column.line = line;
     column.text = text;
   };
-  Matrix<std::byte> buffer;
-  for (const TextBlock& block : index.blocks) {
-    for_records(input, head.syntax, block, buffer, [&](std::string_view record, std::int64_t, std::int64_t line) {
-      FieldCursor cursor(record, head.syntax);
-      for (Column& column : columns) {
-        if (!cursor.more()) break;
-        const std::string text = text_of(cursor.take());
-        if (!column.styles.empty() && !is_missing(head, text)) count(column, text, line);
-      }
-    });
-  }
+  for_records(input, head.syntax, index, [&](std::string_view record, std::int64_t, std::int64_t line) {
+    FieldCursor cursor(record, head.syntax);
+    for (Column& column : columns) {
+      if (!cursor.more()) break;
+      const std::string text = text_of(cursor.take());
+      if (!column.styles.empty() && !is_missing(head, text)) count(column, text, line);
+    }
+  });
   // One value, or few, may be mistakes.
   constexpr std::int64_t kMostPercent = 10;
   const std::int64_t unread = judged.readable - judged.known;
