@@ -87,6 +87,9 @@ std::string lower_case(std::string_view text) {
     // \u00c0 to \u00de, but for the sign of multiplication, in UTF-8
     const bool is_latin = i > 0 && lower[i - 1] == '\xc3' && byte >= 0x80 && byte <= 0x9e && byte != 0x97;
     if ((byte >= 'A' && byte <= 'Z') || is_latin) lower[i] = static_cast<char>(byte + 0x20);
+    if (i == 0 || lower[i - 1] != '\xd0' || byte < 0x90 || byte > 0xaf) continue;  // Cyrillic
+    lower[i] = static_cast<char>(byte < 0xa0 ? byte + 0x20 : byte - 0x20);
+    if (byte >= 0xa0) lower[i - 1] = '\xd1';
   }
   return lower;
 }

@@ -19,10 +19,6 @@ constexpr std::int64_t kLeastConsecutive = 10;  // whole numbers in a column tha
 constexpr std::size_t kExamples = 3;
 constexpr std::size_t kMostMarks = 4;  // words of a column that may stand for missing values
 
-bool has_leading_zero(std::string_view text) {
-  return text.size() > 2 && text[0] == '0' && text.find_first_not_of("0123456789") == text.npos;
-}
-
 }  // namespace
 
 ColumnCount::Kinds ColumnCount::classify(std::string_view text, const TextHead& head) {
@@ -49,7 +45,7 @@ ColumnCount::Kinds ColumnCount::classify(std::string_view text, const TextHead& 
     kinds |= bit(yes_no) | (is_word ? bit(yes_no_word) : 0);
   }
   // A day, or with hours, minutes and seconds.
-  const bool may_be_day = text.size() >= 8 && text.size() <= 14 && text.size() % 2 == 0 && has(kinds, whole) &&
+  const bool may_be_day = text.size() >= 6 && text.size() <= 14 && text.size() % 2 == 0 && has(kinds, whole) &&
                           (text.starts_with("19") || text.starts_with("20") || text.starts_with("2100"));
   if (has(kinds, number) && !may_be_day) return kinds;
   if (stands_for_no_date(text)) {

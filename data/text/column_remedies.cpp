@@ -117,6 +117,43 @@ std::string unquoting_command(const std::string& text) {
   return is_number ? "sed \"s/['\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb]//g\" IN > OUT" : "";
 }
 
+std::string separator_remedy(const TextHead& head) {
+  for (const char c : head.columns == 1 && !head.names.empty() && head.options.delimiter.empty()
+                          ? std::string_view(",;|")
+                          : std::string_view()) {
+    const auto expected = std::ranges::count(head.names.front(), c);
+    const auto is_like = [&](const TextHead::Sample& row) {
+      return std::ranges::count(row.fields.front(), c) == expected;
+    };
+    if (expected == 0 || !std::ranges::all_of(head.samples, is_like)) continue;
+    return "; if each line stands between quotation marks, remove them: sed -e 's/^\"//' -e 's/\"\\(\\r*\\)$/\\1/' -e "
+           "'s/\"\"/\"/g' IN > OUT";
+  }
+  std::set<std::string> marks;
+  std::set<std::size_t> counts;
+  for (const TextHead::Sample& row : head.samples) {
+    std::string_view rest = row.fields.front();
+    std::size_t count = 0;
+    for (std::size_t end = 0; end != rest.npos; ++count) {
+      end = rest.find_first_not_of("0123456789.+-");
+      if (!is_number_text(rest.substr(0, end))) return "";
+      if (end == rest.npos) continue;
+      const std::size_t next = std::min(rest.find_first_of("0123456789.+-", end), rest.size());
+      marks.insert(std::string(without_blanks(rest.substr(end, next - end))));
+      rest.remove_prefix(next);
+    }
+    counts.insert(count);
+  }
+  if (head.columns > 1 || marks.size() != 1 || counts.size() != 1) return "";
+  const std::string& mark = *marks.begin();
+  if (mark.find_first_of("'/\\&*[^$") != mark.npos && mark.size() > 1) return "";
+  if (mark.empty() || (mark.size() == 1 && (is_letter(mark[0]) || mark == "'"))) return "";
+  const bool may_be_named = mark.size() == 1 && mark != "#";  // which begins comments
+  return fmt::format("; if '{0}' separates columns, {1}", mark,
+                     may_be_named ? fmt::format("say --delimiter '{}'", mark)
+                                  : fmt::format("convert it: sed 's/{}/,/g' IN > OUT", mark));
+}
+
 void refuse_angles(const TextHead& head, const std::vector<std::int64_t>& columns, const std::string& name) {
   constexpr std::string_view kDegrees[] = {"°", "º", "deg", "degree", "degrees"};
   if (head.options.form != RowForm::places) return;

@@ -9,6 +9,10 @@
 
 namespace kith::data {
 
+/// "; if '#' separates columns, ..." for a table of one column whose texts are numbers between equal marks; empty for
+/// others.
+std::string separator_remedy(const TextHead& head);
+
 /// What to do with a column of dates, such as `text`, beside leaving it out.
 std::string remedy_for_dates(const TextHead& head, std::int64_t column, const std::string& text);
 

@@ -142,6 +142,16 @@ std::string json_command(std::string_view begin, Json form) {
   return "python3 -c \"import json, pandas; pandas.json_normalize(json.load(open('IN'))['" + name + "'])" + end;
 }
 
+/// The command that takes the first matrix from several variables of Octave; empty for one.
+std::string octave_command(std::string_view begin) {
+  constexpr std::string_view kName = "# name: ";
+  const std::size_t matrix = begin.find("\n# type: matrix"), name = begin.rfind(kName, matrix);
+  const bool is_octave = begin.starts_with(kName) || begin.starts_with("# Created by Octave");
+  if (!is_octave || begin.find(kName) == begin.rfind(kName) || matrix == begin.npos || name == begin.npos) return "";
+  std::string_view rest = begin.substr(name + kName.size());
+  return fmt::format("awk '/^# name: / {{on = $3 == \"{}\"}} on' IN > OUT", take_until(rest, " \r\n"));
+}
+
 }  // namespace
 
 std::string bits_in_column(const TextHead& head, std::int64_t column) {
@@ -321,6 +331,10 @@ constexpr TextKind kTextKinds[] = {
          "points "
          "of the samples: awk -F'\\t' '!/^#/ {s = \"\"; for (i = 10; i <= NF; i++) {split($i, g, \":\"); s = s (i > 10 "
          "? \",\" : \"\") (g[1] ~ /[.]/ ? \"\" : gsub(/[1-9]/, \"\", g[1]))} print s}' IN > OUT.csv"},
+    {.start = "#1.3\n",
+     .what = "a GCT file with lines about its samples; leave them out: awk -F'\\t' 'NR == 2 {m = $4} NR == 3 || NR > 3 "
+             "+ m' "
+             "IN > OUT"},
     {.start = "##gff-version", .what = kGff},
     {.start = "#!genome-build", .what = kGff},
     {.start = "@HD\t", .what = kSam},
@@ -368,6 +382,9 @@ std::string foreign_text(std::string_view begin) {
   for (const TextKind& kind : kTextKinds) {
     const bool begins = kind.start.empty() || begins_with(text, kind.start);
     if (begins && (kind.recognises == nullptr || kind.recognises(begin))) return kind.what;
+  }
+  if (const std::string command = octave_command(begin); !command.empty()) {
+    return "several variables of Octave; take one of them, such as the first matrix: " + command;
   }
   const Json json = json_of(text);
   if (json == Json::none) return "";

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -35,11 +36,29 @@ std::string or_header(const TextHead& head, std::int64_t line) {
 void refuse_unclosed(const std::string& name, const TextHead& head, std::string_view record, std::int64_t line) {
   std::int64_t column = 0;
   for (FieldCursor cursor(record, head.syntax); cursor.more() && cursor.take().problem == nullptr;) ++column;
-  refuse_input(
-      fmt::format("{}: line {}, {}", name, line,
-                  show_column(column < head.columns ? head.names : std::vector<std::string>(), column)),
-      "expected a closing quote, found none: its quote is never closed; close it, or is it a character like others? "
-      "say --quote none");
+  const std::string_view text = record.substr(0, record.find('\n'));
+  std::vector<std::string> fields = fields_of(text, {.delimiter = head.syntax.delimiter, .quotes = false});
+  const bool is_one = std::ranges::count(text, '"') == 1, is_there = column < std::ssize(fields);
+  const bool is_number = is_one && is_there && is_number_text(fields[static_cast<std::size_t>(column)].substr(1));
+  refuse_input(fmt::format("{}: line {}, {}", name, line,
+                           show_column(column < head.columns ? head.names : std::vector<std::string>(), column)),
+               fmt::format("expected a closing quote, found none: its quote is never closed; {}{}",
+                           is_number ? "" : "close it, or is it a character like others? say --quote none",
+                           is_one ? (is_number ? "" : "; or ") + ("remove it: " + stray_quote_command(line)) : ""));
+}
+
+std::string stray_quote_command(std::int64_t line) { return fmt::format("sed '{}s/\"//' IN > OUT", line); }
+
+void refuse_fixed_width(const InputBytes& input, const TextHead& head) {
+  constexpr std::size_t kLines = 20, kLeast = 4;
+  if (head.syntax.delimiter != kBlanks || head.options.skip_lines > 0) return;
+  const std::vector<FirstRecord> lines = first_records(input, head.syntax, 0, kLines).lines;
+  const auto is_other = [&lines](const FirstRecord& line) { return line.text.size() != lines.front().text.size(); };
+  if (lines.size() < kLeast || std::ranges::any_of(lines, is_other)) return;
+  refuse_input(input.name(),
+               "expected fields between blanks, found lines of one length with different numbers of fields, "
+               "as columns of fixed width have; make a table of them: python3 -c \"import pandas; "
+               "pandas.read_fwf('IN').to_csv('OUT.csv', index=False)\"");
 }
 
 std::string or_cut(const InputBytes& input, const TextHead& head, const TextIndex& index, std::int64_t line) {
@@ -71,6 +90,7 @@ std::string join_command(const TextHead& head, const std::vector<std::string>& f
 
 void refuse_length(const InputBytes& input, const TextHead& head, std::string_view record, std::int64_t line) {
   refuse_lines_before(input, head);
+  refuse_fixed_width(input, head);
   const bool may_be_comment = record.starts_with('#') && head.syntax.comment != '#';
   constexpr std::int64_t kMostWords = 20;  // of a first field that holds blanks
   const std::int64_t found = count_fields(record, head.syntax, std::numeric_limits<std::int64_t>::max());
@@ -93,6 +113,51 @@ void refuse_row_of_words(const std::string& name, std::int64_t line) {
                                  "> OUT",
                                  line, line - 1));
 }
+
+namespace {
+
+/// Whether the last row has the sums of the others: in all columns of numbers, or, where only it lacks a name, in one
+/// of them; or their means in all.
+bool holds_sums(const InputBytes& input, const TextHead& head, const TextIndex& index,
+                const std::vector<std::string>& last, std::int64_t line_of_last) {
+  const auto number_of = [&head](const std::string& text) { return value_of(plain_number(text, head.numbers)); };
+  std::vector<std::size_t> numbers;
+  bool has_gap = false;
+  for (std::size_t j = 0; j < last.size(); ++j) {
+    if (last[j].empty()) {
+      has_gap = has_gap || std::ranges::none_of(head.samples, [&](const TextHead::Sample& row) {
+                  return row.line != line_of_last && (j >= row.fields.size() || row.fields[j].empty());
+                });
+    } else if (is_text_field(head, last[j])) {
+      return false;
+    } else {
+      numbers.push_back(j);
+    }
+  }
+  const auto is_larger = [&](std::size_t j) {
+    return std::ranges::none_of(head.samples, [&](const TextHead::Sample& row) {
+      return j < row.fields.size() && number_of(row.fields[j]) > number_of(last[j]);
+    });
+  };
+  if (index.blocks.size() > 1 || numbers.empty()) return false;
+  if (!has_gap && (numbers.size() < 2 || !std::ranges::all_of(numbers, is_larger))) return false;
+  std::vector<double> sums(last.size(), 0.0);
+  for_records(input, head.syntax, index, [&](std::string_view record, std::int64_t row, std::int64_t) {
+    const std::vector<std::string> fields = fields_of(record, head.syntax);
+    const double factor = row + 1 < index.rows ? 1.0 : 0.0;
+    for (const std::size_t j : numbers) sums[j] += j < fields.size() ? factor * number_of(fields[j]) : 0.0;
+  });
+  const double rounding = has_gap ? 1e-3 : 1e-9;
+  const auto is_near = [&](std::size_t j, double rows) {
+    return sums[j] != 0.0 && std::abs(number_of(last[j]) - sums[j] / rows) <= rounding * std::abs(sums[j] / rows);
+  };
+  const auto sum = [&](std::size_t j) { return is_near(j, 1.0); };
+  const auto mean = [&](std::size_t j) { return is_near(j, static_cast<double>(index.rows - 1)); };
+  if (!has_gap) return std::ranges::all_of(numbers, sum);
+  return std::ranges::any_of(numbers, sum) || (numbers.size() > 1 && std::ranges::all_of(numbers, mean));
+}
+
+}  // namespace
 
 std::vector<std::string> remarks_on_totals(const InputBytes& input, TextHead& head, const TextIndex& index) {
   constexpr std::int64_t kLeastRows = 5;
@@ -132,7 +197,14 @@ std::vector<std::string> remarks_on_totals(const InputBytes& input, TextHead& he
   };
   const TextHead::Sample& first = head.samples.front();
   remark_on(first.fields, "first", first.line, fmt::format("sed {}d", first.line));
-  remark_on(fields_of(last, head.syntax), "last", line_of_last, fmt::format("head -n {}", line_of_last - 1));
+  const std::vector<std::string> fields = fields_of(last, head.syntax);
+  remark_on(fields, "last", line_of_last, fmt::format("head -n {}", line_of_last - 1));
+  if (totals.empty() && std::ssize(fields) == head.columns && holds_sums(input, head, index, fields, line_of_last)) {
+    totals.push_back(
+        fmt::format("the last row has the sums or means of the rows above it; leave it out: head -n {} IN > "
+                    "OUT",
+                    line_of_last - 1));
+  }
   return totals;
 }
 

@@ -174,11 +174,17 @@ class TextSource final : public PointSource {
   bool fills(std::int64_t column) const { return !fill_.empty() && !fill_[static_cast<std::size_t>(column)].empty(); }
   /// Notes a number that a spreadsheet may have made of an identifier: 1E3, 4.00638E+12.
   void note_exponent(const char* begin, const char* end, double value, const Place& place) const {
-    const char* sign = std::find(begin, end, 'E');
+    const char* sign = std::find_if(begin, end, [](char c) { return c == 'E' || c == 'e'; });
     if (end - sign < 2) return;
-    const bool is_long = sign[1] == '+' && value >= 1e10;
-    const bool is_code = sign[1] >= '0' && sign[1] <= '9' && std::find(begin, sign, '.') == sign && *begin != '-';
+    const bool is_long = *sign == 'E' && sign[1] == '+' && value >= 1e10;
+    const bool is_code = sign[1] >= '0' && sign[1] <= '9' && std::find(begin, sign, '.') == sign && *begin != '-' &&
+                         sign - begin > (*sign == 'E' ? 0 : 1);  // programs write 1e5, never 10e4
     if (is_long || is_code) notes_.add(TextNotes::exponent, place.line, place.column, std::string_view(begin, end));
+  }
+  template <class T>
+  void note_text(const Place& place, std::string_view text, const T* row) const {
+    const std::int64_t before = place.column > 0 ? target_[static_cast<std::size_t>(place.column) - 1] : kSkipped;
+    notes_.add_text(place.line, place.column, text, before >= 0 && row[before] < 0);
   }
   /// Notes a whole number that this value is not.
   void note_rounded(const char* begin, const char* end, double value, const Place& place) const {
@@ -324,7 +330,7 @@ std::int64_t TextSource::encode(FieldCursor& cursor, const Place& place, std::in
                          : is_one_number(encoding.how())  ? "a date"
                                                           : "a text";
   std::string text = take_text(cursor, place, expected);
-  if (may_say_total(text)) notes_.add(TextNotes::total, place.line, place.column, text);
+  note_text(place, text, row);
   is_present = is_present || all_keep_missing_ || !is_missing(head_, text);
   if (encoding.keeps_missing() && is_missing(head_, text)) text = kMissingCategory;
   const std::int64_t found = is_one_number(encoding.how()) ? -1 : encoding.place(text);
@@ -425,8 +431,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     const std::int64_t target = target_[static_cast<std::size_t>(j)];
     if (target < 0) {
       if (target == kSkipped) {
-        const Field field = cursor.take();
-        if (may_say_total(field.text)) notes_.add(TextNotes::total, line, j, field.text);
+        note_text({line, j, record}, cursor.take().text, row);
       } else {
         changed += encode(cursor, {line, j, record}, target, row, is_present);
       }

@@ -385,6 +385,22 @@ std::vector<std::string> remarks_on_encodings(const TextHead& head, const std::v
         show_column(head.names, j), time, option_text(head.names, j)));
     break;
   }
+  for (const std::int64_t j : numbers) {
+    const auto is_code = [j](const TextHead::Sample& row) {  // 01234, and no 1.5
+      return j < std::ssize(row.fields) && has_leading_zero(row.fields[static_cast<std::size_t>(j)]);
+    };
+    const auto is_other = [j](const TextHead::Sample& row) {
+      return j < std::ssize(row.fields) &&
+             row.fields[static_cast<std::size_t>(j)].find_first_not_of("0123456789") != std::string::npos;
+    };
+    const auto code = std::ranges::find_if(head.samples, is_code);
+    if (code == head.samples.end() || std::ranges::any_of(head.samples, is_other)) continue;
+    remarks.push_back(
+        fmt::format("{} holds numbers such as {}, whose zero says that they may be codes; if so, leave it out with "
+                    "--drop-columns {}",
+                    show_column(head.names, j), code->fields[static_cast<std::size_t>(j)], option_text(head.names, j)));
+    break;
+  }
   for (const ColumnEncoding& encoding : encodings) {
     if (encoding.how() != Encode::ordinal || encoding.has_given_texts() || std::ssize(encoding.texts()) < 3) continue;
     if (!known_order(encoding.texts()).texts.empty()) continue;

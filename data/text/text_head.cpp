@@ -271,12 +271,13 @@ HeaderForm header_form(const std::vector<std::string>& first, const std::vector<
 }
 
 /// Throws unless the first column can hold row names: different texts, or whole numbers.
-void require_row_names(const InputBytes& input, const std::vector<TextHead::Sample>& rows, const FirstRecord& header) {
+void require_row_names(const InputBytes& input, const TextHead& head, const FirstRecord& header) {
   std::set<std::string> names;
-  for (const TextHead::Sample& row : rows) {
+  for (const TextHead::Sample& row : head.samples) {
     const std::string& name = row.fields.front();
     const bool is_whole = name.find_first_not_of("0123456789") == name.npos;
     if (!name.empty() && (is_whole || !is_number_text(name)) && names.insert(name).second) continue;
+    refuse_fixed_width(input, head);
     refuse_input(
         input.name(),
         fmt::format("line {} has one field less than the rows, as R writes it above row names, but '{}' in line {} "
@@ -316,7 +317,7 @@ bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderF
                       "a row",
                       line.number, quoted(line.text, kShownLine), choice.why));
     }
-    if (form.is_shorter) require_row_names(input, rows, line);
+    if (form.is_shorter) require_row_names(input, head, line);
     return true;
   }
   if (!rows.empty() && rows.front().fields.size() != form.names.size()) {  // perhaps sizes, or a title
@@ -327,6 +328,29 @@ bool find_header(const InputBytes& input, const FirstRecord& line, const HeaderF
   refuse_input(input.name(),
                fmt::format("line {} {}: names of columns, or values? say --header yes or --header no{}", line.number,
                            choice.why, form.is_shorter ? fmt::format(" --skip-lines {}", line.last) : ""));
+}
+
+/// A remark on a first row that may be a part of the header: a count of the columns, or years below groups.
+void remark_on_second_header(const std::vector<FirstRecord>& lines, TextHead& head) {
+  constexpr std::size_t kLeast = 4;  // rows
+  if (head.samples.size() < kLeast) return;
+  const TextHead::Sample& row = head.samples.front();
+  std::vector<std::string> first = row.fields;
+  std::vector<const std::vector<std::string>*> below;
+  for (std::size_t i = 1; i < head.samples.size(); ++i) below.push_back(&head.samples[i].fields);
+  bool counts = first.size() > 2 && below.front()->size() == first.size();
+  for (std::size_t j = 0; j < first.size(); ++j) {
+    std::string& field = first[j];
+    if (is_in_parentheses(field)) field = field.substr(1, field.size() - 2);
+    if (field.find_first_not_of("0123456789") != field.npos) return;
+    counts = counts && field == std::to_string(j + 1) && (*below.front())[j] != std::to_string(j + 2);
+  }
+  const FirstFields fields{first, below, head.numbers, head.options.missing_texts};
+  if (!counts && judge_first_line(fields).is != FirstLine::names) return;
+  head.remarks.push_back(
+      fmt::format("line {0}, '{1}', was read as a row, but has the form of names; if it is none, leave "
+                  "it out: sed {0}d IN > OUT",
+                  row.line, quoted(lines[1].text, kShownLine)));
 }
 
 /// Throws if commas seem to stand before decimals as well as between fields: each row has two whole numbers for one
@@ -461,6 +485,7 @@ TextHead read_head(const InputBytes& input, const ReadOptions& given) {
     }
   }
   remark_on_comments(first_lines, head);
+  remark_on_second_header(lines, head);
   return head;
 }
 

@@ -136,10 +136,11 @@ class Judge {
     has_new_texts_ = has_text_ && has_names_above_texts();
     FirstLineChoice choice = has_numbers_ ? of_numbers() : of_words();
     const bool is_apart = has_new_texts_ && line_.is_monotone() && fields_.rows.size() + line_.length >= 6 &&
-                          all_numeric([](const HeadColumn& column) {
-                            return column.first.kind == CellKind::whole && column.is_outside();
-                          });
-    if (choice.is == FirstLine::row && is_apart) choice = unclear("has numbers beyond all that are below it");
+                          (line_.length >= 4 || all_numeric([](const HeadColumn& column) {
+                             return column.first.kind == CellKind::whole && column.is_outside();
+                           }));
+    if (choice.is == FirstLine::row && is_apart)
+      choice = unclear("has numbers in order beside a text unlike those below");
     if (choice.is == FirstLine::names || !counts_up()) return choice;
     // A long line that counts up, as the generated names of pandas and R do, is never a row without a question.
     return choice.is == FirstLine::unclear || line_.length >= 3 ? unclear(counting()) : choice;

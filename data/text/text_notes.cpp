@@ -47,6 +47,15 @@ TextNotes::TextNotes(const TextHead& head) {
     is_whole_.push_back(fractions == 0 &&
                         rows([](const std::string& field) { return field.find('.') == field.npos; }) > 0);
     is_number_.push_back(rows([](const std::string& field) { return field.size() > 1 && is_number_text(field); }) > 0);
+    const std::string before = j == 0 || head.names.empty() ? "" : lower_case(head.names[j - 1]);
+    const bool are_degrees =
+        before.find("lat") != before.npos || before.find("lon") != before.npos || before.find("lng") != before.npos;
+    const auto is_other = [j](const TextHead::Sample& row) {  // than 48.85 and N
+      if (j >= row.fields.size() || row.fields[j].size() > 1) return true;
+      const bool is_side = row.fields[j].find_first_not_of("NSEW") == std::string::npos;
+      return !is_side || !is_number_text(row.fields[j - 1]) || row.fields[j - 1].starts_with('-');
+    };
+    is_side_.push_back(are_degrees && std::ranges::none_of(head.samples, is_other));
   }
 }
 
@@ -60,6 +69,7 @@ void TextNotes::add(Kind kind, std::int64_t line, std::int64_t column, std::stri
   const bool counts = kind == unknown || kind == total;
   if (!counts && noted > 0 && noted < line) return;
   if ((kind == exponent && !of_column(is_whole_)) || (kind == truth && !of_column(is_number_))) return;
+  if (kind == side && !of_column(is_side_)) return;
   const std::lock_guard lock(mutex_);
   if (kind == unknown) unknown_lines_.insert(line);
   if (kind == total && std::ssize(total_lines_) <= kMostTotals) total_lines_.insert(line);
@@ -125,6 +135,17 @@ std::vector<std::string> TextNotes::remarks(const TextHead& head, std::int64_t r
                      "out{}",
                      sums, sums == 1 ? " has" : "s have", place, text, sums == 1 ? "it holds" : "they hold",
                      sums == 1 ? "it" : "them", sums <= kMostListed ? fmt::format(": sed '{}' IN > OUT", lines) : "");
+  });
+  remark(side, [&](const std::string& place, const std::string& text, const std::string&) {
+    const char c = head.syntax.delimiter;
+    const std::string mark = c == '\t' ? "\\t" : std::string(1, c);
+    std::string signs;
+    for (std::size_t j = 1; j < is_side_.size(); ++j) {
+      if (is_side_[j] != 0) signs += fmt::format("${} ~ /^\"?[SW]\"?\\r?$/ {{${} = \"-\" ${}}} ", j + 1, j, j);
+    }
+    return fmt::format(
+        "{}: '{}' stands beside degrees without a sign; south and west are negative: awk {}'{}1' IN > OUT", place, text,
+        c == kBlanks ? "" : fmt::format("-F'{0}' -v OFS='{0}' ", mark), signs);
   });
   remark(unknown, [&](const std::string& place, const std::string& text, const std::string&) {
     const bool is_one = unknown_lines_.size() == 1;

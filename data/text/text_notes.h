@@ -13,6 +13,7 @@
 
 #include "data/text/number_marks.h"
 #include "data/text/text_head.h"
+#include "data/text/text_words.h"
 
 namespace kith::data {
 
@@ -45,11 +46,17 @@ class ColumnMarks {
 /// The first value of each kind in the file, whatever the order in which threads read its rows, perhaps several times.
 class TextNotes {
  public:
-  enum Kind { open_end, of_accounts, rounded, exponent, truth, unknown, total };
+  enum Kind { open_end, of_accounts, rounded, exponent, truth, unknown, total, side };
   explicit TextNotes(const TextHead& head);
   /// exponent: only in columns whose first rows hold whole numbers and exponents alone; truth: only among numbers;
-  /// total: for any text that is no point.
+  /// total: for any text that is no point; side: only beside degrees.
   void add(Kind kind, std::int64_t line, std::int64_t column, std::string_view text);
+  /// Notes a text that says total, or the side of the equator or of Greenwich on which the number before it lies.
+  /// `is_signed`: that number is negative.
+  void add_text(std::int64_t line, std::int64_t column, std::string_view text, bool is_signed) {
+    if (may_say_total(text)) add(total, line, column, text);
+    if (!is_signed && text.size() == 1 && (text[0] == 'S' || text[0] == 'W')) add(side, line, column, text);
+  }
   /// How many rows have a value that the model does not know.
   std::int64_t unknown_rows() const;
   /// A sentence for each kind. `rows`: of the table; `totals`: remarks on totals in its first and last row, which stand
@@ -62,9 +69,9 @@ class TextNotes {
     std::int64_t column = 0;
     std::string text = {};
   };
-  std::vector<char> is_whole_, is_number_;  // the first rows of each column
+  std::vector<char> is_whole_, is_number_, is_side_;  // the first rows of each column
   mutable std::mutex mutex_;
-  std::array<Noted, total + 1> first_;
+  std::array<Noted, side + 1> first_;
   std::set<std::int64_t> unknown_lines_, total_lines_;
 };
 

@@ -93,6 +93,10 @@ struct NumberStyle {
 inline bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 /// A letter of ASCII.
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+/// 01234, a code as it seems; 05 is a number.
+inline bool has_leading_zero(std::string_view text) {
+  return text.size() > 2 && text[0] == '0' && text.find_first_not_of("0123456789") == text.npos;
+}
 
 /// Whether the text may be a negative number of accounts: (1,200.00).
 inline bool is_in_parentheses(std::string_view text) {

@@ -129,7 +129,7 @@ void refuse_text_columns(const TextHead& head, const std::vector<std::int64_t>& 
           : several                                      ? "make features of their texts with --encode onehot"
                     : "make features of its texts with --encode onehot, or keep it as text with --label-column or "
                       "--id-column",
-          others, or_header(head, row.line)));
+          others, (units.empty() ? separator_remedy(head) : "") + or_header(head, row.line)));
 }
 
 // Counts in every column what is not a finite number, and words the refusal.
@@ -294,9 +294,13 @@ std::string na_values(std::vector<std::string> marks) { return fmt::format("--na
                               : fmt::format("each of '{}' stands for a", fmt::join(faults.different, "', '")),
                           na_values(std::move(marks)), options.missing == Missing::keep ? "" : " --nan drop");
   }
+  const std::string word = faults.word();
+  const bool is_stray = faults.words == 1 && std::ranges::count(word, '"') == 1 &&
+                        (is_number_text(word.substr(1)) || is_number_text(word.substr(0, word.size() - 1)));
   refuse_value(fmt::format("{}: line {}, {}", input.name(), faults.word_line, show_column(head.names, faults.column)),
                fmt::format("expected a number, found '{}'; {}{}", quoted(faults.word(), 40), remedy,
-                           may_be_marks(faults) ? ""
+                           is_stray ? "; or remove its quotation mark: " + stray_quote_command(faults.word_line)
+                           : may_be_marks(faults) ? ""
                            : split_unit(faults.word()).unit == "%"
                                ? "; if 12% and 12 mean the same here, remove the sign: sed 's/ *%//g' IN > OUT"
                                : or_cut(input, head, index, faults.word_line)));

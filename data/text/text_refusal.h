@@ -85,6 +85,12 @@ std::int64_t lines_before(const InputBytes& input, const TextHead& head);
 /// the file cannot be read as it is.
 void refuse_lines_before(const InputBytes& input, const TextHead& head);
 
+/// Throws Error(data) if the first lines have columns of fixed width, for which blanks are no delimiters.
+void refuse_fixed_width(const InputBytes& input, const TextHead& head);
+
+/// The command that removes the only quotation mark of a line.
+std::string stray_quote_command(std::int64_t line);
+
 /// "; or, if the table ends above it, cut it off: ..." for a line among the last ones; empty for others.
 std::string or_cut(const InputBytes& input, const TextHead& head, const TextIndex& index, std::int64_t line);
 

@@ -13,12 +13,14 @@ namespace kith::data {
 
 bool is_currency(std::string_view unit) {
   // The units that stand before a number; other letters there may be a part of a name, K1000.
-  constexpr std::string_view kCurrencies[] = {
-      "$",   "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5", "\xe2\x82\xb9", "US$", "A$",  "C$",  "R$",  "NZ$",
-      "EUR", "USD",          "GBP",      "CHF",      "JPY",          "CNY", "INR", "SEK", "NOK", "DKK",
-      "PLN", "CZK",          "HUF",      "BRL",      "AUD",          "CAD", "NZD", "MXN", "ZAR", "TRY",
-      "KRW", "SGD",          "Fr.",      "SFr",      "Rs",           "Rs.", "kr",  "RM",  "Rp"};
-  return std::find(std::begin(kCurrencies), std::end(kCurrencies), unit) != std::end(kCurrencies);
+  constexpr std::string_view kCurrencies[] = {"$",   "\xc2\xa3", "\xc2\xa5", "\xe0\xb8\xbf", "US$", "A$",  "C$",  "R$",
+                                              "NZ$", "HK$",      "S$",       "EUR",          "USD", "GBP", "CHF", "JPY",
+                                              "CNY", "INR",      "SEK",      "NOK",          "DKK", "PLN", "CZK", "HUF",
+                                              "BRL", "AUD",      "CAD",      "NZD",          "MXN", "ZAR", "TRY", "KRW",
+                                              "SGD", "Fr.",      "SFr",      "Rs",           "Rs.", "kr",  "RM",  "Rp"};
+  const bool is_sign =
+      unit.size() == 3 && unit >= "\u20a0" && unit <= "\u20cf";  // the block of such signs, with the euro
+  return is_sign || std::find(std::begin(kCurrencies), std::end(kCurrencies), unit) != std::end(kCurrencies);
 }
 
 namespace {
@@ -33,12 +35,13 @@ constexpr std::string_view kCount = "1";
 constexpr UnitKind kKinds[] = {
     {kCount,
      " =1 k=1e3 K=1e3 thousand=1e3 Tsd.=1e3 lakh=1e5 M=1e6 mn=1e6 million=1e6 Mio.=1e6 crore=1e7 B=1e9 bn=1e9 "
-     "billion=1e9 Mrd.=1e9 T=1e12 trillion=1e12 "},
+     "billion=1e9 Mrd.=1e9 T=1e12 trillion=1e12 千=1e3 万=1e4 萬=1e4 만=1e4 亿=1e8 億=1e8 억=1e8 "},
     {kNorth, " N=1 S=-1 \u00b0N=1 \u00b0S=-1 "},
     {kEast, " E=1 W=-1 \u00b0E=1 \u00b0W=-1 "},
     {"CR", " CR=1 DR=-1 Cr=1 Dr=-1 "},  // credit and debit of accounts
     {"H", " H=1 S=-1 "},                // Haben and Soll
     {"B", " B=1 kB=1e3 KB=1e3 MB=1e6 GB=1e9 TB=1e12 KiB=1024 MiB=1048576 GiB=1073741824 TiB=1099511627776 bytes=1 "},
+    {"byte", " =1 K=1024 M=1048576 G=1073741824 T=1099511627776 "},  // with G, no count: du -h
     {"m", " mm=1e-3 cm=1e-2 m=1 km=1e3 "},
     {"g", " \u00b5g=1e-6 \u03bcg=1e-6 mg=1e-3 g=1 kg=1e3 t=1e6 "},
     {"l", " ml=1e-3 mL=1e-3 cl=1e-2 l=1 L=1 "},
@@ -87,7 +90,7 @@ std::string common_unit(const std::set<std::string>& units, bool are_places) {
     for (const std::string& unit : units) {
       if (!behind_currency(unit).empty()) factors.insert(*factor_of(unit, common));
     }
-    const auto is_far = [](double a, double b) { return b > 1000 * a; };
+    const auto is_far = [](double a, double b) { return b > 1e4 * a; };
     const bool has_gap = std::ranges::adjacent_find(factors, is_far) != factors.end();
     return kind.common == kCount && has_gap ? "" : common;
   }
@@ -159,9 +162,11 @@ UnitText split_unit(std::string_view text) {
   text = without_blanks(text);
   std::string sign;
   const auto take_sign = [&](std::string_view& from) {
-    if (!from.starts_with('-') && !from.starts_with('+')) return;
-    sign = from.front() == '-' ? "-" : "";
-    from = without_blanks(from.substr(1));
+    constexpr std::string_view kMinus = "\u2212";
+    const std::size_t bytes = from.starts_with(kMinus) ? kMinus.size() : 1;
+    if (bytes == 1 && !from.starts_with('-') && !from.starts_with('+')) return;
+    sign = from.front() == '+' ? "" : "-";
+    from = without_blanks(from.substr(bytes));
   };
   bool in_parentheses = text.starts_with('(') && text.ends_with(')');  // ($12.50) of accounts is negative
   if (in_parentheses) text = without_blanks(text.substr(1, text.size() - 2));

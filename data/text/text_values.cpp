@@ -7,9 +7,13 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include "data/io/utf8.h"
 #include "data/text/text_number.h"
+#include "data/text/text_record.h"
+#include "data/text/text_words.h"
 
 namespace kith::data {
 namespace {
@@ -125,7 +129,13 @@ std::optional<double> take_time(Scanner& scanner) {
   scanner.skip_blanks();
   int zone = 0;                                                      // minutes
   const bool is_named = scanner.take("GMT") || scanner.take("UTC");  // also GMT+1, as forms of Google have it
-  if (!scanner.take('Z') && (scanner.next() == '+' || scanner.next() == '-')) {
+  constexpr std::pair<std::string_view, int> kZones[] = {{"EST", -5}, {"EDT", -4}, {"CST", -6}, {"CDT", -5},
+                                                         {"MST", -7}, {"MDT", -6}, {"PST", -8}, {"PDT", -7},
+                                                         {"CET", 1},  {"CEST", 2}};
+  for (const auto& [name, hours] : kZones) {
+    if (zone == 0 && !is_named && scanner.take(name)) zone = 60 * hours;
+  }
+  if (zone == 0 && !scanner.take('Z') && (scanner.next() == '+' || scanner.next() == '-')) {
     const int sign = scanner.take('+') ? 1 : -1;
     if (sign < 0) scanner.take('-');
     int digits = 0;
@@ -144,36 +154,35 @@ std::optional<double> take_time(Scanner& scanner) {
   return (60 * hour + *minutes - zone) / kMinutes + (*seconds + fraction) / (kMinutes * 60.0);
 }
 
-/// 1 to 12 for names of months and what people write in short, in English, German, French, Spanish, Italian, Portuguese
-/// and Dutch; 0 for others.
+/// 1 to 12 for names of months and what people write in short, in English, German, French, Spanish, Italian,
+/// Portuguese, Dutch, Polish, Russian, Turkish and the languages of Scandinavia; 0 for others.
 int month_of(std::string_view word) {
-  constexpr std::string_view kNames[][13] = {
-      {"jan", "january", "januar", "j\u00e4nner", "janvier", "janv", "enero", "ene", "gennaio", "gen", "janeiro",
-       "januari"},
-      {"feb", "february", "februar", "f\u00e9vrier", "f\u00e9vr", "febrero", "febbraio", "fevereiro", "fev",
-       "februari"},
-      {"mar", "march", "m\u00e4rz", "m\u00e4r", "mrz", "mars", "marzo", "mar\u00e7o", "maart", "mrt"},
-      {"apr", "april", "avril", "avr", "abril", "abr", "aprile"},
-      {"may", "mai", "mayo", "maggio", "mag", "maio", "mei"},
-      {"jun", "june", "juni", "juin", "junio", "giugno", "giu", "junho"},
-      {"jul", "july", "juli", "juillet", "juil", "julio", "luglio", "lug", "julho"},
-      {"aug", "august", "ao\u00fbt", "agosto", "ago", "augustus"},
-      {"sep", "sept", "september", "septembre", "septiembre", "settembre", "set", "setembro"},
-      {"oct", "october", "okt", "oktober", "octobre", "octubre", "ottobre", "ott", "outubro", "out"},
-      {"nov", "november", "novembre", "noviembre", "novembro"},
-      {"dec", "december", "dez", "dezember", "d\u00e9cembre", "d\u00e9c", "diciembre", "dic", "dicembre", "dezembro"}};
-  int month = 0;
-  for (const auto& names : kNames) {
-    ++month;
-    if (!word.empty() && std::find(std::begin(names), std::end(names), word) != std::end(names)) return month;
-  }
-  return 0;
+  constexpr std::string_view kNames[] = {
+      "|jan|january|januar|j\u00e4nner|janvier|janv|enero|ene|gennaio|gen|janeiro|januari|sty|stycznia|янв|января|ocak|"
+      "oca|",
+      "|feb|february|februar|f\u00e9vrier|f\u00e9vr|febrero|febbraio|fevereiro|fev|februari|lut|lutego|фев|февраля|"
+      "\u015eubat|\u015eub|",
+      "|mar|march|m\u00e4rz|m\u00e4r|mrz|mars|marzo|mar\u00e7o|maart|mrt|marts|marca|мар|марта|mart|",
+      "|apr|april|avril|avr|abril|abr|aprile|kwi|kwietnia|апр|апреля|nis|nisan|",
+      "|may|mai|mayo|maggio|mag|maio|mei|maj|maja|май|мая|may\u0131s|",
+      "|jun|june|juni|juin|junio|giugno|giu|junho|cze|czerwca|июн|июня|haz|haziran|",
+      "|jul|july|juli|juillet|juil|julio|luglio|lug|julho|lip|lipca|июл|июля|tem|temmuz|",
+      "|aug|august|ao\u00fbt|agosto|ago|augustus|augusti|sie|sierpnia|авг|августа|a\u011fu|a\u011fustos|",
+      "|sep|sept|september|septembre|septiembre|settembre|set|setembro|wrz|wrze\u015bnia|сен|сентября|eyl|eyl\u00fcl|",
+      "|oct|october|okt|oktober|octobre|octubre|ottobre|ott|outubro|out|pa\u017a|pa\u017adziernika|окт|октября|eki|"
+      "ekim|",
+      "|nov|november|novembre|noviembre|novembro|lis|listopada|ноя|ноября|kas|kas\u0131m|",
+      "|dec|december|dez|dezember|d\u00e9cembre|d\u00e9c|diciembre|dic|dicembre|dezembro|des|desember|gru|grudnia|дек|"
+      "декабря|ara|aral\u0131k|"};
+  const auto* found = std::ranges::find_if(kNames, [word](std::string_view names) { return has_word(names, word); });
+  return found == std::end(kNames) ? 0 : static_cast<int>(found - std::begin(kNames)) + 1;
 }
 
 /// Blanks, a comma, or one of the marks between the parts of a date.
 bool take_mark(Scanner& scanner) {
   const bool any = scanner.take('-') || scanner.take('/') || scanner.take(',') || scanner.next() == ' ';
   scanner.skip_blanks();
+  scanner.take("de ");  // 1 de marzo de 2024
   return any;
 }
 
@@ -194,9 +203,8 @@ std::optional<DateParts> with_time(DateParts parts, Scanner& scanner) {
 /// A date with the name of its month: "12 Mar 2024", "12-Mar-24", "Mar 12, 2024", "Tue, 12 Mar 2024 10:00:00 GMT",
 /// "2024-Mar-12", "March 2024".
 std::optional<DateParts> take_named_date(std::string_view text) {
-  constexpr std::string_view kWeekdays[] = {"mon",       "tue",      "tues",   "wed",      "thu",    "thur",
-                                            "thurs",     "fri",      "sat",    "sun",      "monday", "tuesday",
-                                            "wednesday", "thursday", "friday", "saturday", "sunday"};
+  constexpr std::string_view kWeekdays =
+      "|mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|monday|tuesday|wednesday|thursday|friday|saturday|sunday|";
   Scanner scanner(text);
   const auto day_number = [&scanner](int& digits) {
     const auto number = scanner.number(1, 4, &digits);
@@ -209,7 +217,7 @@ std::optional<DateParts> take_named_date(std::string_view text) {
   };
   DateParts parts{.year_first = true};  // as of dates that are read in one way
   std::string name = scanner.word();
-  if (std::find(std::begin(kWeekdays), std::end(kWeekdays), name) != std::end(kWeekdays)) {
+  if (has_word(kWeekdays, name)) {
     if (!take_mark(scanner)) return std::nullopt;
     name = scanner.word();
   }
@@ -288,8 +296,11 @@ std::optional<DateParts> take_date(std::string_view text) {
     return share ? parts : std::nullopt;
   }
   if (const auto parts = take_period(text)) return parts;
+  const bool is_month =
+      digits_end == text.npos && text.size() == 6 && (text.starts_with("19") || text.starts_with("20"));
+  if (is_month) return take_date(std::string(text) + "01");  // 202403
   if (std::any_of(text.begin(), text.begin() + std::min<std::ptrdiff_t>(std::ssize(text), 8),
-                  [](unsigned char c) { return std::isalpha(c) != 0 && c != 'T'; })) {
+                  [](char c) { return (is_letter(c) && c != 'T') || !is_ascii(c); })) {
     if (auto parts = take_named_date(text)) return parts;
   }
   Scanner scanner(text);
@@ -307,9 +318,16 @@ std::optional<DateParts> take_date(std::string_view text) {
     const int begin_digits = digits;
     const bool is_mark = parts.mark == '-' || parts.mark == '/' || parts.mark == '.' ||
                          (parts.mark == ':' && parts.year_first && is_usual_year(*begin));  // cameras
-    if (!is_mark || !scanner.take(parts.mark)) return std::nullopt;
-    const auto middle = scanner.number(1, 2, &digits);
-    if (!middle) return std::nullopt;
+    const auto take_next = [&] {                                                            // 2024. 3. 1.
+      const bool any = scanner.take(parts.mark);
+      if (parts.mark == '.') scanner.skip_blanks();
+      return any;
+    };
+    if (!is_mark || !take_next()) return std::nullopt;
+    const auto middle = scanner.number(1, 4, &digits);
+    if (middle && digits == 4 && parts.mark == '/' && !parts.year_first && is_usual_year(*middle) && scanner.at_end())
+      return DateParts{.year = *middle, .first = *begin, .second = 1, .year_first = true};  // 03/2024
+    if (!middle || digits > 2) return std::nullopt;
     const int middle_digits = digits;
     parts.first = *middle;
     if (parts.year_first && parts.mark == '-' && digits == 2 && scanner.at_end()) {  // a month
@@ -317,7 +335,8 @@ std::optional<DateParts> take_date(std::string_view text) {
       parts.second = 1;
       return parts;
     }
-    const int end = scanner.take(parts.mark) ? scanner.number(1, 4, &digits).value_or(-1) : -1;
+    const int end = take_next() ? scanner.number(1, 4, &digits).value_or(-1) : -1;
+    if (parts.year_first && parts.mark == '.') scanner.take('.');
     // "1.2.10" may be the number of a version.
     const bool is_short = !parts.year_first && digits == 2 &&
                           (parts.mark == '/' || (parts.mark == '.' && begin_digits == 2 && middle_digits == 2));
@@ -342,10 +361,33 @@ std::optional<double> days_of(const DateParts& parts, int month, int day) {
   return static_cast<double>(std::chrono::sys_days{date}.time_since_epoch().count()) + parts.day_share;
 }
 
+/// The same date in a common form, where it has one of ctime, "Fri Mar  1 10:00:00 2024", or of East Asia,
+/// "2024年3月1日".
+std::string common_date(std::string_view text) {
+  constexpr std::pair<std::string_view, std::string_view> kSigns[] = {{"年", "-"}, {"月", "-"}, {"日", ""}};
+  if (text.ends_with(']')) text = text.substr(0, text.rfind('['));  // [Europe/Berlin] behind the zone, Java
+  std::string date(text);
+  for (const auto& [sign, mark] : kSigns) {
+    const std::size_t at = date.find(sign);
+    if (at == date.npos) break;
+    date.replace(at, sign.size(), mark);
+  }
+  const std::vector<std::string> words = fields_of(text, {.delimiter = kBlanks, .quotes = false});
+  if ((words.size() != 5 && words.size() != 6) || words[3].find(':') == words[3].npos) return date;
+  const bool has_zone_before = words[4].find_first_not_of("0123456789") != words[4].npos;
+  const std::string& year = words[has_zone_before ? words.size() - 1 : 4];
+  date = words[1] + " " + words[2] + " " + year + " " + words[3];
+  return words.size() == 5 ? date : date + " " + words[has_zone_before ? 4 : 5];
+}
+
 }  // namespace
 
 DateReadings date_readings(std::string_view text) {
-  const auto parts = take_date(text);
+  auto parts = take_date(text);
+  constexpr std::size_t kShortest = 10, kLongest = 60;
+  const bool may_be_other = !parts && text.size() >= kShortest && text.size() <= kLongest &&
+                            (text[3] == ' ' || !is_ascii(text[4]) || text.ends_with(']'));
+  if (may_be_other) parts = take_date(common_date(text));
   if (!parts) return {};
   if (parts->year_first) {
     const auto days = days_of(*parts, parts->first, parts->second);
@@ -369,17 +411,17 @@ namespace {
 /// How many hours the unit of a duration is, in English, German, French, Spanish and Italian; 0: it is none.
 double hours_of(std::string_view unit) {
   constexpr double kMinute = 1.0 / 60.0, kSecond = kMinute / 60.0;
-  constexpr std::pair<double, std::string_view> kUnits[] = {
-      {168, " weeks week w "},
-      {24, " days day d tage tag jours jour j "},
-      {1, " hours hour hrs hr h stunden stunde std heures heure horas ore "},
-      {kMinute, " min minutes minute mins minuten m minutos minuti "},
-      {kSecond, " sec seconds second secs s sek sekunden "},
-      {kSecond / 1000, " ms "}};
-  const std::string key = " " + std::string(unit) + " ";
-  const auto* found =
-      std::ranges::find_if(kUnits, [&key](const auto& entry) { return entry.second.find(key) != key.npos; });
-  return found == std::end(kUnits) ? 0.0 : found->first;
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"|weeks|week|w|", 168},
+      {"|days|day|d|tage|tag|jours|jour|j|", 24},
+      {"|hours|hour|hrs|hr|h|stunden|stunde|std|heures|heure|horas|ore|", 1},
+      {"|min|minutes|minute|mins|minuten|m|minutos|minuti|", kMinute},
+      {"|sec|seconds|second|secs|s|sek|sekunden|", kSecond},
+      {"|ms|", kSecond / 1e3},
+      {"|us|\u00b5s|\u03bcs|", kSecond / 1e6},
+      {"|ns|", kSecond / 1e9}};
+  const auto* found = std::ranges::find_if(kUnits, [unit](const auto& entry) { return has_word(entry.first, unit); });
+  return found == std::end(kUnits) ? 0.0 : found->second;
 }
 
 /// The part of a time of day or of a duration behind its first number and a colon; nothing if it is none.
@@ -435,7 +477,11 @@ bool is_time_with_point(std::string_view text) {
 std::optional<TimeText> parse_time(std::string_view text) {
   constexpr std::size_t kLongest = 40;
   if (text.size() > kLongest || text.find_first_of("0123456789") == text.npos) return std::nullopt;
-  std::string lower = lower_case(without_blanks(text));
+  text = without_blanks(text);
+  // 7M is a size, a million or months: minutes are written small, or behind hours.
+  const bool has_capital = text.size() > 1 && text.ends_with('M') && !is_letter(text[text.size() - 2]);
+  if (has_capital && text.find_first_of("hHpP") == text.npos) return std::nullopt;
+  std::string lower = lower_case(text);
   const std::size_t point = std::min(lower.find('.'), lower.size()), behind = std::min(point + 3, lower.size());
   const std::string_view word = without_blanks(std::string_view(lower).substr(behind));
   const bool has_point =
@@ -479,15 +525,17 @@ std::optional<TimeText> parse_time(std::string_view text) {
 }
 
 std::optional<double> parse_yes_no(std::string_view text) {
-  constexpr std::string_view kYes[] = {"yes",       "true",      "y",         "t",    "ja",   "oui", "wahr", "si",
-                                       "s\xc3\xad", "s\xc3\xac", "verdadero", "vero", "vrai", "on",  "1",    "1.0"};
-  constexpr std::string_view kNo[] = {"no",     "false", "n",    "f",   "nein", "non",
-                                      "falsch", "falso", "faux", "off", "0",    "0.0"};
-  constexpr std::size_t kLongest = 9;
+  constexpr std::string_view kYes =
+      "|yes|true|y|t|ja|oui|wahr|si|s\u00ed|s\u00ec|verdadero|vero|vrai|on|1|1.0|da|tak|verdadeiro|sim|waar|evet|igen|"
+      "ano|.t.|.true.|да|kyll\u00e4|是|はい|";
+  constexpr std::string_view kNo =
+      "|no|false|n|f|nein|non|falsch|falso|faux|off|0|0.0|ne|nie|n\u00e3o|onwaar|hay\u0131r|nem|nej|nee|.f.|.false.|"
+      "нет|ei|否|いいえ|";
+  constexpr std::size_t kLongest = 10;
   if (text.size() > kLongest) return std::nullopt;
   const std::string word = lower_case(text);
-  if (std::find(std::begin(kYes), std::end(kYes), word) != std::end(kYes)) return 1.0;
-  if (std::find(std::begin(kNo), std::end(kNo), word) != std::end(kNo)) return 0.0;
+  if (has_word(kYes, word)) return 1.0;
+  if (has_word(kNo, word)) return 0.0;
   return std::nullopt;
 }
 

@@ -8,6 +8,9 @@
 
 namespace kith::data {
 
+/// Whether a list such as "|yes|true|" has the word.
+bool has_word(std::string_view list, std::string_view word);
+
 /// Whether a word among numbers stands for a missing value: no, as "<12" and Total do not; if the user says so, as a
 /// code of letters and digits may; hardly, since it means zero; perhaps; or usually.
 enum class MissingWord { no, code, zero, perhaps, usual };
@@ -31,6 +34,14 @@ inline bool may_say_total(std::string_view text) {
     case four("subt"):
     case four("summ"):
     case four("suma"):
+    case four("__no"):
+    case four("__am"):
+    case four("__to"):
+    case four("__al"):
+    case four("n_un"):
+    case four("n_mu"):
+    case four("n_no"):
+    case four("n_am"):
     case four("somm"):
     case four("gesa"):
     case four("zwis"):

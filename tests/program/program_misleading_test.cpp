@@ -7,6 +7,7 @@
 #include "data/results/stored_result.h"
 #include "tests/support/container_files.h"
 #include "tests/support/program.h"
+#include "tests/support/table_runs.h"
 
 using namespace kith::testing;
 using kith::data::StoredResult;
@@ -297,4 +298,87 @@ TEST_CASE("a file whose name has a line end is named as a word of a shell") {
   refuses(3, {"cluster", "[]", "-k", "2"}, {"[]: expected a pattern of names of files, found no file"}, there);
   write_bytes(folder / "[x]", "x,y\n1,2\n3,4\n50,60\n51,62\n");
   done({"cluster", "[x]", "-k", "2"}, there);
+}
+
+TEST_CASE("what a table says besides its numbers is warned of, with the command that heeds it") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  const auto warns = [&](const std::string& table, const Words& options, const std::string& text) {
+    INFO(table);
+    write_bytes(folder / "t.csv", table);
+    const Outcome ran = done(plus({"cluster", "t.csv", "-k", "1", "-q"}, options), there);
+    if (text.empty()) CHECK(ran.err == "");
+    CHECK(ran.says(text));
+    return ran;
+  };
+  // The side of the equator and of Greenwich in columns of their own, of which the 26th row has the first S.
+  std::string places = "lat,ns,lon,ew\n", north = "lat,ns,lon,ew\n";
+  for (int i = 0; i < 30; ++i) {
+    const std::string number = std::to_string(i % 5 + 1) + ".5,";
+    places += number + (i == 25 ? "S," : "N,") + number + "W\n";
+    north += number + "N," + number + "E\n";
+  }
+  const Words drop{"--drop-columns", "ns,ew"};
+  convert(warns(places, drop, "line 2, column 4 ('ew'): 'W' stands beside degrees without a sign"), "t.csv", there);
+  CHECK(mean_of("OUT", there, drop).front() == Approx((30 * 3.5 - 2 * 1.5) / 30));
+  CHECK(mean_of("OUT", there, drop).back() == Approx(-3.5));
+  warns(north, drop, "");
+  warns(bytes_of(folder / "OUT"), drop, "");
+  warns("size,side\n1.5,S\n2.5,N\n", {"--drop-columns", "side"}, "");
+  // Sums and means in a last row without a name, or of numbers alone.
+  const std::string rows = "name,x,y\na,1,2.5\nb,2,3.5\nc,4,3\nd,5,5\n";
+  const Words names{"--drop-columns", "name"};
+  for (const std::string last : {",12,14", ",12,0.5", ",3,3.5"}) {
+    const Outcome warned = warns(rows + last + "\n", names, "has the sums or means of the rows above it");
+    convert(warned, "t.csv", there);
+    CHECK(mean_of("OUT", there, names) == std::vector<double>{3, 3.5});
+  }
+  warns(rows + ",3,4\n", names, "");
+  warns(rows + "e,12,14\n", names, "");
+  warns("x,y\n1,2\n2,3\n3,5\n4,1\n10,11\n", {}, "has the sums or means");
+  warns("x,y\n1,2\n2,3\n3,5\n4,1\n10,12\n", {}, "");
+  convert(
+      warns("g1,5\ng2,7\ng3,1\ng4,2\n__no_feature,900\n__ambiguous,50\n", {"--drop-columns", "1"}, "'__no_feature'"),
+      "t.csv", there);
+  CHECK(mean_of("OUT", there, {"--drop-columns", "1"}) == std::vector<double>{3.75});
+  // A second line of names.
+  for (const std::string line : {"1,2,3", "(1),(2),(3)", ",2019,2020"}) {
+    const std::string table = "region,x,y\n" + line + "\na,5,7.5\nb,6,1.5\nc,9,2.5\nd,4,4.5\n";
+    convert(warns(table, {"--drop-columns", "region"}, "line 2, '" + line + "', was read as a row"), "t.csv", there);
+    CHECK(mean_of("OUT", there, {"--drop-columns", "region"}) == std::vector<double>{6, 4});
+  }
+  warns("x,y,z\n1,2,3\n2,3,4\n3,4,5\n4,5,6\n", {}, "");
+  write_bytes(folder / "t.csv", "gene,0,0.5,1,10\ng1,3,5.5,7,1\ng2,4,2,6,3\ng3,1,9,2,20\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"beside a text unlike those below", "--header yes or --header no"},
+          there);
+  // Codes that look like numbers.
+  warns("zip,x\n01234,1\n10234,2\n", {}, "column 1 ('zip') holds numbers such as 01234");
+  warns("zip,x\n01234,1\n10234,2\n", {"--drop-columns", "zip"}, "");
+  warns("v,x\n00.5,1\n10.5,2\n", {}, "");
+  warns("code,x\n10e4,1\n12,2\n", {}, "10e4 was read as a number");
+  warns("code,x\n1e5,1\n12,2\n", {}, "");
+}
+
+TEST_CASE("texts that hold several tables, fixed columns or other marks are named with what reads them") {
+  const Scratch folder;
+  const Setting there{.folder = folder / ""};
+  check_conversion(
+      "# Created by Octave 8.4.0\n# name: s\n# type: scalar\n7\n\n\n# name: A\n# type: matrix\n# rows: 2\n# columns: "
+      "2\n"
+      " 1 2\n 3 4\n\n\n# name: B\n# type: matrix\n# rows: 1\n# columns: 2\n 8 9\n",
+      there);
+  check_conversion("\"a,b\"\n\"1.0,2\"\n\"3.0,4\"\n", there);
+  write_bytes(folder / "t.gct", "#1.3\n2\t2\t0\t1\nid\ts1\ts2\ntype\tx\ty\ng1\t1\t2\ng2\t3\t4\n");
+  convert(run_kith({"cluster", "t.gct", "-k", "1"}, there), "t.gct", there);
+  CHECK(mean_of("OUT", there, {"--drop-columns", "id"}) == std::vector<double>{2, 3});
+  check_conversion("x#y\n1#2\n3#4\n", there);
+  check_conversion("x\u00a7y\n1\u00a72\n3\u00a74\n", there);
+  write_bytes(folder / "t.csv", "x:y\n1:2\n3:4\n");
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"if ':' separates columns, say --delimiter ':'"}, there);
+  CHECK(mean_of("t.csv", there, {"--delimiter", ":"}) == std::vector<double>{2, 3});
+  for (const std::string second : {"3   4 ", "    44"}) {
+    write_bytes(folder / "t.csv", "x  yyy\n1   22\n" + second + "\n5   66\n7   88\n");
+    const Outcome ran = run_kith({"cluster", "t.csv", "-k", "1"}, there);
+    CHECK(ran.says("pandas.read_fwf('IN')") == (second[0] == ' '));
+  }
 }

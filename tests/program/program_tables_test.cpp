@@ -45,10 +45,12 @@ TEST_CASE("units that belong together are one, and numbers before notes are read
   };
   const auto has = [&](double mean) { return std::vector<double>{mean, 2}; };
   const std::pair<const char*, double> of_units[] = {
-      {"1.5K;1\n2M;2\n500;3\n", 2002000.0 / 3},     {"$1.5M;1\n$500K;2\n$1;3\n", 2000001.0 / 3},
-      {"1 kB;1\n2 MB;2\n1 KiB;3\n", 2002024.0 / 3}, {"5 mg;1\n1 g;2\n0.001 kg;3\n", 2.005 / 3},
-      {"1 bath;1\n1.5 baths;2\n2 baths;3\n", 1.5},  {"2.5N;1\n1S;2\n3N;3\n", 1.5},
-      {"2.50 CR;1\n1.00 DR;2\n3.00 CR;3\n", 1.5},   {"1 Mio. EUR;1\n2 Mrd. EUR;2\n3 Mio. EUR;3\n", 2004e6 / 3}};
+      {"1.5K;1\n2M;2\n500;3\n", 2002000.0 / 3},         {"$1.5M;1\n$500K;2\n$1;3\n", 2000001.0 / 3},
+      {"1 kB;1\n2 MB;2\n1 KiB;3\n", 2002024.0 / 3},     {"5 mg;1\n1 g;2\n0.001 kg;3\n", 2.005 / 3},
+      {"1 bath;1\n1.5 baths;2\n2 baths;3\n", 1.5},      {"2.5N;1\n1S;2\n3N;3\n", 1.5},
+      {"2.50 CR;1\n1.00 DR;2\n3.00 CR;3\n", 1.5},       {"1 Mio. EUR;1\n2 Mrd. EUR;2\n3 Mio. EUR;3\n", 2004e6 / 3},
+      {"1K;1\n2G;2\n3;3\n", 2147484675.0 / 3},          {"\u20a91;1\n\u20a92;2\n\u20a93;3\n", 2},
+      {"1\u4e07;1\n2\u4ebf;2\n3;3\n", 200010003.0 / 3}, {"\u22121 pp;1\n+3 pp;2\n4 pp;3\n", 2}};
   for (const auto& [values, mean] : of_units) {
     INFO(values);
     CHECK(mean_with(values, {"--encode", "v=unit"}).front() == Approx(mean));
@@ -77,7 +79,7 @@ TEST_CASE("units that belong together are one, and numbers before notes are read
             there);
   }
   for (const std::string& values : {"5 kg;1\n3 lb;2\n"s, "20 \u00b0C;1\n68 \u00b0F;2\n"s, "90 min;1\n2 Seasons;2\n"s,
-                                    "12B;1\n7K;2\n"s, "10.20.100;1\n9;2\n"s}) {
+                                    "12B;1\n7K;2\n"s, "7M;1\n8W;2\n"s, "10.20.100;1\n9;2\n"s}) {
     INFO(values);
     write_bytes(folder / "t.csv", "v;x\n" + values);
     const Outcome refused = run_kith({"cluster", "t.csv", "-k", "1"}, there);
@@ -110,13 +112,27 @@ TEST_CASE("dates of statistics programs, cameras and stations are days; a first 
                                                  {"Mar 1, 2024 @ 12:00:00.000", 19783.5},
                                                  {"2024030112", 19783.5},
                                                  {"202403011200", 19783.5},
-                                                 {"20240301120000", 19783.5}};
+                                                 {"20240301120000", 19783.5},
+                                                 {"202403", 19783},
+                                                 {"03/2024", 19783},
+                                                 {"1. 3. 2024", 19783},
+                                                 {"2024. 3. 1.", 19783},
+                                                 {"2024\u5e743\u67081\u65e5", 19783},
+                                                 {"1 de marzo de 2024", 19783},
+                                                 {"1 maj 2024", 19844},
+                                                 {"1 \u041c\u0430\u0440\u0442\u0430 2024", 19783},
+                                                 {"Fri Mar  1 12:00:00 2024", 19783.5},
+                                                 {"Fri Mar 1 12:00:00 UTC 2024", 19783.5},
+                                                 {"Fri Mar 1 13:00:00 2024 +0100", 19783.5},
+                                                 {"2024-03-01 07:00:00 EST", 19783.5},
+                                                 {"2024-03-01T13:00:00+01:00[Europe/Berlin]", 19783.5}};
   for (const auto& [text, day] : days) {
     INFO(text);
     write_bytes(folder / "t.csv", fmt::format("d;x\n{};1\n{};3\n", text, text));
     CHECK(mean_of("t.csv", there, {"--encode", "d=date"}) == std::vector<double>{day, 2});
   }
-  for (const std::string none : {"2024Q5", "2024m13", "2024-W54", "Q2 24", "1024q1", "2024030125"}) {
+  for (const std::string none :
+       {"2024Q5", "2024m13", "2024-W54", "Q2 24", "1024q1", "2024030125", "240301", "13/2024"}) {
     INFO(none);
     write_bytes(folder / "t.csv", "d;x\n" + none + ";1\n" + none + ";3\n");
     CHECK(run_kith({"cluster", "t.csv", "-k", "1", "--encode", "d=date"}, there).code == 3);

@@ -240,6 +240,9 @@ TEST_CASE("a quotation mark that is none does not hide rows") {
   write_bytes(file, "the 0.1 0.2\n\" 0.5 0.6\nfoo 1.1 1.2\nbar 1.3 1.4\n");
   refuses(3, cluster(file, {"--id-column", "1"}), {"line 2, column 1", "its quote is never closed", "--quote none"});
   CHECK(done(cluster(file, {"--id-column", "1", "--quote", "none"})).out.size() == 8);
+  // One beside a number belongs to nothing.
+  const Setting there{.folder = folder / ""};
+  for (const std::string row : {"3,\"4", "\"3,4", "3\",4", "3,4\""}) check_conversion("a,b\n1,2\n" + row + "\n", there);
   // A quoted field elsewhere is no excuse where each line of the record is a row.
   write_bytes(file, "\"the\" 0.1 0.2\n\" 0.5 0.6\nfoo 1.1 1.2\n\" 2.1 2.2\nbaz 3.1 3.2\n");
   refuses(3, cluster(file, {"--id-column", "1"}), {"line 2: a field", "as many fields as a row", "--quote none"});
@@ -456,14 +459,16 @@ TEST_CASE("times of day and durations become hours, and unclear ones are asked a
                                                   {"P1DT2H", 26},
                                                   {"PT1.5H", 1.5},
                                                   {"90 min", 1.5},
-                                                  {"1d 2h", 26}};
+                                                  {"1d 2h", 26},
+                                                  {"1H30M", 1.5},
+                                                  {"36 \u00b5s", 1e-8}};
   for (const auto& [text, hours] : cases) {
     INFO(text);
     write_bytes(folder / "t.csv", "t\n\"" + std::string(text) + "\"\n");
     CHECK(std::abs(mean_of("t.csv", there, {"--encode", "t=time"}).front() - hours) < 1e-12);
   }
   for (const char* text :
-       {"8:3", "8:60", "13:00 PM", "24.30", "8.60", "P3M", "30", "1:2:3:4", "5 km", "2024-01-01", "1 min 2 h"}) {
+       {"7M", "8:3", "8:60", "13:00 PM", "24.30", "8.60", "P3M", "30", "1:2:3:4", "5 km", "2024-01-01", "1 min 2 h"}) {
     INFO(text);
     write_bytes(folder / "t.csv", "t\n" + std::string(text) + "\n");
     refuses(3, {"cluster", "t.csv", "-k", "1", "--encode", "t=time"}, {"expected a time or a duration"}, there);

@@ -39,7 +39,7 @@ const Wrong kTexts[] = {
     {3, "assign huge.csv --centroids p.csv",
      "huge.csv | line 3, column 2 ('y') | expected a finite number | beyond the largest float64 | replace the value"},
     {3, "cluster quote.csv -k 2",
-     "quote.csv | line 3, column 1 ('x') | expected a closing quote | its quote is never closed | close it"},
+     "quote.csv | line 3, column 2 ('y') | expected a closing quote | its quote is never closed | close it"},
     {3, "cluster p.csv -k 2 --delimiter tab",
      "p.csv | line 2, column 1 ('x,y') | expected a number | found '0,0' | or --delimiter comma if it "
      "separates fields"},

@@ -23,7 +23,7 @@ inline void make_texts(const Scratch& folder) {
   text("inf.csv", "x,y\n1,2\n4,-inf\n");
   text("huge.csv", "x,y\n1,2\n4,1e999\n");
   text("counts.csv", "0,1,2\n5,6,7\n8,9,9\n");
-  text("quote.csv", "x,y\n1,2\n\"3,4\n5,6\n");
+  text("quote.csv", "x,y\n1,2\n\"3\",\"4\n5,6\n");
   text("none.csv", "# nothing\n\n");
   text("head.csv", "x,y\n");
   text("cut.csv.gz", std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03\x4b", 11));
