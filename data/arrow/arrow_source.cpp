@@ -75,9 +75,9 @@ std::vector<std::string> index_names(const arrow::Schema& schema) {
   return names;
 }
 
-class FileRows final : public ArrowReader {
+class ArrowFileRows final : public ArrowReader {
  public:
-  FileRows(ArrowTable table, const ArrowRows& rows)
+  ArrowFileRows(ArrowTable table, const ArrowRows& rows)
       : file_(std::move(table.file)),
         records_(std::move(table.records)),
         choice_(rows.columns),
@@ -360,7 +360,7 @@ ArrowDescription description_of(const ArrowTable& table) {
 }
 
 std::unique_ptr<ArrowReader> open_arrow_rows(ArrowTable table, const ArrowRows& rows) {
-  return std::make_unique<FileRows>(std::move(table), rows);
+  return std::make_unique<ArrowFileRows>(std::move(table), rows);
 }
 
 std::vector<std::string> field_texts(ArrowFile& file, int field, std::int64_t part) {
