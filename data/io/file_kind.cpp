@@ -29,14 +29,21 @@ namespace {
 using namespace std::string_view_literals;
 
 struct Signature {
-  std::string_view bytes;  // at the start of the file
+  std::string_view starts;  // of files, between them '|'
   Kind kind;
+
+  /// The start that these bytes have; empty: none.
+  std::string_view start_of(std::string_view bytes) const {
+    for (std::string_view rest = starts; !rest.empty();) {
+      if (const std::string_view start = take_until(rest, "|"); bytes.starts_with(start)) return start;
+    }
+    return {};
+  }
 };
 
 // A table of pandas as CSV; READ is the function that reads the file.
 #define KITH_PANDAS(READ) "python3 -c \"import pandas; pandas." READ ".to_csv('OUT.csv', index=False)\""
 
-constexpr const char* kCopyNetcdf = "nccopy -k nc4 IN OUT.nc (of the package netcdf-bin)";
 constexpr const char* kReadStata = KITH_PANDAS("read_stata('IN')");
 constexpr const char* kReadSpss = KITH_PANDAS("read_spss('IN', convert_categoricals=False)");
 constexpr const char* kReadRda =
@@ -57,8 +64,7 @@ constexpr Signature kSignatures[] = {
     {kNumpySignature, {"a NumPy array (.npy)"}},
     {"PK\x03\x04"sv, {"a zip archive (perhaps .npz or .xlsx)", "unzip -p IN | kith COMMAND -"}},
     {"\xff\xfe\0\0"sv, {"UTF-32 text, which must be saved as UTF-8 (iconv -f UTF-32 -t UTF-8 IN > OUT)"}},
-    {"\xff\xfe"sv, {"UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"}},
-    {"\xfe\xff"sv, {"UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"}},
+    {"\xff\xfe|\xfe\xff"sv, {"UTF-16 text, which must be saved as UTF-8 (iconv -f UTF-16 -t UTF-8 IN > OUT)"}},
     {"\x89HDF\r\n"sv, {"an HDF5 file"}},
     {"version https://git-lfs.github.com/"sv,
      {"a pointer of Git LFS in the place of the file", "git lfs pull --include IN"}},
@@ -75,9 +81,7 @@ constexpr Signature kSignatures[] = {
     {"\x1f\x9d"sv, {"data of compress (.Z)", "gzip -dc IN | kith COMMAND -"}},
     {"7z\xbc\xaf\x27\x1c"sv, {"a 7z archive", "7z x -so IN | kith COMMAND -"}},
     {"Rar!\x1a\x07"sv, {"a RAR archive", "unrar p -inul IN | kith COMMAND -"}},
-    {"CDF\x01"sv, {"a classic netCDF file", kCopyNetcdf}},
-    {"CDF\x02"sv, {"a classic netCDF file", kCopyNetcdf}},
-    {"CDF\x05"sv, {"a classic netCDF file", kCopyNetcdf}},
+    {"CDF\x01|CDF\x02|CDF\x05"sv, {"a classic netCDF file", "nccopy -k nc4 IN OUT.nc (of the package netcdf-bin)"}},
     {"PAR1"sv, {"a Parquet file, which kith reads with the program kith-arrow", KITH_PANDAS("read_parquet('IN')")}},
     {"FEA1"sv, {"a Feather file of version 1", KITH_PANDAS("read_feather('IN')")}},
     {"ARROW1"sv, {"an Arrow file, which kith reads with the program kith-arrow", KITH_PANDAS("read_feather('IN')")}},
@@ -86,14 +90,9 @@ constexpr Signature kSignatures[] = {
      {"an Avro file",
       "python3 -c \"import fastavro, pandas; pandas.DataFrame(fastavro.reader(open('IN', 'rb'))).to_csv('OUT.csv', "
       "index=False)\""}},
-    {"FCS2."sv, {"an FCS file of a flow cytometer", kReadFcs}},
-    {"FCS3."sv, {"an FCS file of a flow cytometer", kReadFcs}},
-    {"RDX2\n"sv, {"an R workspace (.RData)", kReadRda}},
-    {"RDX3\n"sv, {"an R workspace (.RData)", kReadRda}},
-    {"RDA2\n"sv, {"an R workspace (.RData)", kReadRda}},
-    {"RDA3\n"sv, {"an R workspace (.RData)", kReadRda}},
-    {"X\n\0\0\0\2"sv, {"an R object (.rds)", kReadRda}},
-    {"X\n\0\0\0\3"sv, {"an R object (.rds)", kReadRda}},
+    {"FCS2.|FCS3."sv, {"an FCS file of a flow cytometer", kReadFcs}},
+    {"RDX2\n|RDX3\n|RDA2\n|RDA3\n"sv, {"an R workspace (.RData)", kReadRda}},
+    {"X\n\0\0\0\2|X\n\0\0\0\3"sv, {"an R object (.rds)", kReadRda}},
     {"$FL2"sv, {"an SPSS file (.sav)", kReadSpss}},
     {"$FL3"sv, {"an SPSS file (.zsav)", kReadSpss}},
     {"<stata_dta>"sv, {"a Stata file", kReadStata}},
@@ -110,11 +109,7 @@ constexpr Signature kSignatures[] = {
     {"SIMPLE  ="sv,
      {"a FITS file",
       "python3 -c \"from astropy.table import Table; Table.read('IN').write('OUT.csv', format='ascii.csv')\""}},
-    {"IxF2"sv,
-     {"an index of FAISS",
-      "python3 -c \"import faiss, numpy; i = faiss.read_index('IN'); numpy.save('OUT.npy', i.reconstruct_n(0, "
-      "i.ntotal))\""}},
-    {"IxFI"sv,
+    {"IxF2|IxFI"sv,
      {"an index of FAISS",
       "python3 -c \"import faiss, numpy; i = faiss.read_index('IN'); numpy.save('OUT.npy', i.reconstruct_n(0, "
       "i.ntotal))\""}},
@@ -133,21 +128,16 @@ constexpr Signature kSignatures[] = {
       "python3 -c \"import mne, numpy; numpy.save('OUT.npy', mne.io.read_raw_fif('IN').get_data().T)\", if it holds "
       "raw "
       "data"}},
-    {"}q\0"sv, kPickle},
-    {"]q\0"sv, kPickle},
-    {"II+\0\x08"sv, {"a BigTIFF picture", kToPng}},
-    {"MM\0+\0\x08"sv, {"a BigTIFF picture", kToPng}},
-    {"II*\0"sv, {"a TIFF picture, or a raw one of a camera", kToPng}},
-    {"MM\0*"sv, {"a TIFF picture, or a raw one of a camera", kToPng}},
+    {"}q\0|]q\0"sv, kPickle},
+    {"II+\0\x08|MM\0+\0\x08"sv, {"a BigTIFF picture", kToPng}},
+    {"II*\0|MM\0*"sv, {"a TIFF picture, or a raw one of a camera", kToPng}},
     {"GIF8"sv, {"a GIF picture", kToPng}},
     {"BM"sv, {"a BMP picture", kToPng}},
     {"8BPS"sv, {"a Photoshop picture", kToPng}},
     {"P7\n"sv, {"a PAM picture", kToPng}},
-    {"PF\n"sv, {"a PFM picture", kToPng}},
-    {"Pf\n"sv, {"a PFM picture", kToPng}},
+    {"PF\n|Pf\n"sv, {"a PFM picture", kToPng}},
     {"\0\0\0\x0cjP"sv, {"a JPEG 2000 picture", kToPng}},
-    {"\xff\x0a"sv, {"a JPEG XL picture", "djxl IN OUT.png"}},
-    {"\0\0\0\x0cJXL"sv, {"a JPEG XL picture", "djxl IN OUT.png"}},
+    {"\xff\x0a|\0\0\0\x0cJXL"sv, {"a JPEG XL picture", "djxl IN OUT.png"}},
     {"\x7f"
      "ELF"sv,
      {"a program"}},
@@ -302,7 +292,7 @@ Kind kind_of(std::string_view bytes) {
     if (other.recognises(bytes)) return other.kind;
   }
   for (const Signature& signature : kSignatures) {
-    if (bytes.starts_with(signature.bytes) && !is_text(bytes)) return signature.kind;
+    if (!signature.start_of(bytes).empty() && !is_text(bytes)) return signature.kind;
   }
   return {};
 }
@@ -314,18 +304,19 @@ Kind kind_of_picture(std::string_view bytes) {
     if (is_picture(other.kind) && other.recognises(bytes)) return other.kind;
   }
   for (const Signature& signature : kSignatures) {
-    if (is_picture(signature.kind) && bytes.starts_with(signature.bytes)) return signature.kind;
+    if (is_picture(signature.kind) && !signature.start_of(bytes).empty()) return signature.kind;
   }
   return {};
 }
 
 bool has_signature(std::string_view bytes) {
   constexpr std::size_t kLong = 6;
-  return std::any_of(std::begin(kSignatures), std::end(kSignatures), [bytes](const Signature& signature) {
+  return std::ranges::any_of(kSignatures, [bytes](const Signature& signature) {
     // A text may begin with a word such as ORC. A file of that kind has bytes that no text has.
-    const bool is_word = signature.bytes.size() < kLong && signature.bytes[0] != '%' && signature.bytes.back() != '1' &&
-                         std::ranges::all_of(signature.bytes, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
-    return !is_word && bytes.starts_with(signature.bytes);
+    const std::string_view start = signature.start_of(bytes);
+    const bool is_word = start.size() < kLong && !start.starts_with('%') && !start.ends_with('1') &&
+                         std::ranges::all_of(start, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+    return !start.empty() && !is_word;
   });
 }
 

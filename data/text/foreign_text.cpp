@@ -24,9 +24,14 @@ std::string_view without_leading(std::string_view text, std::string_view charact
   return first == text.npos ? std::string_view() : text.substr(first);
 }
 
-bool begins_with(std::string_view text, std::string_view word) {
+/// Whether the text begins, in any case, with one of these words, which '|' separates.
+bool begins_with(std::string_view text, std::string_view words) {
   const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
-  return text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), same);
+  while (!words.empty()) {
+    const std::string_view word = take_until(words, "|");
+    if (text.size() >= word.size() && std::equal(word.begin(), word.end(), text.begin(), same)) return true;
+  }
+  return false;
 }
 
 bool is_arff(std::string_view begin) {
@@ -247,9 +252,9 @@ bool is_grid(std::string_view begin) {
   return begin.find("\nnrows") != begin.npos || begin.find("\nNROWS") != begin.npos;
 }
 
-/// A text that begins like this in any case, or that `recognises` knows; with both, that fulfils both.
+/// A text that begins with one of the words, or that `recognises` knows; with both, that fulfils both.
 struct TextKind {
-  std::string_view start = {};
+  std::string_view start = {};  // as begins_with() takes them
   bool (*recognises)(std::string_view begin) = nullptr;
   const char* what = "";
 };
@@ -279,15 +284,11 @@ constexpr TextKind kTextKinds[] = {
     {.recognises = is_arff,
      .what = "an ARFF file (--label-column names its class later); convert it: python3 -c \"import pandas, "
              "scipy.io.arff as a; pandas.DataFrame(a.loadarff('IN')[0]).to_csv('OUT.csv', index=False)\""},
-    {.start = "(dp0\n", .what = kPickle},
-    {.start = "(lp0\n", .what = kPickle},
-    {.start = "ccopy_reg\n", .what = kPickle},
-    {.start = "cnumpy", .what = kPickle},
+    {.start = "(dp0\n|(lp0\n|ccopy_reg\n|cnumpy", .what = kPickle},
     {.recognises = is_printed,
      .what = "rows in brackets, as Python prints them; convert it: sed -e 's/array(//' -e 's/[][()]//g' -e 's/[,;] "
              "*$//' IN > OUT"},
-    {.start = "\"TOA5\"", .what = kToa5},
-    {.start = "TOA5,", .what = kToa5},
+    {.start = "\"TOA5\"|TOA5,", .what = kToa5},
     {.recognises = is_word2vec,
      .what = "vectors of word2vec below a line with their sizes; say --skip-lines 1 --id-column 1 --quote none"},
     {.recognises = is_ruled,
@@ -309,16 +310,8 @@ constexpr TextKind kTextKinds[] = {
     {.start = "\\begin{",
      .what =
          "a table of LaTeX; convert it: sed -e '/^ *\\\\[a-z]/d' -e 's/ *\\\\\\\\.*$//' -e 's/ *& */,/g' IN > OUT.csv"},
-    {.start = "insert into ", .what = kSql},
-    {.start = "create table ", .what = kSql},
-    {.start = "<!doctype", .what = kMarkup},
-    {.start = "<html", .what = kMarkup},
-    {.start = "<?xml", .what = kMarkup},
-    {.start = "<svg", .what = kMarkup},
-    {.start = "<table", .what = kMarkup},
-    {.start = "<body", .what = kMarkup},
-    {.start = "<meta", .what = kMarkup},
-    {.start = "<div", .what = kMarkup},
+    {.start = "insert into |create table ", .what = kSql},
+    {.start = "<!doctype|<html|<?xml|<svg|<table|<body|<meta|<div", .what = kMarkup},
     {.start = "{\\rtf", .what = "an RTF document; save the table in it as CSV"},
     {.recognises = is_fasta,
      .what = "sequences (FASTA), which are no points; make numbers of each first, such as counts of its k-mers"},
@@ -335,10 +328,8 @@ constexpr TextKind kTextKinds[] = {
      .what = "a GCT file with lines about its samples; leave them out: awk -F'\\t' 'NR == 2 {m = $4} NR == 3 || NR > 3 "
              "+ m' "
              "IN > OUT"},
-    {.start = "##gff-version", .what = kGff},
-    {.start = "#!genome-build", .what = kGff},
-    {.start = "@HD\t", .what = kSam},
-    {.start = "@SQ\t", .what = kSam},
+    {.start = "##gff-version|#!genome-build", .what = kGff},
+    {.start = "@HD\t|@SQ\t", .what = kSam},
     {.recognises = is_pdb,
      .what =
          "atoms of a molecule (PDB); make a table of their places: awk '/^(ATOM  |HETATM)/ {print substr($0, 31, 8) "
@@ -348,9 +339,7 @@ constexpr TextKind kTextKinds[] = {
      .what = "atoms of a molecule or crystal (CIF); make a table of their places, where the columns are those of the "
              "Protein Data Bank: awk '/^(ATOM|HETATM) / {print $11, $12, $13}' IN > OUT"},
     {.recognises = is_molfile, .what = "molecules (MOL or SDF); make fingerprints of them: obabel IN -O OUT.fps"},
-    {.start = "!Type:", .what = kQif},
-    {.start = "!Account", .what = kQif},
-    {.start = "!Option:", .what = kQif},
+    {.start = "!Type:|!Account|!Option:", .what = kQif},
     {.recognises = is_mt940,
      .what = "statements of accounts (MT940); make a table of dates and amounts: sed -nE -e "
              "'s/^:61:(..)(..)(..)([0-9]{4})?(RC|D)[A-Z]?([0-9]+),([0-9]*).*/20\\1-\\2-\\3,-\\6.\\70/p' -e "
@@ -368,10 +357,8 @@ constexpr TextKind kTextKinds[] = {
     {.start = "ncols",
      .recognises = is_grid,
      .what = "a grid of Esri; leave out its head, which names the value of missing ones: sed '/^[A-Za-z]/d' IN > OUT"},
-    {.start = "$GP", .recognises = is_nmea, .what = kNmea},
-    {.start = "$GN", .recognises = is_nmea, .what = kNmea},
-    {.start = "BEGIN:VCARD", .what = kPhone},
-    {.start = "BEGIN:VCALENDAR", .what = kPhone},
+    {.start = "$GP|$GN", .recognises = is_nmea, .what = kNmea},
+    {.start = "BEGIN:VCARD|BEGIN:VCALENDAR", .what = kPhone},
 };
 
 }  // namespace
