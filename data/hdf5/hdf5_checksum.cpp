@@ -35,21 +35,19 @@ void add_text(Checksum& sum, const std::string& text) { sum.add(text.c_str(), te
 
 /// Adds the bytes of the value as they are in the file; of a text of variable length those of the text.
 bool add_attribute(Checksum& sum, hid_t object, const std::string& name) {
-  const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT));
-  const Handle type(H5Aget_type(attribute.get()));
-  if (!attribute || !type) return false;
+  const StoredAttribute attribute(object, name);
+  const hid_t type = attribute.type.get();
+  if (!attribute.type) return false;
   add_text(sum, name);
-  if (H5Tis_variable_str(type.get()) > 0) {
+  if (H5Tis_variable_str(type) > 0) {
     char* text = nullptr;
-    if (H5Aread(attribute.get(), type.get(), &text) < 0) return false;
+    if (!attribute.read(type, &text)) return false;
     add_text(sum, text != nullptr ? text : "");
     H5free_memory(text);
     return true;
   }
-  const Handle space(H5Aget_space(attribute.get()));
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  std::vector<char> value(H5Tget_size(type.get()) * static_cast<std::size_t>(std::max<hssize_t>(count, 0)));
-  if (!value.empty() && H5Aread(attribute.get(), type.get(), value.data()) < 0) return false;
+  std::vector<char> value(H5Tget_size(type) * static_cast<std::size_t>(std::max<hssize_t>(attribute.count, 0)));
+  if (!value.empty() && !attribute.read(type, value.data())) return false;
   add_text(sum, {value.begin(), value.end()});
   return true;
 }
@@ -110,11 +108,10 @@ std::uint32_t checksum_of_attributes(hid_t object, const std::string& except) {
   for (const std::string& name : names) {
     if (name == except) continue;
     add_text(sum, name);
-    const Handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT)), type(H5Aget_type(attribute.get()));
-    const H5T_class_t kind = H5Tget_class(type.get());
-    if (kind == H5T_STRING) {
+    const StoredAttribute attribute(object, name);
+    if (attribute.kind == H5T_STRING) {
       for (const std::string& text : texts_attribute(object, name)) add_text(sum, text);
-    } else if (kind == H5T_INTEGER || kind == H5T_FLOAT) {
+    } else if (attribute.is_number()) {
       add_attribute(sum, object, name);
     }
   }
@@ -159,12 +156,9 @@ std::map<std::string, ObjectFacts> facts_of(hid_t file, const std::map<std::stri
 
 std::optional<std::int64_t> stored_checksum(hid_t object) {
   if (!has_attribute(object, kChecksumName)) return std::nullopt;
-  const Handle attribute(H5Aopen(object, kChecksumName, H5P_DEFAULT));
-  const Handle space(H5Aget_space(attribute.get()));
+  const StoredAttribute attribute(object, kChecksumName);
   std::int64_t value = -1;
-  if (H5Sget_simple_extent_npoints(space.get()) != 1 || H5Aread(attribute.get(), H5T_NATIVE_INT64, &value) < 0)
-    return -1;  // no CRC-32
-  return value;
+  return attribute.count == 1 && attribute.read(H5T_NATIVE_INT64, &value) ? value : -1;  // -1: no CRC-32
 }
 
 std::optional<std::int64_t> dataset_checksum(hid_t dataset) {

@@ -26,14 +26,10 @@ namespace {
 /// Integers of an attribute, at most two.
 std::vector<std::int64_t> sizes_attribute(hid_t object, const char* name) {
   if (!has_attribute(object, name)) return {};
-  const Handle value(H5Aopen(object, name, H5P_DEFAULT));
-  const Handle type(H5Aget_type(value.get()));
-  const Handle space(H5Aget_space(value.get()));
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  const bool is_number = H5Tget_class(type.get()) == H5T_INTEGER || H5Tget_class(type.get()) == H5T_FLOAT;  // R: both
-  if (!is_number || count < 1 || count > 2) return {};
-  std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
-  if (H5Aread(value.get(), H5T_NATIVE_INT64, sizes.data()) < 0) return {};
+  const StoredAttribute value(object, name);
+  if (!value.is_number() || value.count < 1 || value.count > 2) return {};  // R: integers or floats
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(value.count));
+  if (!value.read(H5T_NATIVE_INT64, sizes.data())) return {};
   return sizes;
 }
 

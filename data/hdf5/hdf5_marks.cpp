@@ -29,10 +29,7 @@ struct Numbers {
 std::optional<Numbers> numbers_of(hid_t dataset, const char* name, std::string& problem) {
   if (!has_attribute(dataset, name)) return std::nullopt;
   constexpr hssize_t kMost = 1024;
-  const Handle attribute(H5Aopen(dataset, name, H5P_DEFAULT));
-  const Handle type(H5Aget_type(attribute.get())), space(H5Aget_space(attribute.get()));
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  const H5T_class_t kind = H5Tget_class(type.get());
+  const StoredAttribute attribute(dataset, name);
   const auto fail = [&](const std::string& found) {
     if (problem.empty())
       problem = fmt::format(
@@ -42,8 +39,8 @@ std::optional<Numbers> numbers_of(hid_t dataset, const char* name, std::string& 
     return std::nullopt;
   };
   Numbers numbers;
-  numbers.bytes = H5Tget_size(type.get());
-  if (kind == H5T_STRING) {
+  numbers.bytes = H5Tget_size(attribute.type.get());
+  if (attribute.kind == H5T_STRING) {
     const std::string text = text_attribute(dataset, name);
     double value = 0.0;
     if (!read_number(text, value)) return fail(fmt::format("'{}'", quoted(text, 20)));
@@ -52,15 +49,14 @@ std::optional<Numbers> numbers_of(hid_t dataset, const char* name, std::string& 
     numbers.bytes = sizeof value;
     return numbers;
   }
-  if ((kind != H5T_INTEGER && kind != H5T_FLOAT) || count < 1 || count > kMost) return fail("something else");
-  numbers.is_float = kind == H5T_FLOAT;
-  numbers.values.resize(static_cast<std::size_t>(count));
-  bool read = H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, numbers.values.data()) >= 0;
+  if (!attribute.is_number() || attribute.count < 1 || attribute.count > kMost) return fail("something else");
+  numbers.is_float = attribute.kind == H5T_FLOAT;
+  numbers.values.resize(static_cast<std::size_t>(attribute.count));
+  bool read = attribute.read(H5T_NATIVE_DOUBLE, numbers.values.data());
   if (!numbers.is_float) {
     numbers.wholes.resize(numbers.values.size());
-    const bool is_signed = H5Tget_sign(type.get()) == H5T_SGN_2;
-    read =
-        read && H5Aread(attribute.get(), is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, numbers.wholes.data()) >= 0;
+    const bool is_signed = H5Tget_sign(attribute.type.get()) == H5T_SGN_2;
+    read = read && attribute.read(is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, numbers.wholes.data());
   }
   return read ? std::optional(std::move(numbers)) : fail("damaged data");
 }
@@ -138,26 +134,16 @@ void read_limits(hid_t dataset, ElementType type, const Numbers* scale, const Nu
 
 /// The value that NetCDF writes where nobody wrote one; nothing for bytes, all of whose values are used.
 std::optional<Numbers> default_fill_of(Number number) {
-  const auto whole = [](std::int64_t value) {
-    return Numbers{.values = {static_cast<double>(value)}, .wholes = {value}, .bytes = sizeof value};
-  };
-  switch (number) {
-    case Number::int16:
-      return whole(-32767);
-    case Number::uint16:
-      return whole(65535);
-    case Number::int32:
-      return whole(-2147483647);
-    case Number::uint32:
-      return whole(4294967295);
-    case Number::int64:
-      return whole(-9223372036854775806);
-    case Number::float32:
-    case Number::float64:
-      return Numbers{.values = {0x1.ep+122}, .is_float = true, .bytes = sizeof(double)};
-    default:
-      return std::nullopt;
+  constexpr std::pair<Number, std::int64_t> kWhole[] = {{Number::int16, -32767},
+                                                        {Number::uint16, 65535},
+                                                        {Number::int32, -2147483647},
+                                                        {Number::uint32, 4294967295},
+                                                        {Number::int64, -9223372036854775806}};
+  for (const auto& [type, value] : kWhole) {
+    if (type == number) return Numbers{{static_cast<double>(value)}, {value}, false, sizeof value};
   }
+  const bool is_wide = number == Number::float32 || number == Number::float64;
+  return is_wide ? std::optional(Numbers{{0x1.ep+122}, {}, true, sizeof(double)}) : std::nullopt;
 }
 
 /// Whether the library of NetCDF made the file. Others write its attributes of dimensions, but not its fill values.

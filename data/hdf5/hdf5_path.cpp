@@ -112,6 +112,12 @@ bool has_attribute(hid_t object, const char* name) {
   return found > 0;
 }
 
+StoredAttribute::StoredAttribute(hid_t object, const std::string& name)
+    : id(H5Aopen(object, name.c_str(), H5P_DEFAULT)), type(H5Aget_type(id.get())), kind(H5Tget_class(type.get())) {
+  const Handle space(H5Aget_space(id.get()));
+  count = H5Sget_simple_extent_npoints(space.get());
+}
+
 std::string normal_path(const std::string& path) { return join(split(path)); }
 
 FoundObject find_object(const Hdf5InputFile& file, const std::string& path) {
@@ -462,31 +468,27 @@ namespace {
 
 /// Whether the numbers of an attribute were read.
 template <class T>
-bool read_numbers(hid_t attribute, hid_t type, std::vector<T>& values) {
+bool read_numbers(const StoredAttribute& attribute, hid_t type, std::vector<T>& values) {
   constexpr hssize_t kMost = 65536;
-  const Handle space(H5Aget_space(attribute));
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  if (count < 0 || count > kMost) return false;
-  values.resize(static_cast<std::size_t>(count));
-  return values.empty() || H5Aread(attribute, type, values.data()) >= 0;
+  if (attribute.count < 0 || attribute.count > kMost) return false;
+  values.resize(static_cast<std::size_t>(attribute.count));
+  return values.empty() || attribute.read(type, values.data());
 }
 
 herr_t add_attribute(hid_t root, const char* name, const H5A_info_t*, void* facts_of_root) {
   auto& facts = *static_cast<RootFacts*>(facts_of_root);
-  const Handle attribute(H5Aopen(root, name, H5P_DEFAULT));
-  const Handle type(H5Aget_type(attribute.get()));
-  const H5T_class_t kind = H5Tget_class(type.get());
-  bool read = kind >= 0;
-  if (kind == H5T_STRING) {
+  const StoredAttribute attribute(root, name);
+  bool read = attribute.kind >= 0;
+  if (attribute.kind == H5T_STRING) {
     facts.texts.emplace_back(name, text_attribute(root, name));
-    read = !facts.texts.back().second.empty() || H5Aget_storage_size(attribute.get()) <= 1;  // an empty text: one byte
-  } else if (kind == H5T_INTEGER || kind == H5T_FLOAT) {
+    read =
+        !facts.texts.back().second.empty() || H5Aget_storage_size(attribute.id.get()) <= 1;  // an empty text: one byte
+  } else if (attribute.is_number()) {
     facts.numbers.emplace_back(name, std::vector<double>());
     facts.wholes.emplace_back(name, std::vector<std::int64_t>());
-    const bool is_unsigned = kind == H5T_INTEGER && H5Tget_sign(type.get()) == H5T_SGN_NONE;
-    read =
-        read_numbers(attribute.get(), H5T_NATIVE_DOUBLE, facts.numbers.back().second) &&
-        read_numbers(attribute.get(), is_unsigned ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, facts.wholes.back().second);
+    const bool is_unsigned = attribute.kind == H5T_INTEGER && H5Tget_sign(attribute.type.get()) == H5T_SGN_NONE;
+    read = read_numbers(attribute, H5T_NATIVE_DOUBLE, facts.numbers.back().second) &&
+           read_numbers(attribute, is_unsigned ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, facts.wholes.back().second);
   }
   if (!read) facts.unreadable.emplace_back(name);
   return 0;

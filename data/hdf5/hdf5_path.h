@@ -40,6 +40,17 @@ std::vector<std::string> names_in(hid_t group);
 bool has_link(hid_t group, const std::string& name);
 bool has_attribute(hid_t object, const char* name);
 
+/// An attribute, open, and what it holds.
+struct StoredAttribute {
+  StoredAttribute(hid_t object, const std::string& name);
+  bool read(hid_t as, void* out) const { return H5Aread(id.get(), as, out) >= 0; }
+  bool is_number() const { return kind == H5T_INTEGER || kind == H5T_FLOAT; }
+
+  Handle id, type;
+  H5T_class_t kind;
+  hssize_t count;  // of its values; negative: unknown
+};
+
 /// "/group/train" for "group//train/".
 std::string normal_path(const std::string& path);
 

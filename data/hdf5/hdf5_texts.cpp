@@ -153,32 +153,29 @@ std::vector<std::string> texts_of(const Hdf5InputFile& file, const std::string& 
 std::vector<std::string> texts_attribute(hid_t object, const std::string& name) {
   constexpr hssize_t kMost = 65536;
   if (!has_attribute(object, name.c_str())) return {};
-  const Handle value(H5Aopen(object, name.c_str(), H5P_DEFAULT));
-  const Handle type(H5Aget_type(value.get())), space(H5Aget_space(value.get()));
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  if (H5Tget_class(type.get()) != H5T_STRING || count < 1 || count > kMost) return {};
-  return read_texts_with(type.get(), static_cast<hsize_t>(count), fmt::format("the attribute {}", name),
-                         [&](void* values) { return H5Aread(value.get(), type.get(), values) >= 0; });
+  const StoredAttribute value(object, name);
+  if (value.kind != H5T_STRING || value.count < 1 || value.count > kMost) return {};
+  return read_texts_with(value.type.get(), static_cast<hsize_t>(value.count), fmt::format("the attribute {}", name),
+                         [&](void* values) { return value.read(value.type.get(), values); });
 }
 
 std::string text_attribute(hid_t object, const std::string& name) {
   if (!has_attribute(object, name.c_str())) return "";
-  const Handle value(H5Aopen(object, name.c_str(), H5P_DEFAULT));
-  const Handle type(H5Aget_type(value.get()));
-  const Handle space(H5Aget_space(value.get()));
+  const StoredAttribute value(object, name);
+  const hid_t type = value.type.get();
   constexpr std::size_t max_bytes = 65536;
-  if (H5Tget_class(type.get()) != H5T_STRING || H5Sget_simple_extent_npoints(space.get()) != 1) return "";
-  if (H5Tis_variable_str(type.get()) > 0) {
+  if (value.kind != H5T_STRING || value.count != 1) return "";
+  if (H5Tis_variable_str(type) > 0) {
     char* text = nullptr;
-    if (H5Aread(value.get(), type.get(), &text) < 0 || text == nullptr) return "";
+    if (!value.read(type, &text) || text == nullptr) return "";
     const std::string copy(text, strnlen(text, max_bytes));
     H5free_memory(text);
     return copy;
   }
-  const std::size_t size = H5Tget_size(type.get());
+  const std::size_t size = H5Tget_size(type);
   if (size > max_bytes) return "";
   std::string text(size, '\0');
-  if (H5Aread(value.get(), type.get(), text.data()) < 0) return "";
+  if (!value.read(type, text.data())) return "";
   return text.substr(0, text.find('\0'));
 }
 

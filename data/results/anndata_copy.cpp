@@ -289,9 +289,8 @@ std::vector<std::string> finish_column(const CopyChecker& check, const OpenGroup
   const hid_t obs = open.parent.get();
   std::vector<std::string> order;
   if (has_attribute(obs, kOrder)) {
-    const Handle attribute(H5Aopen(obs, kOrder, H5P_DEFAULT)), space(H5Aget_space(attribute.get()));
     order = texts_attribute(obs, kOrder);
-    check(H5Sget_simple_extent_npoints(space.get()) == std::ssize(order), "reading column-order as texts");
+    check(StoredAttribute(obs, kOrder).count == std::ssize(order), "reading column-order as texts");
   }
   order.push_back(open.facts.name);
   if (has_attribute(obs, kOrder)) check(H5Adelete(obs, kOrder) >= 0, "replacing column-order");
@@ -325,8 +324,8 @@ bool has_column(hid_t obs, hid_t group, const NewGroup& facts, const std::vector
       !has_encoding(codes.get(), "array") || !has_encoding(categories.get(), "string-array"))
     return false;
   std::int8_t ordered = 1;
-  const Handle attribute(H5Aopen(group, "ordered", H5P_DEFAULT)), type(H5Aget_type(attribute.get()));
-  return H5Aread(attribute.get(), type.get(), &ordered) >= 0 && ordered == 0 &&
+  const StoredAttribute attribute(group, "ordered");
+  return attribute.read(attribute.type.get(), &ordered) && ordered == 0 &&
          texts_of_vector(categories.get(), facts.output) == facts.categories;
 }
 
