@@ -93,67 +93,49 @@ std::vector<std::string> TextNotes::remarks(const TextHead& head, std::int64_t r
   const std::int64_t sums = std::ssize(total_lines_);
   const bool between = sums > std::ssize(totals) && 2 * sums < rows && sums <= kMostTotals;
   if (!between) remarks = std::move(totals);
-  const auto remark = [&](Kind kind, const auto& words) {
+  // {0}: the line and the column, {1}: the text there, {2}: the column for an option, then what else is given.
+  const auto remark = [&]<class... More>(
+                          Kind kind, fmt::format_string<std::string, std::string, std::string, const More&...> words,
+                          const More&... more) {
     const Noted& noted = first_[kind];
     if (noted.line == 0) return;
-    remarks.push_back(words(fmt::format("line {}, {}", noted.line.load(), show_column(head.names, noted.column)),
-                            quoted(noted.text, kShownBytes), option_text(head.names, noted.column)));
-    if (remarks.back().empty()) remarks.pop_back();
+    remarks.push_back(fmt::format(words,
+                                  fmt::format("line {}, {}", noted.line.load(), show_column(head.names, noted.column)),
+                                  quoted(noted.text, kShownBytes), option_text(head.names, noted.column), more...));
   };
-  remark(open_end, [](const std::string& place, const std::string& text, const std::string&) {
-    return fmt::format(
-        "{} has the date {}, which databases write where there is none, and which is far from all others; "
-        "--na-values '{}' makes a missing value of it",
-        place, text, text);
-  });
-  remark(of_accounts, [](const std::string& place, const std::string& text, const std::string&) {
-    return fmt::format("{}: '{}' and the like were read as negative, as accounts write numbers", place, text);
-  });
-  remark(rounded, [](const std::string& place, const std::string& text, const std::string& option) {
-    return fmt::format(
-        "{}: float64 cannot hold the whole number {}, which was rounded; if such numbers identify rows, "
-        "leave them out with --drop-columns {}",
-        place, text, option);
-  });
-  remark(exponent, [](const std::string& place, const std::string& text, const std::string& option) {
-    return fmt::format(
-        "{}: {} was read as a number; spreadsheets write identifiers so, such as 1E3 or those of many digits: if the "
-        "column identifies rows, leave it out with --drop-columns {}",
-        place, text, option);
-  });
-  remark(truth, [](const std::string& place, const std::string& text, const std::string&) {
-    return fmt::format("{}: '{}' stands among numbers, and was read as {}; correct the line if it means something else",
-                       place, text, text.starts_with('T') || text.starts_with('t') ? 1 : 0);
-  });
-  remark(total, [&](const std::string& place, const std::string& text, const std::string&) {
-    constexpr std::int64_t kMostListed = 20;
-    const std::string lines = fmt::format("{}d", fmt::join(total_lines_, "d;"));
-    return !between
-               ? ""
-               : fmt::format(
-                     "{} row{} a word for sums, the first in {}: '{}'; if {} sums of other rows, leave {} "
-                     "out{}",
-                     sums, sums == 1 ? " has" : "s have", place, text, sums == 1 ? "it holds" : "they hold",
-                     sums == 1 ? "it" : "them", sums <= kMostListed ? fmt::format(": sed '{}' IN > OUT", lines) : "");
-  });
-  remark(side, [&](const std::string& place, const std::string& text, const std::string&) {
-    const char c = head.syntax.delimiter;
-    const std::string mark = c == '\t' ? "\\t" : std::string(1, c);
-    std::string signs;
-    for (std::size_t j = 1; j < is_side_.size(); ++j) {
-      if (is_side_[j] != 0) signs += fmt::format("${} ~ /^\"?[SW]\"?\\r?$/ {{${} = \"-\" ${}}} ", j + 1, j, j);
-    }
-    return fmt::format(
-        "{}: '{}' stands beside degrees without a sign; south and west are negative: awk {}'{}1' IN > OUT", place, text,
-        c == kBlanks ? "" : fmt::format("-F'{0}' -v OFS='{0}' ", mark), signs);
-  });
-  remark(unknown, [&](const std::string& place, const std::string& text, const std::string&) {
-    const bool is_one = unknown_lines_.size() == 1;
-    return fmt::format(
-        "{} of {} rows {} a value that the model does not know, the first in {}: '{}'; {} no label (-1); "
-        "--unknown error refuses such rows",
-        unknown_lines_.size(), rows, is_one ? "has" : "have", place, text, is_one ? "it gets" : "they get");
-  });
+  remark(open_end,
+         "{0} has the date {1}, which databases write where there is none, and which is far from all others; "
+         "--na-values '{1}' makes a missing value of it");
+  remark(of_accounts, "{0}: '{1}' and the like were read as negative, as accounts write numbers");
+  remark(rounded,
+         "{0}: float64 cannot hold the whole number {1}, which was rounded; if such numbers identify rows, leave them "
+         "out with --drop-columns {2}");
+  remark(exponent,
+         "{0}: {1} was read as a number; spreadsheets write identifiers so, such as 1E3 or those of many digits: if "
+         "the column identifies rows, leave it out with --drop-columns {2}");
+  const std::string& word = first_[truth].text;
+  remark(truth, "{0}: '{1}' stands among numbers, and was read as {3}; correct the line if it means something else",
+         word.starts_with('T') || word.starts_with('t') ? 1 : 0);
+  constexpr std::int64_t kMostListed = 20;
+  const std::string lines =
+      sums <= kMostListed ? fmt::format(": sed '{}d' IN > OUT", fmt::join(total_lines_, "d;")) : "";
+  if (between) {
+    remark(total, "{3} row{4} a word for sums, the first in {0}: '{1}'; if {5} sums of other rows, leave {6} out{7}",
+           sums, sums == 1 ? " has" : "s have", sums == 1 ? "it holds" : "they hold", sums == 1 ? "it" : "them", lines);
+  }
+  const char c = head.syntax.delimiter;
+  const std::string mark = c == '\t' ? "\\t" : std::string(1, c);
+  std::string signs;
+  for (std::size_t j = 1; j < is_side_.size(); ++j) {
+    if (is_side_[j] != 0) signs += fmt::format("${} ~ /^\"?[SW]\"?\\r?$/ {{${} = \"-\" ${}}} ", j + 1, j, j);
+  }
+  remark(side, "{0}: '{1}' stands beside degrees without a sign; south and west are negative: awk {3}'{4}1' IN > OUT",
+         c == kBlanks ? "" : fmt::format("-F'{0}' -v OFS='{0}' ", mark), signs);
+  const bool is_one = unknown_lines_.size() == 1;
+  remark(unknown,
+         "{3} of {4} rows {5} a value that the model does not know, the first in {0}: '{1}'; {6} no label (-1); "
+         "--unknown error refuses such rows",
+         unknown_lines_.size(), rows, is_one ? "has" : "have", is_one ? "it gets" : "they get");
   return remarks;
 }
 
