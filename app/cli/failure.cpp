@@ -40,28 +40,18 @@ std::string file_in(const std::string& message) {
 }
 
 const char* remedy_for(Cause cause) {
-  switch (cause) {
-    case Cause::faulty_hardware:
-      return "run again, or with another --backend";
-    case Cause::empty_clusters:
-      return "give a smaller -k, another --seed or --init, or --empty relocate";
-    case Cause::value_class:
-      return "remove the row, or give --precision f64";
-    case Cause::column_products:
-      return "divide the values by a power of ten, or give --scale zscore";
-    case Cause::component_count:
-      return "give a smaller --pca";
-    case Cause::cluster_sizes:
-      return "give another --min-size or --max-size";
-    case Cause::radius:
-      return "give another --radius";
-    case Cause::own_row_excluded:
-      return "--include-self keeps each row in its own list";
-    case Cause::value:  // the message says where it is
-    case Cause::other:
-      return "";
-  }
-  return "";
+  constexpr const char* kRemedies[] = {"",
+                                       "run again, or with another --backend",
+                                       "give a smaller -k, another --seed or --init, or --empty relocate",
+                                       "remove the row, or give --precision f64",
+                                       "divide the values by a power of ten, or give --scale zscore",
+                                       "give a smaller --pca",
+                                       "give another --min-size or --max-size",
+                                       "give another --radius",
+                                       "--include-self keeps each row in its own list",
+                                       ""};  // the message says where the value is
+  static_assert(std::size(kRemedies) == static_cast<std::size_t>(Cause::value) + 1);
+  return kRemedies[static_cast<std::size_t>(cause)];
 }
 
 }  // namespace

@@ -148,26 +148,11 @@ constexpr Score kScores[] = {
 const char* name_of(Unit unit) { return kUnitNames[static_cast<std::size_t>(unit)]; }
 
 Unit unit_of(Metric metric, bool squared) {
-  switch (metric) {
-    case Metric::euclidean:
-    case Metric::cosine:
-      return squared ? Unit::squared : Unit::root;
-    case Metric::inner_product:
-      return Unit::inner_product;
-    case Metric::manhattan:
-      return Unit::manhattan;
-    case Metric::chebyshev:
-      return Unit::chebyshev;
-    case Metric::hamming:
-      return Unit::hamming;
-    case Metric::jaccard:
-      return Unit::jaccard;
-    case Metric::correlation:
-      return Unit::correlation;
-    case Metric::haversine:
-      return Unit::kilometers;
-  }
-  throw Error(ExitCode::internal, "a metric without a unit of its distances");
+  constexpr Unit kUnits[] = {Unit::root,    Unit::root,    Unit::inner_product, Unit::manhattan, Unit::chebyshev,
+                             Unit::hamming, Unit::jaccard, Unit::correlation,   Unit::kilometers};
+  static_assert(std::size(kUnits) == std::size(kMetrics));
+  const Unit unit = kUnits[static_cast<int>(metric)];
+  return squared && unit == Unit::root ? Unit::squared : unit;
 }
 
 void write_origin(data::ResultFile& file, const std::string& format, const std::string& command) {

@@ -114,24 +114,12 @@ const char* name_of(Metric metric) {
 }
 
 Measure measure_of(Metric metric) {
-  switch (metric) {
-    case Metric::inner_product:
-      return Measure::inner_product;
-    case Metric::manhattan:
-      return Measure::manhattan;
-    case Metric::chebyshev:
-      return Measure::chebyshev;
-    case Metric::hamming:
-      return Measure::hamming;
-    case Metric::jaccard:
-      return Measure::jaccard;
-    case Metric::euclidean:
-    case Metric::cosine:
-    case Metric::correlation:
-    case Metric::haversine:
-      return Measure::squared_euclidean;
-  }
-  throw Error(ExitCode::internal, "a metric without a measure");
+  constexpr Measure kSquares = Measure::squared_euclidean;
+  constexpr Measure kMeasures[] = {kSquares,           kSquares,           Measure::inner_product,
+                                   Measure::manhattan, Measure::chebyshev, Measure::hamming,
+                                   Measure::jaccard,   kSquares,           kSquares};
+  static_assert(std::size(kMeasures) == std::size(kMetrics));
+  return kMeasures[static_cast<int>(metric)];
 }
 
 template <class T>

@@ -53,21 +53,10 @@ struct StoredType {
 };
 
 StoredType stored_type(ArrowType type) {
-  switch (type) {
-    case ArrowType::int32:
-      return {arrow::int32(), 4};
-    case ArrowType::int64:
-      return {arrow::int64(), 8};
-    case ArrowType::float32:
-      return {arrow::float32(), 4};
-    case ArrowType::float64:
-      return {arrow::float64(), 8};
-    case ArrowType::flag:
-      return {arrow::boolean(), 1};
-    case ArrowType::text:
-      return {arrow::utf8(), 0};
-  }
-  throw UnpackError();
+  const StoredType types[] = {{arrow::int32(), 4},   {arrow::int64(), 8},   {arrow::float32(), 4},
+                              {arrow::float64(), 8}, {arrow::boolean(), 1}, {arrow::utf8(), 0}};
+  static_assert(std::size(types) == static_cast<std::size_t>(last_value(ArrowType{})) + 1);
+  return types[static_cast<std::size_t>(type)];
 }
 
 std::shared_ptr<arrow::Field> field_of(const ArrowField& field) {

@@ -70,22 +70,9 @@ TableModel table_of(const PointSource& source) {
 }
 
 const char* kind_of(Encode how) {
-  switch (how) {
-    case Encode::ordinal:
-      return "ordinal";
-    case Encode::onehot:
-      return "onehot";
-    case Encode::yesno:
-      return "yesno";
-    case Encode::unit:
-      return "unit";
-    case Encode::time:
-      return "time";
-    case Encode::none:
-      return "number";
-    default:
-      return "date";
-  }
+  constexpr const char* kKinds[] = {"number", "ordinal", "onehot", "date", "date", "date", "yesno", "unit", "time"};
+  static_assert(std::size(kKinds) == static_cast<std::size_t>(Encode::time) + 1);
+  return kKinds[static_cast<std::size_t>(how)];
 }
 
 std::string date_text(double days) {
