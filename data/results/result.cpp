@@ -270,24 +270,24 @@ struct AttributeValue {
   const char* text = nullptr;  // a text of variable length, whose value is this pointer
 };
 
-AttributeValue value_of(const std::string& text) {
+AttributeValue attribute_value(const std::string& text) {
   Handle type = utf8_type(std::max<std::size_t>(text.size(), 1));
   H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
   return {std::move(type), Handle(H5Screate(H5S_SCALAR)), text.c_str()};
 }
-AttributeValue value_of(const Text& text) {
+AttributeValue attribute_value(const Text& text) {
   return {utf8_type(H5T_VARIABLE), Handle(H5Screate(H5S_SCALAR)), nullptr, text.value.c_str()};
 }
-AttributeValue value_of(const std::int64_t& value) {
+AttributeValue attribute_value(const std::int64_t& value) {
   return {Handle(H5Tcopy(H5T_STD_I64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
 }
-AttributeValue value_of(const std::uint64_t& value) {
+AttributeValue attribute_value(const std::uint64_t& value) {
   return {Handle(H5Tcopy(H5T_STD_U64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
 }
-AttributeValue value_of(const double& value) {
+AttributeValue attribute_value(const double& value) {
   return {Handle(H5Tcopy(H5T_IEEE_F64LE)), Handle(H5Screate(H5S_SCALAR)), &value};
 }
-AttributeValue value_of(const std::vector<std::int64_t>& values) {
+AttributeValue attribute_value(const std::vector<std::int64_t>& values) {
   const hsize_t count = values.size();
   return {Handle(H5Tcopy(H5T_STD_I64LE)), Handle(H5Screate_simple(1, &count, nullptr)), values.data()};
 }
@@ -296,7 +296,7 @@ AttributeValue value_of(const std::vector<std::int64_t>& values) {
 
 void ResultFile::attribute(const std::string& name, const Attribute& value) {
   prepare_hdf5();
-  const AttributeValue stored = std::visit([](const auto& v) { return value_of(v); }, value);
+  const AttributeValue stored = std::visit([](const auto& v) { return attribute_value(v); }, value);
   const Handle attribute(
       H5Acreate2(state_->file.get(), name.c_str(), stored.type.get(), stored.space.get(), H5P_DEFAULT, H5P_DEFAULT));
   state_->require(static_cast<bool>(attribute), "creating the attribute " + name);
