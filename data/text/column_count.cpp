@@ -47,7 +47,7 @@ ColumnCount::Kinds ColumnCount::classify(std::string_view text, const TextHead& 
   // A day, or with hours, minutes and seconds.
   const bool may_be_day = text.size() >= 6 && text.size() <= 14 && text.size() % 2 == 0 && has(kinds, whole) &&
                           (text.starts_with("19") || text.starts_with("20") || text.starts_with("2100"));
-  if (has(kinds, number) && !may_be_day) return kinds;
+  if (has(kinds, number) && !may_be_day && !is_month_with_point(text)) return kinds;
   if (stands_for_no_date(text)) {
     if (no_dates_.size() <= kMostMarks) no_dates_.insert(std::string(text));
     kinds |= bit(no_date);
@@ -171,7 +171,9 @@ void ColumnCount::set_type(ColumnProfile& column) const {
     column.type = ColumnType::yesno;
     return;
   }
-  if (column.reads_as_number && counts_[day_first] == present && names_date(column.name) && set_date(column)) return;
+  const auto is_padded = [](const auto& entry) { return entry.second.text.starts_with('0'); };  // 03.2024
+  const bool names_dates = names_date(column.name) || std::ranges::any_of(values_, is_padded);
+  if (column.reads_as_number && counts_[day_first] == present && names_dates && set_date(column)) return;
   if (are_times(present) && !has_unit(present)) {
     column.type = ColumnType::time;
     column.minimum = hours_.least;

@@ -121,8 +121,9 @@ TableProfile profile_of(const InputBytes& input, const TextHead& head, const Tex
 }
 
 std::int64_t columns_of_numbers(const TableProfile& table) {
-  return std::count_if(table.columns.begin(), table.columns.end(),
-                       [](const ColumnProfile& column) { return column.is_number(); });
+  return std::count_if(table.columns.begin(), table.columns.end(), [](const ColumnProfile& column) {
+    return column.is_number() && column.type != ColumnType::date;
+  });
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ NumberText StyleChoice::read(std::string_view text, const NumberStyle& style, bo
   NumberText found;
   const auto is_number = [&](std::string_view number) {
     found.number = plain_number(number, style);
-    if (has_others && !found.number.empty()) add_plain(number);
+    if (has_others && !found.number.empty() && !is_month_with_point(number)) add_plain(number);
     if (has_others && found.number.empty()) found.is_styled = add(number);
     return !found.is_word();
   };

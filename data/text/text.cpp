@@ -28,6 +28,7 @@
 #include "data/text/text_record.h"
 #include "data/text/text_refusal.h"
 #include "data/text/text_units.h"
+#include "data/text/text_values.h"
 #include "data/text/text_words.h"
 
 namespace kith::data {
@@ -172,15 +173,6 @@ class TextSource final : public PointSource {
   void take_fills(const TableModel& model);
   /// Whether there are values in place of missing ones in a column of the file.
   bool fills(std::int64_t column) const { return !fill_.empty() && !fill_[static_cast<std::size_t>(column)].empty(); }
-  /// Notes a number that a spreadsheet may have made of an identifier: 1E3, 4.00638E+12.
-  void note_exponent(const char* begin, const char* end, double value, const Place& place) const {
-    const char* sign = std::find_if(begin, end, [](char c) { return c == 'E' || c == 'e'; });
-    if (end - sign < 2) return;
-    const bool is_long = *sign == 'E' && sign[1] == '+' && value >= 1e10;
-    const bool is_code = sign[1] >= '0' && sign[1] <= '9' && std::find(begin, sign, '.') == sign && *begin != '-' &&
-                         sign - begin > (*sign == 'E' ? 0 : 1);  // programs write 1e5, never 10e4
-    if (is_long || is_code) notes_.add(TextNotes::exponent, place.line, place.column, std::string_view(begin, end));
-  }
   template <class T>
   void note_text(const Place& place, std::string_view text, const T* row) const {
     const std::int64_t before = place.column > 0 ? target_[static_cast<std::size_t>(place.column) - 1] : kSkipped;
@@ -407,9 +399,10 @@ std::optional<double> TextSource::take_number(FieldCursor& cursor, const Place& 
   judge(place, text);
   if (text.empty()) refuse_empty(place, "a number");
   if (!head_.numbers.is_plain() && is_number_text(text)) {
-    refuse_value(place, fmt::format("expected a number as --decimal and --thousands describe it, found '{}'; correct "
-                                    "it, or leave these options out",
-                                    quoted(text, kShownBytes)));
+    const std::string remedy = is_month_with_point(text) ? remedy_for_dates(head_, place.column, text)
+                                                         : "correct it, or leave these options out";
+    refuse_value(place, fmt::format("expected a number as --decimal and --thousands describe it, found '{}'; {}",
+                                    quoted(text, kShownBytes), remedy));
   }
   if (const std::string options = style_for(head_, place.column, text); !options.empty()) {
     const bool may_divide =
@@ -445,7 +438,7 @@ std::int64_t TextSource::parse_record(std::string_view record, std::int64_t line
     if (!is_read) {
       stop = parse_number(begin, cursor.end(), value);
       is_read = plain_ && stop != begin && cursor.finish(stop);
-      if (is_read) note_exponent(begin, stop, value, {line, j, record});
+      if (is_read) notes_.add_exponent(line, j, begin, stop, value);
     }
     if (is_read) {
       marks_.add(j, begin, stop, value);

@@ -1,8 +1,10 @@
 // What rows have shown while they were read, and the remarks about it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <mutex>
@@ -51,6 +53,16 @@ class TextNotes {
   /// exponent: only in columns whose first rows hold whole numbers and exponents alone; truth: only among numbers;
   /// total: for any text that is no point; side: only beside degrees.
   void add(Kind kind, std::int64_t line, std::int64_t column, std::string_view text);
+  /// Notes a number that a spreadsheet may have made of an identifier: 1E3, 4.00638E+12.
+  void add_exponent(std::int64_t line, std::int64_t column, const char* begin, const char* end, double value) {
+    if (std::floor(value) != value) return;
+    const char* sign = std::find_if(begin, end, [](char c) { return c == 'E' || c == 'e'; });
+    if (end - sign < 2) return;
+    const bool is_long = *sign == 'E' && sign[1] == '+' && value >= 1e10;
+    const bool is_code = sign[1] >= '0' && sign[1] <= '9' && std::find(begin, sign, '.') == sign && *begin != '-' &&
+                         sign - begin > (*sign == 'E' ? 0 : 1);  // programs write 1e5, never 10e4
+    if (is_long || is_code) add(exponent, line, column, std::string_view(begin, end));
+  }
   /// Notes a text that says total, or the side of the equator or of Greenwich on which the number before it lies.
   /// `is_signed`: that number is negative.
   void add_text(std::int64_t line, std::int64_t column, std::string_view text, bool is_signed) {

@@ -134,7 +134,7 @@ std::string with_plain_marks(std::string_view text) {
 }
 
 std::string with_sign_first(std::string_view text) {
-  constexpr std::string_view kMinus[] = {"\xe2\x88\x92", "\xe2\x80\x93", "\xef\xbc\x8d"};
+  constexpr std::string_view kMinus[] = {"\u2212", "\u2010", "\u2012", "\u2013", "\ufe63", "\uff0d"};
   std::string_view digits, sign = "-";
   const bool is_usual =
       text.empty() || (is_ascii(text[0]) && text[0] != '(' && is_ascii(text.back()) && text.back() != '-');

@@ -325,8 +325,9 @@ std::optional<DateParts> take_date(std::string_view text) {
     };
     if (!is_mark || !take_next()) return std::nullopt;
     const auto middle = scanner.number(1, 4, &digits);
-    if (middle && digits == 4 && parts.mark == '/' && !parts.year_first && is_usual_year(*middle) && scanner.at_end())
-      return DateParts{.year = *middle, .first = *begin, .second = 1, .year_first = true};  // 03/2024
+    const bool may_be_month = parts.mark == '/' || (parts.mark == '.' && begin_digits == 2);  // 03/2024, 03.2024
+    if (middle && digits == 4 && may_be_month && !parts.year_first && is_usual_year(*middle) && scanner.at_end())
+      return DateParts{.year = *middle, .first = *begin, .second = 1, .year_first = true};
     if (!middle || digits > 2) return std::nullopt;
     const int middle_digits = digits;
     parts.first = *middle;
@@ -472,6 +473,10 @@ bool is_time_with_point(std::string_view text) {
   };
   const bool is_hour = point == 1 || text[0] < '2' || (text[0] == '2' && text[1] < '4');
   return digits(0, point) && digits(point + 1, 2) && is_hour && text[point + 1] < '6';
+}
+
+bool is_month_with_point(std::string_view text) {
+  return text.size() == 7 && text[2] == '.' && date_readings(text).any();
 }
 
 std::optional<TimeText> parse_time(std::string_view text) {

@@ -50,6 +50,8 @@ bool is_behind_time(std::string_view word);
 
 /// Whether the text is 8.30, 08.30 or 17.45, which may be a number or a time of day.
 bool is_time_with_point(std::string_view text);
+/// Whether the text is 03.2024, which may be a number or a month.
+bool is_month_with_point(std::string_view text);
 
 inline constexpr double kOpenEnd = 2932896;  // 9999-12-31, in days since 1970
 

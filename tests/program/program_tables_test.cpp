@@ -115,6 +115,7 @@ TEST_CASE("dates of statistics programs, cameras and stations are days; a first 
                                                  {"20240301120000", 19783.5},
                                                  {"202403", 19783},
                                                  {"03/2024", 19783},
+                                                 {"03.2024", 19783},
                                                  {"1. 3. 2024", 19783},
                                                  {"2024. 3. 1.", 19783},
                                                  {"2024\u5e743\u67081\u65e5", 19783},
@@ -137,6 +138,15 @@ TEST_CASE("dates of statistics programs, cameras and stations are days; a first 
     write_bytes(folder / "t.csv", "d;x\n" + none + ";1\n" + none + ";3\n");
     CHECK(run_kith({"cluster", "t.csv", "-k", "1", "--encode", "d=date"}, there).code == 3);
   }
+  // A column of 03.2024 is no reason to read 1,5 otherwise.
+  write_bytes(folder / "t.csv", "monat;x\n01.2024;1,5\n02.2024;2,5\n12.2024;5,5\n");
+  const std::vector<double> months = mean_of("t.csv", there, {"--prepare", "auto", "--scale", "none"});
+  CHECK((months.size() == 2 && months[0] == Approx(19723 + 366.0 / 3) && months[1] == Approx(9.5 / 3)));
+  refuses(3, {"cluster", "t.csv", "-k", "1"}, {"say --decimal comma"}, there);
+  refuses(3, {"cluster", "t.csv", "-k", "1", "--decimal", "comma"}, {"found '01.2024'; --encode monat=date makes"},
+          there);
+  write_bytes(folder / "t.csv", "v;x\n12.2001;1.5\n10.1950;2.5\n11.2010;5.5\n");
+  CHECK(mean_of("t.csv", there, {"--prepare", "auto", "--scale", "none"})[0] == Approx(33.5961 / 3));
   write_bytes(folder / "t.csv", "1.5K\t./a1\n2M\t./a2\n3G\t./a3\n");  // as of du -h
   CHECK(done({"info", "t.csv", "--json"}, there).json()["files"][0]["datasets"][0]["shape"][0] == 3);
   for (const std::string row : {"1.5K,./a", "10%,b", "2024-03-01,c", "08:15,d"}) {
