@@ -25,7 +25,7 @@ import h5py
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._arrays import column_names, in_order, is_table, matrix, of_metric
+from ._arrays import column_names, in_order, in_order_of, is_table, matrix, of_metric
 from ._choice import WHERE, _native, held, in_process, rounded
 from ._errors import Error, Warning, make_error
 from ._program import as_file, as_points, call, installed_version, number, program, reads_table, whole
@@ -53,6 +53,11 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _native.version() if _native is not None else installed_version()
     raise AttributeError(f"module 'kith' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """What help(kith) and the completion of names show, also before it is used."""
+    return [name for name in __all__ if _native is not None or name in globals()]
 
 
 class PreparedCentroids(np.ndarray[Any, Any]):
@@ -166,6 +171,8 @@ def cluster(points: ArrayLike, clusters: int, **options: Any) -> Clusters:
         points = in_order(points, start.columns, "points")
         if start._file is None:  # a result has its metric
             options = {"metric": start.metric, **options}
+    options = {name: in_order_of(points, value, name) if name in ("init", "freeze") else value
+               for name, value in options.items()}
     if (taken := in_process("cluster", options, points)) is not None:
         own, names = held(points, "points", taken), column_names(points)
         found = _native.cluster(own, whole("clusters", clusters), **taken)
@@ -205,7 +212,7 @@ def assign(points: ArrayLike, centroids: Clusters | ArrayLike, **options: Any) -
             raise make_error(2, "centroids: expected a result, or centroids of points without a preparation, found those "
                            f"of points after {centroids.preparation or 'a preparation'}; give the whole result: "
                            "kith.assign(points, result)")
-    return _assign(points, centroids, None, options)
+    return _assign(points, in_order_of(points, centroids, "centroids"), None, options)
 
 
 def _assign(points: Any, centroids: Any, model: Clusters | None, options: dict[str, Any]) -> Clusters:

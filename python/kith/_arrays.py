@@ -48,6 +48,12 @@ def in_order(table: Any, names: list[str] | None, argument: str) -> Any:
     return _columns_at(table, [own.index(name) for name in names])
 
 
+def in_order_of(points: Any, centroids: Any, argument: str) -> Any:
+    """Centroids in a data frame with the columns of the points, in their order."""
+    names, own = column_names(points), column_names(centroids)
+    return in_order(centroids, names, argument) if names and own and sorted(names) == sorted(own) else centroids
+
+
 def of_metric(points: Any, metric: str, names: list[str] | None = None, argument: str = "points") -> Any:
     """Of a data frame, the columns that are compared: those with the names of other points; of places, latitude and
     longitude, which are found by their names as the program finds them."""
@@ -67,14 +73,21 @@ def of_metric(points: Any, metric: str, names: list[str] | None = None, argument
     return _columns_at(points, places)
 
 
+def _types(table: Any) -> list[str] | None:
+    """The types of the columns of a data frame, in the words of its package; None: it is none."""
+    types = table.schema.types if hasattr(table, "column_names") and hasattr(table, "schema") else None  # of pyarrow
+    if types is None and (hasattr(table, "to_csv") or hasattr(table, "write_csv")):
+        types = table.dtypes if hasattr(table, "dtypes") else list(table.schema.values())  # of narwhals
+    if types is None or getattr(table, "ndim", 2) != 2:
+        return None
+    return [str(kind).lower() for kind in (types.tolist() if hasattr(types, "tolist") else types)]
+
+
 def is_table(values: Any) -> bool:
     """Whether a data frame with named columns holds other things than numbers, such as texts and dates."""
-    types = values.schema.types if hasattr(values, "column_names") and hasattr(values, "schema") else None  # of pyarrow
-    if types is None and (hasattr(values, "to_csv") or hasattr(values, "write_csv")):
-        types = values.dtypes
-    if types is None or column_names(values) is None:
+    kinds = _types(values)
+    if kinds is None or column_names(values) is None:
         return False
-    kinds = [str(kind).lower() for kind in (types.tolist() if hasattr(types, "tolist") else types)]
     return not all(re.match(r"u?int\d|float|double|halffloat|bool", kind) for kind in kinds)
 
 
@@ -82,17 +95,21 @@ def save_table(folder: str, argument: str, values: Any) -> str:
     """Writes a data frame as text, with the names of its columns and without its index. A missing value is an empty
     field; numbers have all their digits."""
     path = os.path.join(folder, argument + ".csv")
+    values = values.to_native() if hasattr(values, "to_native") else values  # of narwhals
+    # A first column without a name would name the rows.
+    names = [name if name.strip() else f"column {j}" for j, name in enumerate(column_names(values) or [], 1)]
     try:
         if hasattr(values, "to_csv"):
-            values.to_csv(path, index=False)
+            values.to_csv(path, index=False, header=names)
         elif hasattr(values, "write_csv"):
             from polars.selectors import duration  # the caller has it
 
-            values.with_columns(duration().dt.to_string("iso")).write_csv(path)
+            texts = values.with_columns(duration().dt.to_string("iso"))
+            texts.rename(dict(zip(texts.columns, names))).write_csv(path)
         else:
             from pyarrow import csv
 
-            csv.write_csv(_with_texts(values), path)
+            csv.write_csv(_with_texts(values).rename_columns(names), path)
     except OSError:
         raise
     except Exception as failure:  # of the package of the table
@@ -117,12 +134,34 @@ def _with_texts(table: Any) -> Any:
     return table
 
 
-def without_mask(values: Any) -> Any:
+def without_mask(values: Any, argument: str = "X") -> Any:
     """An array whose masked values are NaN."""
     if not np.ma.is_masked(values):
         return values
     kind = values.dtype if values.dtype.kind == "f" else np.dtype(np.float64)
-    return np.ma.filled(values.astype(kind), np.nan)
+    filled = np.ma.filled(values.astype(kind), np.nan)
+    if values.dtype.kind in "iu":
+        _require_exact(np.ma.getdata(values), filled, argument)
+    return filled
+
+
+def _require_given(table: Any, rows: np.ndarray[Any, Any], argument: str) -> None:
+    """Raises if NumPy, which makes one type of all columns, rounded an integer that a table or a list holds."""
+    if rows.dtype != np.float64 or rows.ndim != 2 or (isinstance(table, np.ndarray) and table.dtype.names is None):
+        return
+    wide = np.flatnonzero((np.abs(rows) >= 2.0**53).any(axis=0)).tolist()
+    if not wide:
+        return
+    given = np.array(table, dtype=object) if isinstance(table, (list, tuple)) else rows.astype(object)
+    names = getattr(getattr(table, "dtype", None), "names", None)  # of records
+    kinds = _types(table) or [str(table.dtype[name]) for name in names or ()]
+    for j in wide if len(kinds) == rows.shape[1] else ():
+        if "int" in kinds[j] or kinds[j] == "object":
+            column = (table[names[j]] if names else table.iloc[:, j] if hasattr(table, "iloc")
+                      else table.column(j) if hasattr(table, "column_names") else table[:, j])
+            to_list = getattr(column, "to_pylist", None) or getattr(column, "to_list", None) or column.tolist
+            given[:, j] = to_list()
+    _require_exact(given, rows, argument)
 
 
 def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
@@ -133,13 +172,18 @@ def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
     if hasattr(values, "value_class"):
         raise make_error(2, f"{argument}: expected an array, found held Points, which serve calls in this process; this "
                        "call needs the program, so give it the array")
-    array = np.asarray(without_mask(values))
+    array = np.asarray(without_mask(values, argument))
     if array.dtype.names is not None:
         from numpy.lib.recfunctions import structured_to_unstructured
 
         array = structured_to_unstructured(array)
     if array.dtype.kind != "O":
+        _require_given(values, array, argument)
         return array
+    if array.ndim == 0:
+        makers = {"__next__": "list", "__arrow_c_stream__": "pyarrow.table"}
+        how = [f"; give {maker}({argument})" for mark, maker in makers.items() if hasattr(values, mark)]
+        raise make_error(3, f"{argument}: expected an array of numbers, found {type(values).__name__}{''.join(how[:1])}")
     if all(isinstance(value, str) for value in array.flat):
         return array.astype(str)
     if hasattr(values, "isna"):  # pandas: pd.NA is no number
@@ -148,6 +192,10 @@ def _numbers(values: Any, argument: str) -> np.ndarray[Any, Any]:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         how = "; leave such columns out, or make numbers of them" if isinstance(error, ValueError) else ""
+        if how and hasattr(values, "iloc"):
+            how += "; for options such as encode=, name them: x.columns = [str(name) for name in x.columns]"
+        if "sequence" in str(error):
+            how = f"; rows of equal length become an array: numpy.array(list({argument}))"
         raise make_error(3, f"{argument}: expected an array of numbers, found {error}{how}") from None
     _require_exact(array, numbers, argument)
     return numbers
@@ -194,7 +242,7 @@ def on_host(values: Any, argument: str = "X") -> Any:
             raise make_error(2, f"{argument}: expected an array, found {type(values).__name__}; give {argument}.{how}")
     place = getattr(values, "__dlpack_device__", None)
     if place is None or isinstance(values, np.ndarray):
-        return without_mask(values)
+        return without_mask(values, argument)
     if place()[0] == HOST:
         return values if hasattr(values, "__array__") else np.from_dlpack(values)
     for method in ("get", "cpu"):  # of CuPy; of PyTorch
@@ -236,6 +284,8 @@ def values(given: Any, argument: str) -> np.ndarray[Any, Any]:
 def _require_rows(array: np.ndarray[Any, Any], argument: str) -> None:
     if array.ndim != 2:
         how = f"; one column is numpy.reshape({argument}, (-1, 1))" if array.ndim == 1 else ""
+        if array.ndim > 2:
+            how = f"; rows of all their values are numpy.reshape({argument}, ({len(array)}, -1))"
         raise make_error(2, f"{argument}: expected an array of rows x columns, found {array.ndim} dimensions{how}")
 
 

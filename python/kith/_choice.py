@@ -44,6 +44,9 @@ def in_process(command: str, options: dict[str, Any], *arrays: Any) -> dict[str,
     """The options with which _native computes the call; None: the program does. It does where an array is a table of
     texts or sparse, where an option names a file or is none of _native, and where variables of the environment, which
     the program reads, set options (KITH_THREADS)."""
+    for name, value in options.items():
+        if OPTIONS[command].get(name) in (int, float) and isinstance(value, (bool, np.bool_)) and value:
+            number(name, value)  # refuses it
     if _native is None or any(name.startswith("KITH_") and name not in OTHER_VARIABLES for name in os.environ):
         return None
     if any(is_table(array) or hasattr(array, "tocsr") or isinstance(array, (str, os.PathLike)) for array in arrays):

@@ -54,12 +54,14 @@ def number(name: str, value: Any) -> str:
     """A number of any type as a word: of Python, NumPy or the standard library, or an array of one value."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
+    is_number = not isinstance(value, (str, bytes, bool, np.bool_))
     try:
-        return str(operator.index(value))
+        if is_number:
+            return str(operator.index(value))
     except TypeError:
         pass
     try:
-        if isinstance(value, (str, bytes)):
+        if not is_number:
             raise TypeError
         real = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -167,6 +169,9 @@ def _in_words_of_caller(message: str, folder: str) -> str:
             return f"row {_row_of(table[0], int(line[1]))} (counted from 0)"
 
         message = re.sub(r"\bline ([2-9]|\d\d+)\b", row, message).replace("remove the line", "remove the row")
+    message = re.sub(r": sed '[\dd;]+' IN > OUT", "", message)
+    message = message.replace("write each number of its lists in a column of its own",
+                              "give a column of lists as an array of its own: numpy.array(list(table['NAME']))")
     message = re.sub(r"continue with: kith cluster .*", "init=result continues it", message, flags=re.DOTALL)
     message = re.sub(re.escape(folder) + r"/(\w+)\.(?:npy|npz|h5|csv)(?::/?\w+)?", r"\1", message)
     option = None if message.startswith("unknown option") else re.search(r"--([a-z][a-z-]+)", message)

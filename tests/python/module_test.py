@@ -47,6 +47,7 @@ def warned(call, *said):
 
 def test_version():
     assert kith.__version__ == kith._program.installed_version()
+    assert native is None or set(kith.__all__) == set(dir(kith))  # what help() and the completion of names show
 
 
 def test_module_of_another_python_is_named():
@@ -135,9 +136,10 @@ def test_numbers_of_any_type():
     assert np.array_equal(one.labels, other.labels) and np.array_equal(one.medoids, other.medoids)
     assert other.distances is None
     assert len(set(kith.cluster([[2**60], [2**53], [1]], 3).labels.tolist())) == 3
-    for wrong in ("1", None, [0.5], np.array([0.5, 1]), 1j, object()):
+    for wrong in ("1", None, [0.5], np.array([0.5, 1]), 1j, object(), True, np.True_):
         fails(lambda: kith.within(points, wrong), 2, "radius: expected a number")
         fails(lambda: kith.cluster(points, wrong), 2, "clusters: expected a number")
+    fails(lambda: kith.cluster(points, 3, seed=True), 2, "seed: expected a number, found True")
 
 
 def test_integers_that_float64_does_not_hold():
@@ -147,6 +149,28 @@ def test_integers_that_float64_does_not_hold():
                   np.where(objects == None, 1, objects)):  # noqa: E711
         fails(lambda: kith.cluster(wrong, 2), 3, "points: row 2, column 2 (counted from 1)",
               "expected an integer that is exactly a float64")
+    # Beside columns of other types, or missing values, NumPy makes float64 of the integers.
+    wide = [5, 2**53 + 1]
+    mixed = [np.array([(0.5, wide[0]), (1.5, wide[1])], dtype=[("a", "f8"), ("b", "i8")]), [[0.5, 5], [1.5, wide[1]]],
+             np.ma.masked_array([[1, 5], [3, wide[1]]], mask=[[True, False], [False, False]])]
+    if importlib.util.find_spec("pandas") is not None:
+        import pandas
+
+        mixed += [pandas.DataFrame({"a": [0.5, 1.5], "b": wide}), pandas.DataFrame({0: [0.5, 1.5], 1: wide}),
+                  pandas.DataFrame({"a": [0.5, 1.5], "b": pandas.array(wide, dtype="Int64")})]
+    if importlib.util.find_spec("polars") is not None:
+        import polars
+
+        mixed.append(polars.DataFrame({"a": [0.5, None], "b": wide}))
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow
+
+        mixed.append(pyarrow.table({"a": [0.5, 1.5], "b": wide}))
+        missing = pyarrow.table({"b": pyarrow.array([None, wide[1]])})
+        fails(lambda: kith.cluster(missing, 1, nan="drop"), 3, "points: row 2, column 1", "found 9007199254740993")
+    for wrong in mixed:
+        fails(lambda: kith.cluster(wrong, 1), 3, "points: row 2, column 2 (counted from 1)", "found 9007199254740993")
+        fails(lambda: kith.neighbors(points[:, :2], 1, queries=wrong), 3, "queries: row 2, column 2")
 
 
 def test_arrays_as_options():
@@ -184,6 +208,13 @@ def test_every_failure_is_an_error():
     fails(lambda: kith.cluster(np.ones((3, 4)), 2, metric="correlation"), 3, "the value 1 in all columns")
     fails(lambda: kith.cluster([[1, 2], [3]], 2), 3, "points: expected an array of numbers")
     fails(lambda: kith.cluster(points.astype(complex), 2), 3, "points: ")
+    fails(lambda: kith.cluster((row for row in points), 2), 3, "points: expected an array of numbers, found generator",
+          "give list(points)")
+    fails(lambda: kith.cluster(points.reshape(100, 3, 5), 2), 2, "found 3 dimensions", "reshape(points, (100, -1))")
+    rows = np.empty(2, dtype=object)
+    rows[:] = [points[0], points[1]]
+    fails(lambda: kith.cluster(rows, 2), 3, "numpy.array(list(points))")
+    assert len(kith.cluster(np.array(list(rows)), 2).labels) == 2
     fails(lambda: kith.cluster(np.array([["a", 1], ["b", 2]], dtype=object), 2), 3, "points: expected", "'a'")
     for name in ("output", "dry_run", "graph", "outliers", "components", "explain", "json"):
         fails(lambda: kith.neighbors(points, 3, **{name: True}), 2, name, "kith knn --" + name.replace("_", "-"))
@@ -366,6 +397,17 @@ def test_data_frames_with_texts():
     turned = known[["city", "income", "joined", "active", "customer"]]
     near = kith.neighbors(known, 1, queries=turned, encode=options["encode"], id_column="customer")
     assert near.rows.shape == (count, 1) and near.distances.max() == 0
+    nameless = pandas.DataFrame([[1.0, "x"], [2.0, "y"]], columns=["", "b"])
+    assert kith.cluster(nameless, 1, encode="onehot").centroids.tolist() == [[1.5, 0.5, 0.5]]
+    nameless.columns = [0, 1]
+    fails(lambda: kith.cluster(nameless, 1, encode="onehot"), 3, "x.columns = [str(name) for name in x.columns]")
+    nameless.columns = [str(name) for name in nameless.columns]
+    assert kith.cluster(nameless, 1, encode="onehot").centroids.tolist() == [[1.5, 0.5, 0.5]]
+    sums = pandas.DataFrame({"t": ["a", "b", "Total"], "x": [1.0, 2.0, 3.0]})
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        kith.cluster(sums, 1, encode="onehot")
+    assert str(found[0].message).endswith("leave it out"), found[0]  # without a command for files
     lines = pandas.DataFrame({"text": ["one, and\nmore", "two", "two"], "x": [1.0, 2.0, 9.0]})
     assert len(kith.cluster(lines, 2, encode="onehot").labels) == 3
     fails(lambda: kith.assign(other, result, unknown="error"), 3,

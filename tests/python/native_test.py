@@ -358,6 +358,12 @@ def test_columns_are_found_by_their_names():
     if not frames:
         print("skipped: columns by their names, because neither pandas nor pyarrow is installed")
     for frame, select in frames:
+        few = frame.iloc[:4] if hasattr(frame, "iloc") else frame.slice(0, 4)
+        turned = select(few, ["c", "a", "b"])  # centroids, too
+        assert np.array_equal(kith.assign(frame, turned).labels, kith.assign(frame, few).labels)
+        for option in ("init", "freeze"):
+            one, two = (kith.cluster(frame, 4, max_iterations=1, **{option: given}) for given in (few, turned))
+            assert one.inertia == two.inertia, option
         other, found = select(frame, ["c", "a", "b"]), kith.cluster(frame, 4)
         assert found.columns == ["a", "b", "c"]
         assert np.array_equal(kith.assign(other, found).labels, found.labels)
