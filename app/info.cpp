@@ -50,13 +50,13 @@ struct DescribedFile {
 
 bool is_matrix_or_vector(const data::DatasetInfo& info) { return info.shape.size() == 1 || info.shape.size() == 2; }
 
-/// What the columns of a text table hold. Where the table cannot be read, the dataset says so already.
-void add_profile(const std::string& file, Described& dataset, const data::ReadOptions& options) {
+/// What the columns of a table hold, of text or read as text. Where a text table cannot be read, the dataset says so.
+void add_profile(const std::string& file, Described& dataset, const data::ReadOptions& options, bool is_text) {
   try {
     dataset.profile = data::profile_table({{file, ""}}, options);
   } catch (const Error& error) {
     if (error.code() != ExitCode::data && error.code() != ExitCode::usage) throw;
-    if (dataset.info.unreadable.empty()) dataset.info.unreadable = error.what();
+    if (is_text && dataset.info.unreadable.empty()) dataset.info.unreadable = error.what();
   }
 }
 
@@ -127,8 +127,14 @@ DescribedFile describe_file(const std::string& text, const InfoOptions& wanted, 
     file.result = result_facts(data::StoredResult(location.file));
   }
   // A stream is read once: for the list of its datasets.
-  if (wanted.profile && !data::is_standard_input(location.file) && data::is_text_table(location.file)) {
-    for (Described& dataset : file.datasets) add_profile(location.file, dataset, options);
+  if (wanted.profile && !data::is_standard_input(location.file)) {
+    const bool is_text = data::is_text_table(location.file);
+    for (Described& dataset : file.datasets) {
+      // Of Parquet and Arrow, whose columns have types, only where all values are read and some are no numbers.
+      const bool has_texts = wanted.stats && location.dataset.empty() && !dataset.info.text_columns.empty();
+      if (is_text || (has_texts && data::is_arrow(location.file)))
+        add_profile(location.file, dataset, options, is_text);
+    }
   }
   if (!wanted.stats) return file;
   for (Described& dataset : file.datasets) add_statistics(location.file, dataset, options, progress);

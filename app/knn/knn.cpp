@@ -361,7 +361,7 @@ std::string next_step(const KnnOptions& options, const PointsRun& run) {
   if (options.makes_graph()) {
     if (!options.write_obsp.empty()) return "";
     // The groups that pairs connect.
-    return same(" --components -o groups.csv", {{"--pairs", options.has_radius() ? "" : "--graph"}});
+    return same(" --components -o groups.csv", {{"--pairs", options.has_radius() || options.graph ? "" : "--graph"}});
   }
   return options.include_self ? "" : same(" --outliers -o outliers.csv", {{"--join", ""}});
 }

@@ -48,9 +48,11 @@ TruthComparison::TruthComparison(const std::string& location, std::int64_t queri
   source_ = data::open_points(location_of_lists(location), {.precision = data::Precision::f64});
   name_ = source_->name();
   if (source_->rows() != queries) {
-    throw Error(ExitCode::data,
-                fmt::format("{}: expected {} lists, one for each query, found {}; give the answer to these queries",
-                            name_, queries, source_->rows()));
+    throw Error(
+        ExitCode::data,
+        fmt::format("{}: expected {} lists, one for each query, found {}; give the answer to these queries, a list "
+                    "in each row",
+                    name_, queries, source_->rows()));
   }
   compared_ = std::min(neighbors, source_->columns());
 }

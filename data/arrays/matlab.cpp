@@ -62,9 +62,11 @@ const char* name_of_class(std::int64_t code) {
 
 /// The refusal of a class of MATLAB, with what to do there.
 std::string refusal_of_class(const std::string& type) {
-  return fmt::format(
-      "expected numbers, found {}; in MATLAB take {}, then save('FILE.mat', 'x')", type,
-      type == "a struct" ? "a field of it, x = NAME.FIELD" : "the numbers of its values, [~, ~, x] = unique(NAME)");
+  return fmt::format("expected numbers, found {}; in MATLAB take {}, then save('FILE.mat', 'x')", type,
+                     type == "a struct" ? "a field of it, x = NAME.FIELD"
+                     : type == "a cell array"
+                         ? "its numbers, x = cell2mat(NAME), or those of its texts, [~, ~, x] = unique(NAME)"
+                         : "the numbers of its values, [~, ~, x] = unique(NAME)");
 }
 
 /// A part of a variable: numbers of one type.

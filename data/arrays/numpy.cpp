@@ -318,7 +318,14 @@ class SparseNpz {
                         coords->shape[1] == count_of(*data);
       return fits ? Format::coo : Format::none;
     }
-    return has("indices") && has("indptr") && has("compressed_axes") ? Format::csr : Format::none;
+    if (!has("indices") || !has("indptr")) return Format::none;
+    if (has("compressed_axes")) return Format::csr;
+    if (count_of(*shape) != 2) return Format::none;
+    // Saved as arrays, without a format: the number of starts says whether they are of rows or of columns.
+    const std::vector<double> sizes = numbers("shape");
+    const auto starts = static_cast<double>(count_of(*header_of("indptr")) - 1);
+    if (sizes[0] == sizes[1]) return Format::none;
+    return sizes[0] == starts ? Format::csr : sizes[1] == starts ? Format::csc : Format::none;
   }
 
   void require_format() {

@@ -155,7 +155,8 @@ class Parser {
       records.bytes += bytes;
       if (records.bytes > kMostBytes) fail("its records are too large");
       if (!field.element) field.count = 1;
-      if (!field.name.empty() && field.count > 0) records.fields.push_back(std::move(field));  // no name: padding
+      const bool is_padding = field.name.empty() && !field.element;
+      if (!is_padding && field.count > 0) records.fields.push_back(std::move(field));
       if (!take(',') && peek() != ']') fail("expected a comma between its fields");
     }
     return "[";
@@ -275,8 +276,8 @@ std::string refusal(const NumpyHeader& header, std::int64_t stored, bool vector_
   if (!header.obstacle.empty() || (!header.element && !records)) return header.obstacle;
   if (std::string problem = damage(header, stored); !problem.empty()) return problem;
   if (records && header.shape.size() != 1) {
-    return fmt::format("expected 1 dimension of records, found {} ({}); save x.ravel()", header.shape.size(),
-                       show_shape(header.shape));
+    return fmt::format("expected 1 dimension of records, found {} ({}); save one field of them, x['{}'], or x.ravel()",
+                       header.shape.size(), show_shape(header.shape), quoted(header.records.fields[0].name, 60));
   }
   return refusal_of_shape(header.shape, vector_as_column || records);
 }

@@ -47,6 +47,9 @@ void each_field(Archive& archive, ArrowLimits& limits) {
   archive(limits.memory, limits.seconds);
 }
 
+/// The type of a field whose numbers are stored in another order than they are meant.
+inline constexpr const char* kPermutedTensor = "permuted tensor";
+
 struct ArrowDescription {
   Records records;                  // a field for each one of the schema
   std::vector<std::string> index;   // the columns of the index of a table of pandas; none if it is a range

@@ -479,9 +479,12 @@ InputBytes as_text(ArrowTable table, const ReadOptions& options) {
 }
 
 /// How texts become numbers, for messages.
-std::string or_features(const ReadOptions& options) {
-  return fmt::format("make features of texts with --encode onehot{}",
-                     options.offers_prepare ? ", or let kith choose with --prepare auto" : "");
+std::string or_features(const ReadOptions& options, const Records& records) {
+  const bool permuted =
+      std::ranges::any_of(records.fields, [](const RecordField& field) { return field.type == kPermutedTensor; });
+  return fmt::format("make features of texts with --encode onehot{}{}",
+                     options.offers_prepare ? ", or let kith choose with --prepare auto" : "",
+                     permuted ? "; to_numpy_ndarray() of pyarrow makes an array of a permuted tensor" : "");
 }
 
 }  // namespace
@@ -509,10 +512,14 @@ std::unique_ptr<PointSource> open_arrow(const Location& location, const ReadOpti
   const bool numbers = std::any_of(table.file.records.fields.begin(), table.file.records.fields.end(),
                                    [](const RecordField& field) { return field.element.has_value(); });
   if (!numbers) {
-    refuse_input(file,
-                 fmt::format("expected columns of numbers, found none; {}; {}", or_features(options), kShowColumns));
+    std::vector<std::string> shown;
+    for (const RecordField& field : table.file.records.fields)
+      shown.push_back(fmt::format("{} ({})", quoted(field.name, 60), field.type));
+    refuse_input(file, fmt::format("expected columns of numbers or of lists of numbers, found {}; {}", show_list(shown),
+                                   or_features(options, table.file.records)));
   }
-  const ColumnChoice columns = choose_record_columns(table.file.records, chosen, name, ", or " + or_features(options));
+  const ColumnChoice columns =
+      choose_record_columns(table.file.records, chosen, name, ", or " + or_features(options, table.file.records));
   return std::make_unique<ArrowSource>(std::move(table), name, columns, options);
 }
 

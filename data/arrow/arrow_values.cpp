@@ -1,4 +1,5 @@
 // Maps Arrow's types to those of kith, and brings arrays of numbers into the form of records.
+#include <arrow/extension/fixed_shape_tensor.h>
 #include <arrow/extension_type.h>
 #include <arrow/scalar.h>
 #include <arrow/util/decimal.h>
@@ -93,6 +94,12 @@ std::string type_name(const arrow::DataType& type) {
   if (is_list(type)) return fmt::format("list of {}", type_name(item_type(type)));
   return arrow::is_integer(type.id()) || arrow::is_floating(type.id()) ? name_of(*number_of(type))
                                                                        : quoted(type.ToString(), 60);
+}
+
+/// Whether tensors of this type are stored in another order of their dimensions than they are meant.
+bool is_permuted(const arrow::DataType& type) {
+  const auto* const tensor = dynamic_cast<const arrow::extension::FixedShapeTensorType*>(&type);
+  return tensor != nullptr && !std::ranges::is_sorted(tensor->permutation());
 }
 
 /// A decimal number, rounded correctly, as if it were read from text.
@@ -253,6 +260,10 @@ RecordField record_field(const arrow::Field& field, std::int64_t length) {
   const auto number = lists ? number_of(item_type(type)) : number_of(type);
   const std::string extension = extension_name(*field.type(), field.metadata().get());
   if (!number && !extension.empty()) result.type = quoted(extension, 60);
+  if (is_permuted(*field.type())) {
+    result.type = kPermutedTensor;
+    return result;
+  }
   if (!number || (lists && length < 1)) return result;
   // Whole numbers of a type of another program are codes, such as the months of pandas' periods.
   if (!extension.empty() && arrow::is_integer(type.id())) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -329,6 +330,27 @@ std::string show(const std::vector<DatasetInfo>& arrays) {
 
 }  // namespace
 
+void leave_out_trivial(std::vector<DatasetInfo>& candidates) {
+  const auto is_trivial = [](const DatasetInfo& info) {
+    return std::ranges::count(info.shape, 0) > 0 || std::ranges::count(info.shape, 1) == std::ssize(info.shape);
+  };
+  if (!std::ranges::all_of(candidates, is_trivial)) std::erase_if(candidates, is_trivial);
+}
+
+std::string usual_array(const std::vector<DatasetInfo>& candidates) {
+  for (const char* ending : {"/obsm/X_pca", "/centroids_original", "/X", "/matrix"}) {
+    const auto found = std::ranges::find_if(candidates, [&](const auto& info) { return info.path.ends_with(ending); });
+    if (found != candidates.end()) return found->path;
+  }
+  const auto train = std::ranges::find_if(
+      candidates, [](const auto& info) { return info.path.find("train", info.path.rfind('/')) != info.path.npos; });
+  if (train != candidates.end()) return train->path;
+  const auto numbers = std::ranges::find_if(candidates, [](const auto& info) {
+    return info.type.find("logical") == info.type.npos && info.type.find("bool") == info.type.npos;
+  });
+  return (numbers == candidates.end() ? candidates.begin() : numbers)->path;
+}
+
 bool is_of_kind(const DatasetInfo& info, TableKind kind, bool vector_as_column) {
   if (kind == TableKind::records) return !info.columns.empty();
   const bool numbers = is_number(info.type) || info.type == "sparse";
@@ -350,15 +372,18 @@ std::size_t choose_array(const std::vector<DatasetInfo>& arrays, const Location&
     refuse_input(location.file, fmt::format("no such array: '{}'; the file holds {}", location.dataset, show(arrays)));
   }
   for (const TableKind kind : kTableKinds) {
-    std::vector<std::size_t> candidates;
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-      if (is_of_kind(arrays[i], kind, vector_as_column)) candidates.push_back(i);
+    std::vector<DatasetInfo> candidates;
+    std::ranges::copy_if(arrays, std::back_inserter(candidates),
+                         [&](const DatasetInfo& info) { return is_of_kind(info, kind, vector_as_column); });
+    leave_out_trivial(candidates);
+    if (candidates.size() == 1) {
+      const auto only = std::ranges::find(arrays, candidates[0].path, &DatasetInfo::path);
+      return static_cast<std::size_t>(only - arrays.begin());
     }
-    if (candidates.size() == 1) return candidates[0];
     if (candidates.size() > 1) {
       refuse_input(location.file,
                    fmt::format("expected one {}, found {}: {}; name one, as in {}:{}", describe(kind, "array"),
-                               candidates.size(), show(arrays), location.file, arrays[candidates[0]].path));
+                               candidates.size(), show(arrays), location.file, usual_array(candidates)));
     }
   }
   for (const DatasetInfo& array : arrays) {
@@ -367,7 +392,9 @@ std::size_t choose_array(const std::vector<DatasetInfo>& arrays, const Location&
     refuse_input(fmt::format("{}:{}", location.file, array.path), array.unreadable);
   }
   refuse_input(location.file,
-               fmt::format("expected a 2-dimensional array of numbers, found {}; give a file with one", show(arrays)));
+               fmt::format("expected a 2-dimensional array of numbers, found {}; give a file with one; "
+                           "numpy.column_stack() makes one of vectors, x.reshape(len(x), -1) of more dimensions",
+                           show(arrays)));
 }
 
 }  // namespace kith::data

@@ -67,6 +67,12 @@ void refuse_kept_columns(const ReadOptions& options, const std::string& name);
 /// What may be a table, the preferred kind first: a matrix, a vector if it may be a column, named columns.
 enum class TableKind { matrix, vector, records };
 inline constexpr TableKind kTableKinds[] = {TableKind::matrix, TableKind::vector, TableKind::records};
+/// Leaves out arrays without a value or with one, unless all are such: beside others they are never meant.
+void leave_out_trivial(std::vector<DatasetInfo>& candidates);
+/// The path of the array that most users of such a file mean: what scanpy computes neighbours of; the centroids of a
+/// result in the units of its points; AnnData's and Loom's matrix; the points of ann-benchmarks, or of a split into two
+/// sets; else the first that does not hold truth values.
+std::string usual_array(const std::vector<DatasetInfo>& candidates);
 bool is_of_kind(const DatasetInfo& info, TableKind kind, bool vector_as_column);
 /// "2-dimensional array of numbers", for the noun "array".
 std::string describe(TableKind kind, const char* noun);

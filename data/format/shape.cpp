@@ -32,7 +32,7 @@ std::string refusal_of_shape(const std::vector<std::int64_t>& shape, bool vector
   if (!right_rank) {
     const char* remedy = shape.empty()       ? "it is a single value"
                          : shape.size() == 1 ? "store a vector as rows x 1"
-                                             : "reshape it to rows x features";
+                                             : "reshape it to rows x features: x.reshape(len(x), -1) of NumPy";
     return fmt::format("expected {}2 dimensions (rows, features), found {} ({}); {}", vector_as_column ? "1 or " : "",
                        shape.size(), show_shape(shape), remedy);
   }

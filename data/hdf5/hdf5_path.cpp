@@ -365,25 +365,27 @@ std::string show_datasets(const std::vector<DatasetInfo>& list) {
 
 namespace {
 
-/// The dataset that most users of such a file mean: the points of ann-benchmarks or of a split into two sets, or what
-/// scanpy computes neighbours of; the centroids of a result in the units of its points; AnnData's matrix; else the
-/// first that does not hold truth values.
-std::string usual_dataset(const std::vector<DatasetInfo>& candidates) {
-  for (const char* ending : {"/obsm/X_pca", "/train", "/centroids_original", "/X"}) {
-    const auto found = std::ranges::find_if(candidates, [&](const auto& info) { return info.path.ends_with(ending); });
-    if (found != candidates.end()) return found->path;
-  }
-  const auto numbers = std::ranges::find_if(candidates, [](const auto& info) {
-    return info.type.find("logical") == info.type.npos && info.type.find("bool") == info.type.npos;
-  });
-  return (numbers == candidates.end() ? candidates.begin() : numbers)->path;
-}
-
 /// The frame of pandas in which all datasets are, and which can be read as one table; or empty.
 std::string only_frame(const Hdf5InputFile& file, const std::vector<DatasetInfo>& all) {
   const std::string folder = all.empty() ? "" : folder_of(all[0].path);
   const bool is_only = std::ranges::all_of(all, [&](const auto& info) { return folder_of(info.path) == folder; });
   return is_only && folder.size() > 1 && exists(file, folder + "/axis0") && frame_group(file, folder) ? folder : "";
+}
+
+/// Whether the dataset is the points or the queries of ann-benchmarks as truth values, which are bits then.
+bool are_bits_of_benchmark(const DatasetInfo& info) {
+  return info.type == "bool" && info.shape.size() == 2 && (info.path == "/train" || info.path == "/test");
+}
+
+/// Throws Error(data) if the file holds sets of ann-benchmarks, whose items follow one another.
+void refuse_sets(const Hdf5InputFile& file) {
+  if (!exists(file, "/train") || !exists(file, "/size_train")) return;
+  refuse_input(file.name(),
+               "expected a matrix, found sets of items (train, size_train, as of ann-benchmarks); make sparse rows of "
+               "them, for --metric jaccard: python3 -c \"import h5py, numpy as n, scipy.sparse as s; f = "
+               "h5py.File('IN'); m = 1 + max(f['train'][:].max(), f['test'][:].max()); [s.save_npz(p + '.npz', "
+               "s.csr_array((n.ones(f[p].size, bool), f[p][:], n.r_[0, n.cumsum(f['size_' + p])]), "
+               "shape=(f['size_' + p].size, m))) for p in ('train', 'test')]\"");
 }
 
 /// Throws Error(data) if the file is a result that has neither points nor centroids.
@@ -416,10 +418,13 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
     }
   };
   if (const std::string frame = only_frame(file, all); !frame.empty()) return frame;
+  refuse_sets(file);
   for (const TableKind kind : kTableKinds) {
     std::vector<DatasetInfo> candidates;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(candidates),
-                 [&](const auto& info) { return is_of_kind(info, kind, vector_as_column); });
+    std::copy_if(all.begin(), all.end(), std::back_inserter(candidates), [&](const auto& info) {
+      return is_of_kind(info, kind, vector_as_column) || (kind == TableKind::matrix && are_bits_of_benchmark(info));
+    });
+    leave_out_trivial(candidates);
     if (candidates.size() == 1 && std::ranges::none_of(candidates[0].columns, is_block)) return candidates[0].path;
     if (!candidates.empty()) refuse_frames();
     if (candidates.size() == 1) return candidates[0].path;
@@ -427,7 +432,7 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
     if (candidates.size() > 1) {
       refuse_input(file.name(),
                    fmt::format("expected one {}, found {}: {}; name one, as in {}:{}", describe(kind, "dataset"),
-                               candidates.size(), show_datasets(candidates), file.name(), usual_dataset(candidates)));
+                               candidates.size(), show_datasets(candidates), file.name(), usual_array(candidates)));
     }
   }
   refuse_frames();
@@ -436,7 +441,8 @@ std::string only_dataset(const Hdf5InputFile& file, bool vector_as_column) {
   if (all.size() == 1 && truths == all.end() && !all[0].unreadable.empty())
     refuse_input(fmt::format("{}:{}", file.name(), all[0].path), all[0].unreadable);
   refuse_input(file.name(), fmt::format("expected a 2-dimensional dataset of numbers, found {}; {}", show_datasets(all),
-                                        truths == all.end() ? "give a file with one"
+                                        truths == all.end() ? "give a file with one; numpy.column_stack() makes one of "
+                                                              "vectors, x.reshape(len(x), -1) of more dimensions"
                                                             : fmt::format("to read truth values as 0 and 1, name them, "
                                                                           "{}:{}",
                                                                           file.name(), truths->path)));

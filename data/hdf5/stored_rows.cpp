@@ -222,9 +222,14 @@ FoundPoints find_points(const std::string& name, const std::string& dataset, boo
   if (auto sparse = sparse_group(file, hard_link_path(object.get()))) return {.sparse = std::move(sparse)};
   if (auto frame = frame_group(file, hard_link_path(object.get()))) return {.frame = std::move(frame)};
   refuse_pandas_frame(file, path);
+  const std::vector<DatasetInfo> all = list_open_file(file);
+  std::vector<DatasetInfo> inside;
+  std::ranges::copy_if(all, std::back_inserter(inside), [&path](const DatasetInfo& info) {
+    return path != "/" && info.path.starts_with(path + "/") && is_of_kind(info, TableKind::matrix, false);
+  });
   refuse_input(fmt::format("{}:{}", file.name(), path),
-               fmt::format("expected a dataset, found {}; name a dataset, the file holds {}",
-                           describe_kind(object.get()), show_datasets(list_open_file(file))));
+               fmt::format("expected a dataset, found {}; name a dataset, the {} holds {}", describe_kind(object.get()),
+                           inside.empty() ? "file" : "group", show_datasets(inside.empty() ? all : inside)));
 }
 
 std::vector<ChunkPlace> find_chunks(std::int64_t id, std::int64_t first, std::int64_t count) {

@@ -204,10 +204,14 @@ class MatrixMarket {
 
 /// A remark if the matrix lies where 10x Genomics writes genes x cells.
 std::string remark_on(const std::string& file, bool transpose) {
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  std::error_code ignored;
-  const bool has_cells = !is_standard_input(file) && (std::filesystem::exists(folder / "barcodes.tsv", ignored) ||
-                                                      std::filesystem::exists(folder / "barcodes.tsv.gz", ignored));
+  const std::filesystem::path path(file), folder = path.parent_path();
+  const std::string name = path.filename();
+  const std::string sample = name.substr(0, std::min(name.find("matrix.mtx"), name.size()));  // in GEO: GSM123_
+  const std::string cells[] = {"barcodes.tsv", "barcodes.tsv.gz", sample + "barcodes.tsv", sample + "barcodes.tsv.gz"};
+  const bool has_cells = !is_standard_input(file) && std::ranges::any_of(cells, [&folder](const std::string& beside) {
+    std::error_code ignored;
+    return std::filesystem::exists(folder / beside, ignored);
+  });
   if (transpose || !has_cells) return "";
   return "barcodes.tsv is beside the matrix, so its rows are genes and its columns cells; --transpose makes the cells "
          "the points";

@@ -119,7 +119,7 @@ TEST_CASE("sparse archives of SciPy are read as the matrix, in every format") {
   }
 }
 
-TEST_CASE("sparse arrays of PyData are read as the matrix, not as their coordinates") {
+TEST_CASE("sparse arrays of PyData, and those without a format, are read as the matrix, not as their parts") {
   const Scratch folder;
   const std::string file = folder / "x.npz", table = folder / "x.csv";
   write_bytes(table, kTable);
@@ -138,7 +138,11 @@ TEST_CASE("sparse arrays of PyData are read as the matrix, not as their coordina
         std::vector{array("format", "<U3", "()", std::string("c\0\0\0o\0\0\0o\0\0\0", 12)), data, coordinates, kShape,
                     zero},
         compressed(0, {0, 2, 2, 4}, {0, 3, 1, 3}, {1, 2.5, -3, 4}),
-        compressed(1, {0, 1, 2, 2, 4}, {0, 2, 0, 2}, {1, -3, 2.5, 4})}) {
+        compressed(1, {0, 1, 2, 2, 4}, {0, 2, 0, 2}, {1, -3, 2.5, 4}),
+        // As numpy.savez() saves the arrays of a matrix, which names no format.
+        std::vector{kShape, data, integers("indices", {0, 3, 1, 3}), integers("indptr", {0, 2, 2, 4})},
+        std::vector{kShape, doubles("data", {1, -3, 2.5, 4}), integers("indices", {0, 2, 0, 2}),
+                    integers("indptr", {0, 1, 2, 2, 4})}}) {
     write_bytes(file, zip(entries));
     CHECK(rows_of(file) == rows_of(table));
     CHECK(done({"info", file}).out.find("3 x 4") != std::string::npos);

@@ -139,6 +139,19 @@ TEST_CASE("decimals of every width, dictionaries, runs and views of lists are re
     CHECK(distances({file, "--precision", "f64"}, there) == distances({"t.csv"}, there));
   });
 
+  // Tensors are rows in the order of their dimensions, unless these are permuted.
+  for (const std::string permutation : {"[0,1]", "[1,0]"}) {
+    const auto tensor =
+        arrow::key_value_metadata({"ARROW:extension:name", "ARROW:extension:metadata"},
+                                  {"arrow.fixed_shape_tensor", R"({"shape":[1,2],"permutation":)" + permutation + "}"});
+    const auto lists = arrow_lists(2, {{{1, 2}}, {{3, 4}}});
+    const auto tensors = arrow::schema({arrow::field("v", lists->type())->WithMetadata(tensor)});
+    for_each_file(folder, *arrow::Table::Make(tensors, {lists}), [&](const std::string& file) {
+      if (permutation == "[0,1]") return void(done({"cluster", file, "-k", "1"}, there));
+      refuses(3, {"cluster", file, "-k", "1"}, {"found v (permuted tensor)", "to_numpy_ndarray()"}, there);
+    });
+  }
+
   // A column without a value is one of numbers; codes of other programs, such as pandas' periods, are not.
   const auto period = arrow::key_value_metadata({"ARROW:extension:name"}, {"pandas.period"});
   const auto whole = arrow_array(arrow::Int64Builder(), std::vector<std::optional<std::int64_t> >{600, 601});
@@ -327,10 +340,14 @@ TEST_CASE("lists of other lengths, columns of row names and empty tables") {
   CHECK(done({"info", "none.parquet"}, there).out.find("0 x 1") != std::string::npos);
   refuses(2, {"cluster", "none.parquet", "-k", "1"}, {"none.parquet"}, there);
   write_parquet(folder / "text.parquet", *arrow_table({{"t", texts({"a"})}}));
-  refuses(3, {"cluster", "text.parquet", "-k", "1"}, {"expected columns of numbers, found none"}, there);
+  refuses(3, {"cluster", "text.parquet", "-k", "1"}, {"or of lists of numbers, found t (string); make features"},
+          there);
   const auto words = arrow::ListArray::FromArrays(
       *arrow_array(arrow::Int32Builder(), std::vector<std::optional<int> >{0, 2, 3}), *texts({"a", "b", "c"}));
   write_parquet(folder / "words.parquet", *arrow_table({{"x", floats({0, 5})}, {"w", words.ValueOrDie()}}));
+  const Outcome profile = done({"info", "words.parquet", "--stats"}, there);  // as of text tables
+  CHECK(profile.out.find("distinct") != std::string::npos);
+  CHECK(done({"info", "words.parquet"}, there).out.find("distinct") == std::string::npos);
   CHECK(done({"cluster", "words.parquet", "-k", "1", "--prepare", "auto", "-o", "o.h5"}, there)
             .err.find("lists of values") != std::string::npos);
   write_bytes(folder / "old.feather", "FEA1xxxx");

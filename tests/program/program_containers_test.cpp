@@ -275,6 +275,7 @@ TEST_CASE("cells are the points of Loom, h5Seurat and 10x files, which store gen
     CHECK(clustered(location)["inertia"] == inertia);
   }
   CHECK(done({"cluster", loom + ":/matrix", "-k", "2"}).says("the points are its 4 columns, the cells"));
+  refuses(3, {"cluster", loom, "-k", "2"}, {"name one, as in " + loom + ":/matrix"});
   CHECK(labels_of(loom + ":/matrix", {"--transpose"}) == expected);
   const Outcome mixed = done({"cluster", tenx, "-k", "2"});
   CHECK(mixed.says("Gene Expression: columns 1-2, Antibody Capture: columns 3"));
@@ -513,14 +514,21 @@ TEST_CASE("matrices that are proposed are those that users mean") {
   H5Tenum_insert(boolean, "FALSE", &no);
   H5Tenum_insert(boolean, "TRUE", &yes);
   {
-    FileMaker a(two), b(lone);
+    FileMaker a(two), b(lone), c(folder / "empty.h5"), d(folder / "split.h5");
     a.dataset("L", boolean, {4, 2}, boolean, values);
     a.floats("M", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
     a.floats("X", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
     b.dataset("x", boolean, {4, 2}, boolean, values);
+    c.floats("empty", {4, 0}, {});
+    c.floats("k", {1, 1}, {3});
+    d.floats("X_test", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    d.floats("X_train", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+    c.floats("x", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   }
   H5Tclose(boolean);
   refuses(3, {"cluster", two, "-k", "2"}, {"name one, as in " + two + ":/X"});
   refuses(3, {"cluster", lone, "-k", "2"}, {"to read truth values as 0 and 1, name them, " + lone + ":/x"});
   CHECK(clustered(lone + ":/x")["points"]["columns"] == 2);
+  CHECK(clustered(folder / "empty.h5")["points"]["columns"] == 2);
+  refuses(3, {"cluster", folder / "split.h5", "-k", "2"}, {"split.h5:/X_train"});
 }

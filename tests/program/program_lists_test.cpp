@@ -113,6 +113,7 @@ TEST_CASE("a dataset is found by the end of its path where only one path ends so
   // A whole path is one; what it may have meant is named.
   refuses(3, {"cluster", "two.h5:/test", "-k", "2"}, {"no such dataset", "name two.h5:/c/deep/test"}, there);
   refuses(3, {"cluster", "two.h5:tset", "-k", "2"}, {"no such dataset: 'tset'"}, there);
+  refuses(3, {"cluster", "two.h5:/c/deep", "-k", "2"}, {"name a dataset, the group holds /c/deep/test (3 x 2"}, there);
   // The error about several datasets proposes the one that is meant nearly always, and that works.
   FileMaker(folder / "b.hdf5").floats("test", {3, 2}, numbers);
   {
@@ -124,4 +125,21 @@ TEST_CASE("a dataset is found by the end of its path where only one path ends so
   refuses(3, {"cluster", "b.hdf5", "-k", "2"}, {"name one, as in b.hdf5:/train"}, there);
   done({"cluster", "b.hdf5:/train", "-k", "2"}, there);
   refuses(3, {"cluster", samples + "wine.h5ad", "-k", "2"}, {"wine.h5ad:/obsm/X_pca"}, there);
+  // Of bits the points are truth values; of sets, one vector, of which the command makes sparse rows.
+  const hid_t boolean = H5Tenum_create(H5T_STD_I8LE);
+  const std::int8_t no = 0, yes = 1, bits[] = {0, 1, 1, 1, 0, 0};
+  H5Tenum_insert(boolean, "FALSE", &no);
+  H5Tenum_insert(boolean, "TRUE", &yes);
+  {
+    FileMaker file(folder / "bits.hdf5"), sets(folder / "sets.hdf5");
+    file.floats("neighbors", {3, 2}, numbers);
+    file.dataset("train", boolean, {3, 2}, boolean, bits);
+    sets.floats("distances", {3, 2}, numbers);
+    sets.floats("train", {6}, numbers);
+    sets.floats("size_train", {2}, {4, 2});
+  }
+  H5Tclose(boolean);
+  refuses(3, {"knn", "bits.hdf5", "-k", "1"}, {"/train (3 x 2, bool)", "name one, as in bits.hdf5:/train"}, there);
+  done({"knn", "bits.hdf5:/train", "-k", "1", "--metric", "hamming"}, there);
+  refuses(3, {"knn", "sets.hdf5", "-k", "1"}, {"found sets of items", "s.save_npz(p + '.npz'"}, there);
 }

@@ -122,6 +122,11 @@ TEST_CASE("MatrixMarket files hold the points of the same table") {
   write_bytes(folder / "barcodes.tsv.gz", "");
   CHECK(done({"cluster", file, "-k", "2"}).says("--transpose makes the cells the points"));
   CHECK_FALSE(done({"cluster", file, "-k", "2", "--transpose"}).says("makes the cells the points"));
+  const Scratch geo;  // whose files begin with the name of the sample
+  write_bytes(geo / "GSM1_matrix.mtx", kMarket);
+  CHECK_FALSE(done({"cluster", geo / "GSM1_matrix.mtx", "-k", "2"}).says("makes the cells the points"));
+  write_bytes(geo / "GSM1_barcodes.tsv.gz", "");
+  CHECK(done({"cluster", geo / "GSM1_matrix.mtx", "-k", "2"}).says("--transpose makes the cells the points"));
   write_bytes(folder / "matrix.mtx", kMarket);
   refuses(3, {"cluster", folder / "", "-k", "2"}, {"10x Genomics", "give its matrix.mtx, with --transpose"});
 }

@@ -78,7 +78,7 @@ const Wrong kArrays[] = {
 
 const Wrong kHdf5[] = {
     {3, "cluster x.h5 -k 2",
-     "x.h5 | /nan (2 x 2, float32) | expected one 2-dimensional dataset | found 8 | name one, as in x.h5:/"},
+     "x.h5 | /nan (2 x 2, float32) | expected one 2-dimensional dataset | found 7 | name one, as in x.h5:/"},
     {3, "cluster x.h5:/nan -k 2",
      "x.h5:/nan | row 2, column 2 (counted from 1) | expected a finite number | found NaN | --nan drop"},
     {3, "cluster x.h5:/vector -k 2",
@@ -99,7 +99,8 @@ const Wrong kHdf5[] = {
      "x.h5:/far | column 1 (counted from 1) | expected columns whose width squared | -1e+200 to 1e+200 | divide the "
      "values"},
     {3, "cluster x.h5:/words -k 2", "x.h5:/words |  | expected numbers | found string | name a dataset of numbers"},
-    {3, "cluster x.h5:/group -k 2", "x.h5:/group |  | expected a dataset | found a group | the file holds"},
+    {3, "cluster x.h5:/group -k 2",
+     "x.h5:/group |  | expected a dataset | found a group | the group holds /group/inner"},
     {3, "cluster x.h5:/outside -k 2",
      "x.h5:/outside |  | is not followed | an external link to y.h5:/x | name that file itself"},
     {3, "cluster x.h5:/nothing -k 2",
