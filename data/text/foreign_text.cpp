@@ -325,9 +325,8 @@ constexpr TextKind kTextKinds[] = {
          "of the samples: awk -F'\\t' '!/^#/ {s = \"\"; for (i = 10; i <= NF; i++) {split($i, g, \":\"); s = s (i > 10 "
          "? \",\" : \"\") (g[1] ~ /[.]/ ? \"\" : gsub(/[1-9]/, \"\", g[1]))} print s}' IN > OUT.csv"},
     {.start = "#1.3\n",
-     .what = "a GCT file with lines about its samples; leave them out: awk -F'\\t' 'NR == 2 {m = $4} NR == 3 || NR > 3 "
-             "+ m' "
-             "IN > OUT"},
+     .what = "a GCT file with lines about its samples; leave them out: awk -F'\\t' 'NR == 2 {m = $4} NR == 3 || "
+             "NR > 3 + m' IN > OUT"},
     {.start = "##gff-version|#!genome-build", .what = kGff},
     {.start = "@HD\t|@SQ\t", .what = kSam},
     {.recognises = is_pdb,

@@ -143,9 +143,9 @@ bool holds_sums(const InputBytes& input, const TextHead& head, const TextIndex& 
   if (!has_gap && (numbers.size() < 2 || !std::ranges::all_of(numbers, is_larger))) return false;
   std::vector<double> sums(last.size(), 0.0);
   for_records(input, head.syntax, index, [&](std::string_view record, std::int64_t row, std::int64_t) {
+    if (row + 1 == index.rows) return;
     const std::vector<std::string> fields = fields_of(record, head.syntax);
-    const double factor = row + 1 < index.rows ? 1.0 : 0.0;
-    for (const std::size_t j : numbers) sums[j] += j < fields.size() ? factor * number_of(fields[j]) : 0.0;
+    for (const std::size_t j : numbers) sums[j] += j < fields.size() ? number_of(fields[j]) : 0.0;
   });
   const double rounding = has_gap ? 1e-3 : 1e-9;
   const auto is_near = [&](std::size_t j, double rows) {
